@@ -383,7 +383,7 @@ def test_the_label_at_the_pointer_says_time_and_value_with_units(
 def test_pointing_at_a_decision_shows_its_rules(shown: Opened) -> None:
     shown.point_at("decisions", 0.2)
     texts = " ".join(shown.label())
-    rule = "path-1: \\d+ %, \\d+ decisions?: fills the window of the path in turn \N{MULTIPLICATION SIGN}\\d+"
+    rule = "path-1: \\d+ %, \\d+ decisions?: fills the path's window in turn \N{MULTIPLICATION SIGN}\\d+"
     assert re.search(rule, texts)
 
 

@@ -169,7 +169,7 @@ fn runs_are_told_apart_and_set_side_by_side() {
         "path-1's window was full",
         "Where the capacity went",
         "Where new data went",
-        "the primary path, or the one that replaces it",
+        "primary path, or the path that replaces it",
         "Side by side",
     ] {
         assert!(ended.out.contains(expected), "no `{expected}` in:\n{}", ended.out);

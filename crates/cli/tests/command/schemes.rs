@@ -17,7 +17,7 @@ fn a_card_shows_rules_parameters_and_open_points() {
     let ended = anabranch(&["schemes", "cmt-pf"]).with_status(0);
     for expected in [
         "new data  on several paths at once",
-        "As `cmt`, but one T3 expiry",
+        "As `cmt`, but after one T3 expiry",
         "\nParameters\n",
         "pf1, pf2",
         "RFC 7829",

@@ -11,7 +11,7 @@ pub(crate) const SACK_EVERY: Parameter = Parameter {
     kind: Kind::Count { min: 1, max: 100 },
     unit: "packets",
     default: Value::Number(2),
-    about: "packets that one SACK answers",
+    about: "packets that one SACK acknowledges",
     source: "RFC 9260 section 6.2",
 };
 
@@ -28,21 +28,21 @@ pub(crate) const fn dac(default: bool) -> Parameter {
     Parameter::switch(
         "dac",
         default,
-        "gaps trigger no SACK at once, and SACKs say how many packets they answer",
+        "gaps trigger no SACK at once, and SACKs state the number of packets that they acknowledge",
         "Iyengar 2006, DAC",
     )
 }
 
 pub(crate) const DELAYED_ACKS: Equation = Equation {
     name: "RFC 9260 section 6.2, delayed acknowledgements",
-    rule: "a SACK for every `sack-every` packets with DATA, `sack-delay` after the first of them at the latest; at once for a \
+    rule: "a SACK for every `sack-every` packets with DATA, at the latest `sack-delay` after the first of them; at once for a \
            duplicate, for a chunk with the I bit, and for a gap",
     file: file!(),
 };
 
 pub(crate) const DAC_RECEIVER: Equation = Equation {
     name: "DAC, receiver",
-    rule: "a gap triggers no SACK at once; a SACK's flags say how many packets with DATA it answers",
+    rule: "a gap triggers no SACK at once; the flags of a SACK contain the number of packets with DATA that it acknowledges",
     file: file!(),
 };
 
@@ -75,7 +75,7 @@ impl DelayedAcks {
         //# SACK chunk.
         if arrival.immediate {
             // RFC 7053 section 4.2.
-            return Some("the sender asked for it");
+            return Some("the sender requested it");
         }
         //= docs/rfc9260.txt#section-6.2
         //# When a packet arrives with duplicate DATA chunk(s) and with no new DATA chunk(s), the endpoint MUST
@@ -86,7 +86,7 @@ impl DelayedAcks {
         }
         if arrival.first {
             // RFC 9260 section 5.1.
-            return Some("the first DATA");
+            return Some("the first DATA arrived");
         }
         //= docs/rfc9260.txt#section-6.7
         //# If the endpoint detects a gap in the received DATA chunk sequence, it SHOULD send a SACK chunk with Gap Ack
@@ -229,9 +229,9 @@ mod tests {
     fn the_reason_names_what_hurried_the_sack() {
         let world = World::new(Profile::rfc9260(), 1);
         let cases = [
-            (Arrival { immediate: true, ..ARRIVAL }, "the sender asked for it"),
+            (Arrival { immediate: true, ..ARRIVAL }, "the sender requested it"),
             (Arrival { duplicate: true, ..ARRIVAL }, "a duplicate arrived"),
-            (Arrival { first: true, ..ARRIVAL }, "the first DATA"),
+            (Arrival { first: true, ..ARRIVAL }, "the first DATA arrived"),
             (Arrival { gap: true, ..ARRIVAL }, "a TSN is missing"),
             (Arrival { packets: 2, ..ARRIVAL }, "enough packets"),
             (ARRIVAL, "delayed"),

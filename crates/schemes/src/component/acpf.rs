@@ -19,7 +19,7 @@ const PARAMETERS: &[Parameter] = &[
         kind: Kind::Weights,
         unit: "",
         default: Value::Weights(Weights::EQUAL),
-        about: "what a byte costs on each path, in order of their ids; of equal costs the lowest id comes first",
+        about: "cost of a byte on each path, in the order of their ids; of equal costs the lowest id comes first",
         source: "Pieska et al. 2021: a fixed order, such as Wi-Fi before cellular",
     },
     Parameter {
@@ -27,50 +27,54 @@ const PARAMETERS: &[Parameter] = &[
         kind: Kind::Milliseconds { min: 0, max: 10_000 },
         unit: "ms",
         default: Value::Number(15),
-        about: "queueing delay that is borne on a cheap path before a dearer one is used",
+        about: "queueing delay on a cheap path from which on a more expensive one is used",
         source: "RFC 8033 section 5.1, QDELAY_REF",
     },
 ];
 
 const CARD: Card = Card {
     summary: &[
-        "New data goes to the cheapest path until what is in flight there waits in a queue for more than a few",
-        "milliseconds, then to the next one. Where all paths have such queues, the cheapest with room in its",
-        "window takes it.",
+        "New data goes to the cheapest path until its packets in flight wait in a queue for more than a few",
+        "milliseconds, then to the next one. If all paths have such queues, new data goes to the cheapest one",
+        "with room in its window.",
     ],
     equations: &[&[
         Equation {
             name: "cheapest path first",
-            rule: "in order of cost, the first path with outstanding < cwnd that does not queue; otherwise the first with outstanding < cwnd",
+            rule: "in the order of costs, the first path with outstanding < cwnd and without a queue; otherwise the first with \
+                   outstanding < cwnd",
             file: file!(),
         },
         Equation {
             name: "adaptive",
-            rule: "a path queues while something is outstanding on it and its latest round trip is 15 ms above its least one of late",
+            rule: "a path has a queue if data is outstanding on it and its latest round-trip time exceeds its recent minimum \
+                   by more than `target`",
             file: file!(),
         },
     ]],
     choices: &[&[
         Choice {
-            question: "How is queue buildup told?",
-            answer: "By the latest round trip. The paper bounds the queue of the primary path's bottleneck; we know the principle, and not its exact \
-                     rule. A bound by bandwidth-delay product was tried and left: while the application is the limit, no sample shows that a path has \
-                     become slower.",
+            question: "How is a queue detected?",
+            answer: "By the latest round-trip time. The paper limits the queue of the primary path's bottleneck, but its exact \
+                     rule is not known here. A limit by the bandwidth-delay product was tried and rejected: while the \
+                     application is the limit, no sample shows that a path has become slower.",
             parameter: "queue",
         },
         Choice {
             question: "What if every path has a queue?",
-            answer: "The cheapest with room in its window: how much is in flight in all is congestion control's business.",
+            answer: "New data goes to the cheapest one with room in its window. The total amount in flight is up to congestion \
+                     control.",
             parameter: "",
         },
         Choice {
-            question: "What before a path was measured?",
-            answer: "Only its window bounds it.",
+            question: "What happens before a path was measured?",
+            answer: "Only its window limits it.",
             parameter: "",
         },
         Choice {
             question: "When does it differ from other schedulers?",
-            answer: "While the application has less than all windows hold. A bulk transfer fills every window in any order.",
+            answer: "While the application has less data than all windows admit. A bulk transfer fills every window in any \
+                     order.",
             parameter: "",
         },
     ]],
@@ -78,7 +82,7 @@ const CARD: Card = Card {
 
 pub(crate) const COMPONENT: Component = Component {
     name: "acpf",
-    about: "New data on the cheapest path until a queue would build up there",
+    about: "New data on the cheapest path until a queue builds there",
     source: "Pieska, Rabitsch, Brunstrom, Kassler, Amend 2021 (ACPF)",
     role: Role::Scheduler,
     needs_multipath: true,
@@ -126,8 +130,8 @@ impl Scheduler for CheapestFirst {
         refused.extend(others.map(|path| (path.id, Refusal::Preference)));
         let (queues, cost) = cost(&best);
         let rule = match queues {
-            true => "the cheapest of those with room; all would queue",
-            false => "the cheapest of those that do not queue",
+            true => "the cheapest path with room; all have queues",
+            false => "the cheapest path without a queue",
         };
         Decision::with_refused(Pick::Path(best.id), Reason::figure(rule, "cost", f64::from(cost)), refused)
     }

@@ -10,15 +10,15 @@ use crate::definition::{Card, Choice, Component, Equation, Role, Values};
 
 pub(crate) const PRIMARY_FIRST: Equation = Equation {
     name: "RFC 9260 section 6.4, new data",
-    rule: "on the primary path; while that is not active, on the first active one",
+    rule: "on the primary path; while that is not active, on the first active path",
     file: file!(),
 };
 
 const CARD: Card = Card {
     summary: &[
-        "New data goes on the primary path while that is active, otherwise on the active path with the",
-        "lowest id. The others carry new data only when no earlier one is active; a full window is waited",
-        "for. The scheduler of `sctp`, for the windows and retransmissions of another scheme.",
+        "New data goes to the primary path while that is active, otherwise to the active path with the",
+        "lowest id. Other paths carry new data only while no earlier one is active. A full window delays new",
+        "data. It is the scheduler of `sctp`, for the windows and retransmissions of another scheme.",
     ],
     equations: &[&[Equation {
         name: "backup",
@@ -27,15 +27,15 @@ const CARD: Card = Card {
     }]],
     choices: &[&[Choice {
         question: "Is a backup path used while the first one is full?",
-        answer: "No: RFC 8684 has a backup path carry data only while no other is available, and a full window is \
-                 open again after a round trip.",
+        answer: "No. In RFC 8684 a backup path carries data only while no other path is available, and a full window opens \
+                 again after a round trip.",
         parameter: "",
     }]],
 };
 
 pub(crate) const COMPONENT: Component = Component {
     name: "backup",
-    about: "New data on one path at a time, the others only while it is not active",
+    about: "New data on one path at a time, on the others only while it is not active",
     source: "RFC 8684 section 3.3.8; RFC 9260 section 6.4",
     role: Role::Scheduler,
     needs_multipath: true,
@@ -74,7 +74,7 @@ impl Scheduler for PrimaryOnly {
         match view.refusal(path.id) {
             None => Decision::new(
                 Pick::Path(path.id),
-                Reason::rule("the primary path, or the one that replaces it"),
+                Reason::rule("primary path, or the path that replaces it"),
             ),
             Some(why) => {
                 let refused: Refused = [(path.id, why)].into_iter().collect();

@@ -14,9 +14,9 @@ use crate::scheduler::by_rtt::{Ranking, bytes_per_second, fastest, may_queue};
 
 const CARD: Card = Card {
     summary: &[
-        "Once all that is left of a file is in the send buffer and fits into the receive window, its front is",
-        "bound to the fastest path and its back to the next one, at the point at which both will have delivered",
-        "at the same time. Before that, and while no end is in sight, it is `min-rtt`.",
+        "Once all remaining data of a file is in the send buffer and fits into the receive window, its front is",
+        "bound to the fastest path and its back to the next one. The two parts meet at the point at which both",
+        "paths finish at the same time. Before that, and while the end is unknown, it is `min-rtt`.",
     ],
     equations: &[&[Equation {
         name: "simultaneous completion",
@@ -25,30 +25,32 @@ const CARD: Card = Card {
     }]],
     choices: &[&[
         Choice {
-            question: "MPTCP sends the slow path's part from its end backwards, and the paths meet somewhere. TSNs go up. How then?",
-            answer: "The point is computed anew with every chunk. Chunks before it are bound to the fast path, those after it leave on the slow \
-                     one in order. Where that proves wrong, what is not bound yet moves the point.",
+            question: "MPTCP sends the slow path's part from its end backwards, and the paths meet. How does this work with \
+                       ascending TSNs?",
+            answer: "The point is computed again with every chunk. Chunks before it are bound to the fast path, those after it \
+                     are sent on the slow one in order. If the estimate was wrong, the data that is not bound yet moves the \
+                     point.",
             parameter: "",
         },
         Choice {
             question: "How is the end of a file known?",
-            answer: "The send buffer has room: what the application has not queued it does not have. While the buffer is full there may be more, and \
-                     no end is known.",
+            answer: "By room in the send buffer: the application has no more data than it has queued. While the buffer is full \
+                     there may be more, and the end is unknown.",
             parameter: "",
         },
         Choice {
-            question: "What if more is left than the receive window holds?",
-            answer: "Then `min-rtt`: what is bound takes its part of that window, and the end would not fit in.",
+            question: "What happens if more data is left than the receive window admits?",
+            answer: "Then it is `min-rtt`: bound data occupies its part of that window, and the end would not fit.",
             parameter: "",
         },
         Choice {
-            question: "What of the copies that the path which is done first sends of the other's last data?",
-            answer: "They are another component's: `xlink` or `opportunistic`.",
+            question: "Which component sends copies of the other path's last data on the path that finishes first?",
+            answer: "`xlink` or `opportunistic`.",
             parameter: "",
         },
         Choice {
-            question: "What of more than two paths?",
-            answer: "The two with the lowest round-trip times take the end, as in the paper, which has two.",
+            question: "What happens with more than two paths?",
+            answer: "The two with the lowest round-trip times carry the end, as in the paper, which has two.",
             parameter: "",
         },
     ]],
@@ -56,7 +58,7 @@ const CARD: Card = Card {
 
 pub(crate) const COMPONENT: Component = Component {
     name: "dems",
-    about: "Splits the end of a file between the two fastest paths so that both are done at once",
+    about: "Splits the end of a file between the two fastest paths so that both finish at the same time",
     source: "Guo, Nikravesh, Mao, Qian, Sen 2017 (MobiCom)",
     role: Role::Scheduler,
     needs_multipath: true,
@@ -112,9 +114,9 @@ impl Scheduler for BothEnds {
             return ranking.send(reason);
         };
         let (path, rule) = if (ends.front.bound.get() as f64) < ends.front_bytes {
-            (ends.front, "the front of what is left")
+            (ends.front, "front of the remaining data")
         } else {
-            (ends.back, "the back of what is left")
+            (ends.back, "back of the remaining data")
         };
         let leaves = view.refusal(path.id).is_none() && path.bound.is_zero();
         let choice = if leaves { Pick::Path(path.id) } else { Pick::Bind(path.id) };

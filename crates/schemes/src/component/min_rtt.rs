@@ -13,14 +13,14 @@ const UNMEASURED: ChoiceParameter<Unmeasured> = ChoiceParameter {
     name: "unmeasured",
     options: &[("first", Unmeasured::First), ("last", Unmeasured::Last)],
     default: "first",
-    about: "rank of a path whose round-trip time is not known yet",
+    about: "rank of a path without a round-trip sample",
     source: "first in Linux, where a smoothed time begins at zero",
 };
 
 const CARD: Card = Card {
     summary: &[
         "Each packet of new data goes to the path with the lowest smoothed round-trip time of those",
-        "with room. It never waits while any path has room.",
+        "with room. It never waits while a path has room.",
     ],
     equations: &[&[Equation {
         name: "get_available_subflow",
@@ -29,8 +29,8 @@ const CARD: Card = Card {
     }]],
     choices: &[&[
         Choice {
-            question: "Where does a path stand that has not been measured?",
-            answer: "First, as in Linux: only what is sent on it measures it.",
+            question: "What is the rank of a path without a round-trip sample?",
+            answer: "The first, as in Linux: only its own data measures it.",
             parameter: "unmeasured",
         },
         Choice {
@@ -78,9 +78,9 @@ impl Scheduler for MinRtt {
 pub(crate) fn lowest(ranking: &Ranking<'_>) -> Reason {
     match ranking.best.and_then(|path| path.rtt.smoothed) {
         Some(srtt) => {
-            Reason::figure("lowest round-trip time of those with room", "srtt_ms", srtt.as_millis_f64())
+            Reason::figure("lowest round-trip time of the paths with room", "srtt_ms", srtt.as_millis_f64())
         }
-        None => Reason::rule("its round-trip time is not known yet"),
+        None => Reason::rule("no round-trip sample yet"),
     }
 }
 

@@ -16,7 +16,7 @@ const PARAMETERS: &[Parameter] = &[
         kind: Kind::Decimal { min: 0.0, max: 10.0 },
         unit: "RTTVAR",
         default: Value::Decimal(4.0),
-        about: "how much of its variation a path's round-trip time has to bear",
+        about: "weight of the variation of a path's round-trip time",
         source: "RFC 9260 section 6.3.1, K of the time-out",
     },
     Parameter {
@@ -24,22 +24,23 @@ const PARAMETERS: &[Parameter] = &[
         kind: Kind::Decimal { min: 0.0, max: 10.0 },
         unit: "",
         default: Value::Decimal(0.25),
-        about: "by how much another path has to be better than the one that carried the latest new data",
+        about: "factor by which another path has to be better than the one that carried the latest new data",
         source: "Lim et al. 2017, beta of ECF",
     },
 ];
 
 const CARD: Card = Card {
     summary: &[
-        "As `min-rtt`, by the time within which a path nearly always answers: the smoothed round-trip time and",
-        "four times its variation. New data stays on the path that carried the latest of it while that has room",
-        "and no other is better by a quarter.",
+        "Like `min-rtt`, but the rank of a path is a time within which it nearly always answers: its smoothed",
+        "round-trip time plus four times its variation. New data stays on the path of the latest new data while",
+        "that has room and no other path is better by a quarter.",
     ],
     equations: &[&[
-        Equation { name: "rank", rule: "rank = srtt + 4 rttvar, lowest first", file: file!() },
+        Equation { name: "rank", rule: "rank = srtt + `deviations` rttvar, lowest first", file: file!() },
         Equation {
             name: "hysteresis",
-            rule: "the path of the latest new data, while it has room and its rank ≤ 1.25 times the lowest of those with room",
+            rule: "the path of the latest new data, while it has room and its rank <= `hysteresis` times the lowest of those \
+                   with room",
             file: file!(),
         },
     ]],
@@ -50,8 +51,8 @@ const CARD: Card = Card {
             parameter: "deviations, hysteresis",
         },
         Choice {
-            question: "Where does a path stand that has not been measured?",
-            answer: "First, as in `min-rtt`, and there is no hysteresis against it: only what is sent on it measures it.",
+            question: "What is the rank of a path without a round-trip sample?",
+            answer: "The first, as in `min-rtt`, and without hysteresis: only its own data measures it.",
             parameter: "",
         },
     ]],
@@ -59,8 +60,8 @@ const CARD: Card = Card {
 
 pub(crate) const COMPONENT: Component = Component {
     name: "min-rtt-var",
-    about: "Lowest round-trip time with its variation; changes the path for a clear difference only",
-    source: "ours, from Linux MPTCP v0.9x, RFC 9260 section 6.3.1 and Lim et al. 2017",
+    about: "Lowest round-trip time with its variation; changes the path only for a clear difference",
+    source: "this project, from Linux MPTCP v0.9x, RFC 9260 section 6.3.1 and Lim et al. 2017",
     role: Role::Scheduler,
     needs_multipath: true,
     parameters: PARAMETERS,

@@ -15,7 +15,7 @@ const KEEPS_ALL: ChoiceParameter<bool> = ChoiceParameter {
     name: "keeps",
     options: &[("all", true), ("delivered", false)],
     default: "all",
-    about: "what the receiver never drops: all that has arrived, or what the application was handed",
+    about: "data that the receiver never drops: all received data, or data delivered to the application",
     source: "Yilmaz et al. 2010; ns-2.35 has the latter only",
 };
 
@@ -23,10 +23,10 @@ const PARAMETERS: &[Parameter] = &[KEEPS_ALL.parameter()];
 
 const CARD: Card = Card {
     summary: &[
-        "The receiver answers with NR-SACKs, whose second list of gap blocks names what it will never drop.",
-        "The sender releases that at once instead of keeping it until the cumulative TSN passes it, which",
-        "frees its send buffer while a hole is open. It frees nothing at the receiver, and changes nothing",
-        "for a sender whose buffer has no limit. When SACKs are sent stays as it was.",
+        "The receiver answers with NR-SACKs, whose second list of gap ack blocks names data that it never drops.",
+        "The sender releases that data at once instead of storing it until the cumulative TSN passes it, which",
+        "frees its send buffer while a hole is open. It frees nothing at the receiver, and has no effect",
+        "on a sender with an unlimited buffer. The times of SACKs do not change.",
     ],
     equations: &[&[Equation {
         name: "draft-natarajan-tsvwg-sctp-nrsack",
@@ -34,16 +34,16 @@ const CARD: Card = Card {
         file: file!(),
     }]],
     choices: &[&[Choice {
-        question: "What does a receiver never drop?",
-        answer: "All of it, since this one never drops what it has acknowledged. Promising only what was handed to the \
-                 application, as ns-2 does, is the same as SACK on a single ordered stream: nothing behind a hole is handed over.",
+        question: "Which data does a receiver never drop?",
+        answer: "All of it, since this receiver never drops acknowledged data. To promise only data that was delivered to the \
+                 application, as ns-2 does, equals SACK on a single ordered stream: no data behind a hole is delivered.",
         parameter: "keeps",
     }]],
 };
 
 pub(crate) const COMPONENT: Component = Component {
     name: "nr-sack",
-    about: "Acknowledges with NR-SACKs, so that the sender releases what has arrived behind a hole",
+    about: "Acknowledges with NR-SACKs, so that the sender releases data that has arrived behind a hole",
     source: "Yilmaz et al. 2010; draft-natarajan-tsvwg-sctp-nrsack; ns-2.35",
     role: Role::Acknowledgement,
     needs_multipath: false,

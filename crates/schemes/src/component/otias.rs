@@ -14,7 +14,7 @@ const ROUNDING: ChoiceParameter<WaitRounding> = ChoiceParameter {
     name: "rounding",
     options: &[("down", WaitRounding::Down), ("begun", WaitRounding::Begun)],
     default: "down",
-    about: "round trips that a chunk waits: whole windows ahead of it, or the one it is in as well",
+    about: "round trips of a chunk's wait: whole windows before it, or also the one that contains it",
     source: "down: Yang, Wang, Amer 2014 and the kernel module of MP-DCCP",
 };
 
@@ -22,9 +22,9 @@ const PARAMETERS: &[Parameter] = &[ROUNDING.parameter()];
 
 const CARD: Card = Card {
     summary: &[
-        "Each chunk goes to the path on which it is expected to arrive first, full as that may be: what",
-        "waits there leaves one window per round trip, and windows are expected to stay as they are. The",
-        "chunk is bound to the path and waits in its queue until it leaves.",
+        "Each chunk goes to the path on which it is expected to arrive first, even if that path is full: queued",
+        "data is sent at one window per round trip, and windows are assumed to stay the same. The chunk is bound",
+        "to the path and waits in its queue.",
     ],
     equations: &[&[
         Equation {
@@ -36,18 +36,18 @@ const CARD: Card = Card {
     ]],
     choices: &[&[
         Choice {
-            question: "Is a full path with nothing queued a path without wait?",
-            answer: "By the published floor it is, although an acknowledgement has to come first. Kept.",
+            question: "Is a full path without queued data a path without a wait?",
+            answer: "Yes, by the published floor, although an acknowledgement has to arrive first.",
             parameter: "rounding",
         },
         Choice {
-            question: "What of a path that has not been measured?",
-            answer: "It takes what can leave at once, which measures it, and nothing waits for it.",
+            question: "How does a path without a round-trip sample count?",
+            answer: "It carries the data that can be sent at once, which measures it. No data waits for it.",
             parameter: "",
         },
         Choice {
             question: "Are decisions revised?",
-            answer: "No, as published; only what is bound to a path that leaves service is placed anew.",
+            answer: "No, as published. Only data bound to a path that leaves service is assigned again.",
             parameter: "",
         },
     ]],
@@ -55,7 +55,7 @@ const CARD: Card = Card {
 
 pub(crate) const COMPONENT: Component = Component {
     name: "otias",
-    about: "Binds each chunk to the path on which it arrives first, windows as they are",
+    about: "Binds each chunk to the path on which it arrives first, with constant windows",
     source: "Yang, Wang, Amer 2014",
     role: Role::Scheduler,
     needs_multipath: true,

@@ -17,9 +17,9 @@ const fn percent(name: &'static str, default: u32, about: &'static str, source: 
 
 const CARD: Card = Card {
     summary: &[
-        "The packets of a path leave at a multiple of its window per smoothed round-trip time, and no longer",
-        "as fast as SACKs let them. Windows grow and shrink as they do without it. Until a round trip was",
-        "measured nothing is paced.",
+        "The packets of a path are sent at a multiple of its window per smoothed round-trip time, instead of as",
+        "fast as SACKs admit. Windows grow and shrink as they do without it. Packets are not paced before the",
+        "first round-trip sample.",
     ],
     equations: &[&[Equation {
         name: "RFC 9002 section 7.7",
@@ -28,13 +28,13 @@ const CARD: Card = Card {
     }]],
     choices: &[&[
         Choice {
-            question: "What does a multiple of 100 % do?",
-            answer: "The window is never quite used up, because the rate is no more than what acknowledgements \
-                     give back; RFC 9002 therefore asks for a little more.",
+            question: "What is the effect of a multiple of 100 %?",
+            answer: "The window is never fully used, because the rate does not exceed that of acknowledgements. RFC 9002 \
+                     therefore recommends a little more.",
             parameter: "avoidance",
         },
         Choice {
-            question: "Does Max.Burst (RFC 9260 section 6.1 D) still hold?",
+            question: "Does Max.Burst (RFC 9260 section 6.1 D) apply?",
             answer: "No: a paced path has no bursts for it to limit.",
             parameter: "",
         },
@@ -49,7 +49,7 @@ pub(crate) const COMPONENT: Component = Component {
     needs_multipath: false,
     parameters: &[
         percent("slow-start", 200, "rate in slow start, of cwnd per srtt", "Linux, tcp_pacing_ss_ratio: 200"),
-        percent("avoidance", 120, "rate after it, of cwnd per srtt", "Linux, tcp_pacing_ca_ratio: 120"),
+        percent("avoidance", 120, "rate after slow start, of cwnd per srtt", "Linux, tcp_pacing_ca_ratio: 120"),
     ],
     card: CARD,
     apply,

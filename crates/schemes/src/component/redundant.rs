@@ -11,8 +11,8 @@ use crate::definition::{Card, Choice, Component, Equation, Role, Values};
 
 const CARD: Card = Card {
     summary: &[
-        "Each packet of new data is sent at once on every path that has room, so that the fastest copy",
-        "counts and a loss on one path costs nothing. Throughput is that of one path.",
+        "Each packet of new data is sent at once on every path with room, so that the fastest copy counts and",
+        "a loss on one path has no effect. The throughput is that of one path.",
     ],
     equations: &[&[Equation {
         name: "redundant",
@@ -21,9 +21,9 @@ const CARD: Card = Card {
     }]],
     choices: &[&[
         Choice {
-            question: "Does a path that was full at the time get its copy later?",
-            answer: "No. It goes on with the data that is new when it has room. In Linux each path walks through the \
-                     send queue at a pace of its own, so that a slower path may send what has arrived by then.",
+            question: "Does a path that was full get its copy later?",
+            answer: "No. It continues with the data that is new when it has room. In Linux each path proceeds through the send \
+                     queue independently, so that a slower path may send data that has arrived already.",
             parameter: "",
         },
         Choice {
@@ -36,7 +36,7 @@ const CARD: Card = Card {
 
 pub(crate) const COMPONENT: Component = Component {
     name: "redundant",
-    about: "Every packet of new data on every path with room at once",
+    about: "Every packet of new data at once on every path with room",
     source: "Frommgen et al. 2016; Linux MPTCP v0.9x, mptcp_redundant",
     role: Role::Scheduler,
     needs_multipath: true,

@@ -19,7 +19,7 @@ const LIMIT: ChoiceParameter<Limit> = ChoiceParameter {
     name: "limit",
     options: &[("whole", Limit::Whole), ("share", Limit::Share)],
     default: "whole",
-    about: "compare with the whole buffer, or with a path's equal share as `split` makes them",
+    about: "compare with the whole buffer, or with a path's equal share as `split` defines it",
     source: "INET: a share if buffers are split",
 };
 
@@ -32,7 +32,7 @@ const PARAMETERS: &[Parameter] = &[
         kind: Kind::Decimal { min: 0.01, max: 1.0 },
         unit: "",
         default: Value::Decimal(0.5),
-        about: "blocking fraction from which on the head of line moves",
+        about: "blocking fraction from which on the head of line is moved",
         source: "Adhari et al. 2011; INET: 0.5",
     },
     Parameter {
@@ -40,64 +40,64 @@ const PARAMETERS: &[Parameter] = &[
         kind: Kind::Decimal { min: 0.0, max: 100.0 },
         unit: "",
         default: Value::Decimal(0.0),
-        about: "smoothed round trips that it must have been under way for",
+        about: "smoothed round trips for which the head of line must have been outstanding",
         source: "INET: none for a chunk of another path; 2 for one of the same path",
     },
 ];
 
 const CARD: Card = Card {
     summary: &[
-        "Where the data of a path that has arrived and waits behind a hole fills half of a buffer, the chunk",
-        "that is missing moves to that path, if it has room and is not in recovery. The path that the chunk",
-        "was on answers as to a loss. No chunk moves twice.",
+        "If received data of a path that waits behind a hole fills half of a buffer, the missing chunk is moved",
+        "to that path, provided that the path has room and is not in recovery. The previous path of the chunk",
+        "reacts as to a loss. No chunk is moved twice.",
     ],
     equations: &[&[
         Equation {
             name: "blocking fraction",
-            rule: "(b_p - out_p) / limit >= 0.5, for the sender's or the receiver's limit",
+            rule: "(b_p - out_p) / limit >= `fraction`, for the sender's or the receiver's limit",
             file: file!(),
         },
         Equation { name: "sender's limit", rule: "S [/ n]", file: file!() },
         Equation {
             name: "receiver's limit",
-            rule: "(peer's window + all in the send buffer) [/ n]",
+            rule: "(peer's window + all data in the send buffer) [/ n]",
             file: file!(),
         },
     ]],
     choices: &[&[
         Choice {
-            question: "Of several blocked paths, which one takes the chunk?",
-            answer: "The one with the largest fraction. INET takes the first that it comes to in its sending order, which here is up to \
-                     the scheduler.",
+            question: "Which of several blocked paths gets the chunk?",
+            answer: "The one with the largest fraction. INET uses the first one in its sending order, which is up to the \
+                     scheduler here.",
             parameter: "",
         },
         Choice {
-            question: "Must the chunk have been under way for a time?",
-            answer: "No. INET asks for two round trips only of a chunk that the blocked path itself carries, and such a chunk \
-                     stays here: fast retransmit and T3 recover it.",
+            question: "Must the chunk have been outstanding for some time?",
+            answer: "No. INET requires two round trips only for a chunk that the blocked path itself carries, and such a chunk \
+                     is not moved here: fast retransmit and T3 recover it.",
             parameter: "age",
         },
         Choice {
-            question: "Whole buffer, or a share of it?",
-            answer: "Whole, as INET does unless buffers are split too.",
+            question: "Does the whole buffer count, or a share of it?",
+            answer: "The whole, as in INET unless buffers are split too.",
             parameter: "limit",
         },
         Choice {
-            question: "What if `nr-sack` is added too?",
-            answer: "What an NR-SACK releases does not count as waiting: with `keeps=all` hardly anything is left to notice a \
-                     blocked receiver by.",
+            question: "What is the effect of `nr-sack`?",
+            answer: "Data that an NR-SACK releases does not count as waiting. With `keeps=all` hardly any data is left that \
+                     reveals a blocked receiver.",
             parameter: "",
         },
         Choice { question: "What is n?", answer: "The active paths, as for `split`.", parameter: "paths" },
         Choice {
-            question: "What of chunks that are lost and wait?",
-            answer: "They count as waiting, as in INET, where only what is in the network is outstanding. Chunks bound to the path \
-                     and not sent do not: they wait for its window.",
+            question: "How do lost chunks that wait count?",
+            answer: "They count as waiting, as in INET, where only data in the network is outstanding. Chunks that are bound \
+                     to the path and not sent do not count: they wait for its window.",
             parameter: "",
         },
         Choice {
-            question: "Is the old path paused if it is in recovery already?",
-            answer: "No; INET's pause of one round trip is left out, since a path in recovery is cut once only here too.",
+            question: "Does the previous path pause if it is in recovery already?",
+            answer: "No. INET's pause of one round trip is omitted, since a path in recovery is reduced only once here too.",
             parameter: "",
         },
     ]],
@@ -105,7 +105,7 @@ const CARD: Card = Card {
 
 pub(crate) const COMPONENT: Component = Component {
     name: "rescheduling",
-    about: "Moves the head of line to a path whose data fills half of a buffer behind it",
+    about: "Moves the head of line to a path whose data behind it fills half of a buffer",
     source: "Adhari, Dreibholz et al. 2011 (chunk rescheduling); INET",
     role: Role::OpportunisticRetransmission,
     needs_multipath: true,

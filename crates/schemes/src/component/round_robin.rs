@@ -11,8 +11,8 @@ use crate::definition::{Card, Choice, Component, Equation, Role, Values};
 
 const CARD: Card = Card {
     summary: &[
-        "Each packet of new data goes to the next path with room after the one that carried the packet",
-        "before. A path without room is passed over and owed nothing.",
+        "Each packet of new data goes to the next path with room after the one that carried the previous",
+        "packet. A path without room is skipped, without compensation later.",
     ],
     equations: &[&[Equation {
         name: "mptcp_rr with num_segments = 1, cwnd_limited = Y",
@@ -20,8 +20,8 @@ const CARD: Card = Card {
         file: file!(),
     }]],
     choices: &[&[Choice {
-        question: "Does the circle stop at a path without room?",
-        answer: "No. Linux fills every window as well unless configured otherwise, and stopping would idle the others.",
+        question: "Does the rotation stop at a path without room?",
+        answer: "No. Linux also fills every window by default, and stopping would leave the other paths idle.",
         parameter: "",
     }]],
 };

@@ -15,7 +15,7 @@ pub(crate) const SIDE: ChoiceParameter<Side> = ChoiceParameter {
     name: "side",
     options: &[("sender", Side::Sender), ("receiver", Side::Receiver), ("both", Side::Both)],
     default: "both",
-    about: "whose buffer",
+    about: "the buffer that is split",
     source: "Dreibholz et al. 2010; INET and usrsctp offer the three",
 };
 
@@ -23,7 +23,7 @@ pub(crate) const PATHS: ChoiceParameter<Sharers> = ChoiceParameter {
     name: "paths",
     options: &[("active", Sharers::Active), ("all", Sharers::All)],
     default: "active",
-    about: "which paths have a share",
+    about: "the paths with a share",
     source: "INET: all; no publication has paths out of service",
 };
 
@@ -31,7 +31,7 @@ const BY: ChoiceParameter<Occupancy> = ChoiceParameter {
     name: "by",
     options: &[("queued", Occupancy::Queued), ("outstanding", Occupancy::Outstanding)],
     default: "queued",
-    about: "what a path takes up: all it has in the send buffer, or what is outstanding",
+    about: "data of a path that counts: all its data in the send buffer, or the outstanding data",
     source: "INET: queued; usrsctp, and INET on demand: outstanding",
 };
 
@@ -39,9 +39,9 @@ const PARAMETERS: &[Parameter] = &[SIDE.parameter(), BY.parameter(), PATHS.param
 
 const CARD: Card = Card {
     summary: &[
-        "A path takes new data only while what it has in a buffer is within its equal share, so that a slow",
-        "path cannot fill the buffer that a fast one needs. A path with nothing always takes a chunk.",
-        "Equal shares suit paths of like speed: a share below a path's window holds that path back.",
+        "A path gets new data only while its data in a buffer is within its equal share, so that a slow path",
+        "cannot fill the buffer that a fast one needs. A path without data always gets a chunk.",
+        "Equal shares suit paths of similar speed: a share below a path's window limits that path.",
     ],
     equations: &[&[
         Equation { name: "sender split", rule: "refuse if b_i + M > S / n", file: file!() },
@@ -53,30 +53,30 @@ const CARD: Card = Card {
     ]],
     choices: &[&[
         Choice {
-            question: "What does path i have in a buffer (b_i)?",
-            answer: "All that is still in the send buffer, acknowledged by gap blocks or not, as in INET. It throttles a fast \
-                     path by what waits behind a slow one's hole; what is outstanding does not.",
+            question: "Which data of path i counts (b_i)?",
+            answer: "All its data in the send buffer, including chunks in gap ack blocks, as in INET. This limits a fast path \
+                     by data that waits behind a slow path's hole; outstanding data alone does not.",
             parameter: "by",
         },
         Choice {
-            question: "What if `nr-sack` is added too?",
-            answer: "What an NR-SACK releases is no longer in the send buffer, and so takes up nothing of either share, although the \
-                     receiver still holds it. What is outstanding is the same with and without it.",
+            question: "What is the effect of `nr-sack`?",
+            answer: "Data that an NR-SACK releases has left the send buffer and does not count for either share, although the \
+                     receiver still stores it. Outstanding data is the same with and without NR-SACKs.",
             parameter: "by",
         },
         Choice {
             question: "What is n?",
-            answer: "The active paths: a share for one that may not send would lie idle.",
+            answer: "The active paths: a share of a path that may not send would be unused.",
             parameter: "paths",
         },
         Choice {
-            question: "In what unit?",
-            answer: "b_i in chunk bytes, buffers as they are counted, without adjusting for headers of 16 B per chunk.",
+            question: "In which unit is it computed?",
+            answer: "b_i in chunk bytes, buffers as they are counted, without a correction for headers of 16 B per chunk.",
             parameter: "",
         },
         Choice {
-            question: "What if a share is less than a chunk?",
-            answer: "A path that has nothing takes one all the same: nothing would ever open it.",
+            question: "What happens if a share is less than a chunk?",
+            answer: "A path without data still gets a chunk, since nothing else would ever release it.",
             parameter: "",
         },
     ]],

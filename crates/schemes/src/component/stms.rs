@@ -17,15 +17,15 @@ const PARAMETERS: &[Parameter] = &[Parameter {
     kind: Kind::Decimal { min: 0.0, max: 10.0 },
     unit: "",
     default: Value::Decimal(1.0),
-    about: "what stays reserved for the faster path, as a multiple of what it delivers meanwhile",
-    source: "Shi et al. 2018: 1, corrected by what arrives out of order",
+    about: "data that stays reserved for the faster path, as a multiple of its deliveries meanwhile",
+    source: "Shi et al. 2018: 1, corrected by out-of-order arrivals",
 }];
 
 const CARD: Card = Card {
     summary: &[
-        "Before a slower path takes the next chunk, as much of the stream is reserved for every faster path as",
-        "that delivers until the slower one's chunk arrives. What is reserved waits for its path's window. So",
-        "data arrives nearly in order, and little of the receive buffer is needed for it.",
+        "Before a slower path gets the next chunk, data is reserved for every faster path: as much as that",
+        "delivers until the slower path's chunk arrives. Reserved data waits for its path's window. Data",
+        "therefore arrives nearly in order, and little of the receive buffer is needed.",
     ],
     equations: &[&[Equation {
         name: "gap",
@@ -34,23 +34,26 @@ const CARD: Card = Card {
     }]],
     choices: &[&[
         Choice {
-            question: "MPTCP takes data for the slow path from further on in the send buffer. A TSN is next or it is not. How then?",
+            question: "MPTCP takes data for the slow path from a later position in the send buffer. How does this work with \
+                       TSNs?",
             answer: "The chunks before it are bound to the fast path: they get their TSNs, and wait in that path's queue.",
             parameter: "",
         },
         Choice {
-            question: "Is the gap corrected by what arrives out of order?",
+            question: "Do out-of-order arrivals correct the gap?",
             answer: "No. It follows windows and smoothed round trips, which every SACK corrects.",
             parameter: "gap",
         },
         Choice {
-            question: "Which path is a chunk offered first?",
-            answer: "The one with the lowest smoothed round-trip time of those with room, as with `min-rtt`; one without comes first.",
+            question: "To which path is a chunk offered first?",
+            answer: "To the one with the lowest smoothed round-trip time of those with room, as with `min-rtt`; paths without \
+                     a sample come first.",
             parameter: "",
         },
         Choice {
-            question: "What if the receive window is smaller than the gap?",
-            answer: "Then all of it is bound to the fast path, and the slow one gets nothing: its data would only fill that window.",
+            question: "What happens if the receive window is smaller than the gap?",
+            answer: "Then all data is bound to the fast path, and the slow one gets none: its data would only fill that \
+                     window.",
             parameter: "",
         },
     ]],
@@ -58,7 +61,7 @@ const CARD: Card = Card {
 
 pub(crate) const COMPONENT: Component = Component {
     name: "stms",
-    about: "Reserves for faster paths what they deliver until a slower path's chunk arrives",
+    about: "Reserves data for faster paths that they deliver until a slower path's chunk arrives",
     source: "Shi, Cui, Wang et al. 2018 (ATC)",
     role: Role::Scheduler,
     needs_multipath: true,

@@ -22,22 +22,22 @@ const PARAMETERS: &[Parameter] = &[
     time(
         "urgent",
         200,
-        "a receiver that can go on for less gets a copy at once",
+        "time left below which the receiver gets a copy at once",
         "T_th1 of Zheng et al. 2021, there a percentile of play times; here the longest delay of a SACK (RFC 9260 section 6.2)",
     ),
     time(
         "relaxed",
         1_000,
-        "a receiver that can go on for longer gets none",
+        "time left above which the receiver gets no copy",
         "T_th2 of Zheng et al. 2021, there a percentile of play times; here RTO.Min (RFC 9260 section 16)",
     ),
 ];
 
 const CARD: Card = Card {
     summary: &[
-        "The chunk that the receiver waits for is sent a second time on the fastest path with room, if the time",
-        "for which the receiver can go on without it is short, or shorter than what is in flight may take to",
-        "arrive. The chunk is not lost and no window is cut. While the receiver has time no copy is made.",
+        "The chunk for which the receiver waits is sent a second time on the fastest path with room, if the time",
+        "that the receiver can continue without it is short, or shorter than the possible arrival time of data in",
+        "flight. The chunk does not count as lost and no window is reduced. No copy is sent while there is time.",
     ],
     equations: &[&[
         Equation {
@@ -47,35 +47,35 @@ const CARD: Card = Card {
         },
         Equation {
             name: "time left",
-            rule: "dt = peer's window / sum of the paths' delivery rates; 0 if nothing waits to be sent",
+            rule: "dt = peer's window / sum of the paths' delivery rates; 0 if no data waits to be sent",
             file: file!(),
         },
     ]],
     choices: &[&[
         Choice {
-            question: "The player reports the time for which it has data. What does a receiver of bulk report?",
-            answer: "Its window: it can go on until arriving data has filled it. Where nothing waits to be sent, the end of the message waits for \
-                     the head of line alone, and no time is left.",
+            question: "The player reports the time for which it has data. How does a receiver of bulk data report it?",
+            answer: "By its window: it can continue until arriving data has filled the window. If no data waits to be sent, \
+                     the end of the message waits only for the head of line, and no time is left.",
             parameter: "",
         },
         Choice {
-            question: "What is copied, and when?",
-            answer: "The head of line, before new data, so that it has the priority which the paper gives to the stream and frame that are needed first. \
-                     The paper copies all that is unacknowledged; behind the head of line nothing is missed.",
+            question: "Which data is copied, and when?",
+            answer: "The head of line, before new data. This is the priority that the paper gives to the stream and frame that \
+                     are needed first. The paper copies all unacknowledged data; no data behind the head of line is missing.",
             parameter: "",
         },
         Choice {
-            question: "Which path takes it?",
+            question: "Which path sends the copy?",
             answer: "The one with the lowest smoothed round-trip time of those with room that do not carry it.",
             parameter: "",
         },
         Choice {
-            question: "What of new data?",
-            answer: "It is the scheduler's. XLINK has minimum round-trip time: `cmt+min-rtt+xlink`.",
+            question: "How is new data scheduled?",
+            answer: "By the scheduler. XLINK uses the minimum round-trip time: `cmt+min-rtt+xlink`.",
             parameter: "",
         },
         Choice {
-            question: "What before a rate was measured?",
+            question: "What happens before a rate was measured?",
             answer: "The receiver counts as having time.",
             parameter: "",
         },
@@ -84,7 +84,7 @@ const CARD: Card = Card {
 
 pub(crate) const COMPONENT: Component = Component {
     name: "xlink",
-    about: "Copies the head of line while the receiver cannot go on for long without it",
+    about: "Copies the head of line while the receiver cannot continue for long without it",
     source: "Zheng, Ma, Liu et al. 2021 (SIGCOMM)",
     role: Role::OpportunisticRetransmission,
     needs_multipath: true,
@@ -142,7 +142,7 @@ fn copy(head: &HeadOfLine, left: Span, view: &View<'_>) -> Option<Decision<HeadO
     let others = view.paths.iter().filter(|path| path.id != best);
     let refused: Refused =
         others.map(|path| (path.id, refusal(path).unwrap_or(Refusal::Preference))).collect();
-    let reason = Reason::figure("the receiver cannot go on for long", "time_left_ms", left.as_millis_f64());
+    let reason = Reason::figure("the receiver cannot continue for long", "time_left_ms", left.as_millis_f64());
     Some(Decision::with_refused(HeadOfLineAction::Copy(best), reason, refused))
 }
 

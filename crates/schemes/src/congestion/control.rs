@@ -27,7 +27,7 @@ pub(crate) const PF: ChoiceParameter<u64> = ChoiceParameter {
     name: "pf",
     options: &[("pf1", 1), ("pf2", 2)],
     default: "pf2",
-    about: "window of a path that answers its probe: one chunk (pf1) or two (pf2)",
+    about: "window of a path after an answered probe: one chunk (pf1) or two (pf2)",
     source: "Natarajan 2009; ns-2's default is two",
 };
 
@@ -44,21 +44,21 @@ pub(crate) const FIRST_WINDOW: ChoiceParameter<FirstWindow> = ChoiceParameter {
     name: "initial-window",
     options: &[("shared", FirstWindow::Shared), ("whole", FirstWindow::Whole)],
     default: "shared",
-    about: "first windows: four chunks shared by all paths, or what the profile gives each",
+    about: "initial windows: four chunks shared by all paths, or the profile's for each",
     source: "INET and usrsctp share it",
 };
 
 pub(crate) const SLOW_START: Equation = Equation {
     name: "RFC 9260 section 7.2.1, slow start",
-    rule: "cwnd ≤ ssthresh, and cwnd was in full use when the SACK came: cwnd += min(bytes newly acknowledged, M), with M the \
-           largest DATA chunk of the path",
+    rule: "cwnd <= ssthresh, and cwnd was in full use when the SACK arrived: cwnd += min(bytes newly acknowledged, M), with M \
+           the largest DATA chunk of the path",
     file: file!(),
 };
 
 pub(crate) const AVOIDANCE: Equation = Equation {
     name: "RFC 9260 section 7.2.2, congestion avoidance",
     rule: "cwnd > ssthresh: partial_bytes_acked += bytes newly acknowledged; once it reaches cwnd, and cwnd was in full use: \
-           partial_bytes_acked −= cwnd, cwnd += M",
+           partial_bytes_acked -= cwnd, cwnd += M",
     file: file!(),
 };
 
@@ -70,14 +70,15 @@ pub(crate) const CUMULATIVE_GROWTH: Equation = Equation {
 
 pub(crate) const CUT: Equation = Equation {
     name: "RFC 9260 section 7.2.3, loss",
-    rule: "ssthresh = max(cwnd / 2, 4 M); fast retransmit: cwnd = ssthresh, once per window of data; T3: cwnd = M. The cut is \
-           made on the path that the chunk was last sent on",
+    rule: "ssthresh = max(cwnd / 2, 4 M); fast retransmit: cwnd = ssthresh, once per window of data; T3: cwnd = M. The window \
+           of the path on which the chunk was last sent is reduced",
     file: file!(),
 };
 
 pub(crate) const CUC_GROWTH: Equation = Equation {
     name: "CUC version 2, growth",
-    rule: "a path's window may grow on a SACK that advances the path's pseudo-cumulative TSN, whatever the association's does",
+    rule: "a path's window may grow on a SACK that advances the path's pseudo-cumulative TSN, independently of the \
+           association's",
     file: file!(),
 };
 
@@ -199,7 +200,7 @@ impl WindowControl {
         }
         if self.round_trips[path].rising(acked, view.now) {
             self.windows[path].ssthresh = window.cwnd;
-            self.reasons[path] = Reason::rule("round trips grow: slow start is over");
+            self.reasons[path] = Reason::rule("round-trip times increase: slow start ends");
         }
     }
 
@@ -318,7 +319,7 @@ impl WindowControl {
             StateCause::Proof(ProofOfLife::Heartbeat) if from == PathState::PotentiallyFailed => {
                 if let Some(chunks) = self.window_after_probe {
                     window.cwnd = largest.times(chunks);
-                    self.reasons[path.index()] = Reason::rule("answered its probe");
+                    self.reasons[path.index()] = Reason::rule("its probe was answered");
                 }
             }
             _ => {}

@@ -5,6 +5,7 @@ mod component;
 mod parameter;
 mod preset;
 mod role;
+pub(crate) mod text;
 
 pub use card::{Card, Choice, Equation};
 pub use component::Component;
@@ -13,3 +14,4 @@ pub use preset::Preset;
 pub use role::Role;
 
 pub(crate) use card::SACK_PROCESSING;
+pub(crate) use text::text;

@@ -27,14 +27,14 @@ impl Role {
     /// Returns the function of this role, as a phrase that follows its name.
     pub fn about(self) -> &'static str {
         match self {
-            Role::Scheduler => "places new data",
-            Role::CongestionControl => "sets the windows",
-            Role::LossDetection => "decides what counts as lost",
-            Role::Acknowledgement => "decides what acknowledges",
+            Role::Scheduler => "schedules new data",
+            Role::CongestionControl => "controls the windows",
+            Role::LossDetection => "detects losses",
+            Role::Acknowledgement => "generates acknowledgements",
             Role::BufferSharing => "shares the send and receive buffers",
             Role::OpportunisticRetransmission => "retransmits the head of line before it is lost",
-            Role::Failover => "decides when a path is out of service",
-            Role::Pacing => "spaces the packets of a window",
+            Role::Failover => "detects failed paths",
+            Role::Pacing => "paces packets",
         }
     }
 }

@@ -10,8 +10,8 @@ use crate::failover::probing;
 
 pub(crate) const PATH_FAILURE: Equation = Equation {
     name: "RFC 9260 section 8.2, path failure",
-    rule: "T3 expiries and unanswered HEARTBEATs in a row > Path.Max.Retrans (5): the path is inactive until something proves \
-           that it works",
+    rule: "consecutive T3 expiries and unanswered HEARTBEATs > Path.Max.Retrans (5): the path is inactive until an \
+           acknowledgement proves that it works",
     file: file!(),
 };
 

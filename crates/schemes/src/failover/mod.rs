@@ -11,7 +11,7 @@ use crate::definition::Equation;
 
 pub(crate) const PF_PROBING: Equation = Equation {
     name: "PF, probing",
-    rule: "a HEARTBEAT at once, then one per RTO; each that stays unanswered: RTO = min(2 RTO, 60 s), errors + 1, windows \
+    rule: "a HEARTBEAT at once, then one per RTO; after each without an answer: RTO = min(2 RTO, 60 s), errors + 1, windows \
            unchanged",
     file: file!(),
 };

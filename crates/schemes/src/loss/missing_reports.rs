@@ -13,15 +13,15 @@ pub(crate) const TRIGGER: Parameter = Parameter {
     kind: Kind::Count { min: 1, max: 100 },
     unit: "missing reports",
     default: Value::Number(3),
-    about: "reports that make a chunk lost",
+    about: "reports after which a chunk is lost",
     source: "RFC 9260 section 7.2.4: 3; RFC 2960 and the papers' text: 4",
 };
 
 /// Answer shared by all papers whose text states four reports.
 pub(crate) const TEXT_HAS_FOUR_REPORTS: Choice = Choice {
-    question: "How many missing reports make a chunk lost?",
-    answer: "Three, although the text says four, as RFC 2960 does. The papers ran on ns-2, whose CMT agent counts three in \
-             version 2.35; none says that this was changed, and all schemes in a comparison count alike.",
+    question: "How many missing reports declare a chunk lost?",
+    answer: "Three, although the text says four, as RFC 2960 does. The papers used ns-2, whose CMT agent counts three in \
+             version 2.35; no paper mentions a change of this, and all schemes in a comparison count in the same way.",
     parameter: "trigger",
 };
 
@@ -36,22 +36,22 @@ pub(crate) const fn sfr(default: bool) -> Parameter {
 
 pub(crate) const FAST_RETRANSMIT: Equation = Equation {
     name: "RFC 9260 section 7.2.4, fast retransmit",
-    rule: "a SACK reports a chunk missing if its TSN < the highest TSN that the SACK newly acknowledges; at `trigger` reports it \
-           is lost, once; after that only T3 finds it lost again",
+    rule: "a SACK reports a chunk missing if its TSN < the highest TSN that the SACK newly acknowledges; after `trigger` \
+           reports it is lost, once; afterwards only T3 declares it lost again",
     file: file!(),
 };
 
 pub(crate) const SFR: Equation = Equation {
     name: "SFR, split fast retransmit",
-    rule: "a SACK reports a chunk that was last sent on path p missing if it newly acknowledges something on p and the chunk's \
+    rule: "a SACK reports a chunk that was last sent on path p missing if it newly acknowledges a chunk on p and the chunk's \
            TSN < the highest TSN newly acknowledged on p",
     file: file!(),
 };
 
 pub(crate) const DAC_SENDER: Equation = Equation {
     name: "DAC, sender",
-    rule: "a SACK that reports a chunk missing counts as many reports as packets that it answers if it acknowledges on one \
-           path only and nothing below the chunk's TSN there; else it counts one",
+    rule: "a SACK that reports a chunk missing counts as many reports as the packets that it acknowledges, if it acknowledges \
+           chunks on one path only and none below the chunk's TSN there; else it counts one",
     file: file!(),
 };
 

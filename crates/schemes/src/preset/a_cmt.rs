@@ -40,7 +40,7 @@ pub(crate) const RTT: ChoiceParameter<RttSource> = ChoiceParameter {
     name: "rtt",
     options: &[("srtt", RttSource::Smoothed), ("latest", RttSource::Latest)],
     default: "srtt",
-    about: "a path's present round-trip time: smoothed, or the latest sample",
+    about: "current round-trip time of a path: smoothed, or the latest sample",
     source: "DB-CMT section 4.1 says RTT only",
 };
 
@@ -48,7 +48,8 @@ pub(crate) const APPLY: ChoiceParameter<Applies> = ChoiceParameter {
     name: "apply",
     options: &[("avoidance", Applies::Avoidance), ("every-sack", Applies::EverySack)],
     default: "avoidance",
-    about: "where the rate difference decides: on each step of congestion avoidance, or on each SACK that lets a window grow",
+    about: "event for which the rate difference decides: each step of congestion avoidance, or each SACK for which a window \
+            may grow",
     source: "DB-CMT equation 4 does not say",
 };
 
@@ -83,40 +84,41 @@ pub(crate) const RULES: &[Equation] = &[
 pub(crate) const RATE_DIFFERENCE_CHOICES: &[Choice] = &[
     Choice {
         question: "How large are lambda and delta?",
-        answer: "1 and 3 largest chunks. DB-CMT refers to a threshold estimation in the A-CMT paper, of which no copy could be read. \
-             D is the figure by which TCP Vegas decides, whose thresholds in ns-2 are 1 and 3 packets.",
+        answer: "1 and 3 largest chunks. DB-CMT refers to a threshold estimation in the A-CMT paper, of which no copy was \
+                 available. TCP Vegas decides by the same D, with thresholds of 1 and 3 packets in ns-2.",
         parameter: "lambda, delta",
     },
     Choice {
-        question: "What if D equals lambda or delta?",
-        answer: "Half a chunk: equation 4 leaves both cases open, and the middle one is the nearest to either side.",
+        question: "What happens if D equals lambda or delta?",
+        answer: "The window grows by half a chunk: equation 4 does not define either case, and the middle one is the nearest \
+                 to both sides.",
         parameter: "",
     },
     Choice {
-        question: "Which round-trip time is RTT, and over what time is RTTmin the least?",
-        answer: "The smoothed one, because a single late sample would stop growth, and the least since the path exists. \
-             A path without a sample holds nothing back as far as is known, and grows.",
+        question: "Which round-trip time is RTT, and over which time is RTTmin the minimum?",
+        answer: "The smoothed one, because a single late sample would stop growth, and the minimum since the path exists. A \
+                 path without a sample has no known queue, and grows.",
         parameter: "rtt",
     },
     Choice {
         question: "When does equation 4 apply?",
-        answer: "In congestion avoidance, in place of the one chunk for each window acknowledged; a window's worth of \
-             acknowledgements is spent in all three cases. DB-CMT's text has every scheme double its window in slow start.",
+        answer: "In congestion avoidance, in place of one chunk for each window acknowledged. A window of acknowledgements is \
+                 used up in all three cases. According to DB-CMT's text, every scheme doubles its window in slow start.",
         parameter: "apply",
     },
 ];
 
 const CARD: Card = Card {
     summary: &[
-        "As `cmt`, but in congestion avoidance a window grows by a whole chunk, half a chunk or not at all,",
-        "as the bytes that the path seems to queue are few, moderate or many. Losses halve windows.",
+        "As `cmt`, but in congestion avoidance a window grows by a whole chunk, by half a chunk or not at all,",
+        "if the estimated queue of the path is short, moderate or long. Losses halve windows.",
     ],
     equations: &[RULES],
     choices: &[
         &[Choice {
             question: "What is A-CMT?",
             answer: "The growth of DB-CMT's equation 4 without its other two parts, since DB-CMT says that it adds those to \
-                     A-CMT. The A-CMT paper itself could not be read.",
+                     A-CMT. The A-CMT paper itself was not available.",
             parameter: "",
         }],
         RATE_DIFFERENCE_CHOICES,
@@ -129,9 +131,8 @@ pub(crate) const PRESET: Preset = Preset {
     source: "Verma, Kumar 2017, as the DB-CMT paper describes it",
     multipath: true,
     coupled: false,
-    unfair_because: "Its windows stop growing once delta bytes of their own wait in a queue, while a flow that only \
-                     reacts to loss goes on until the queue is full: like TCP Vegas beside Reno it takes less than one \
-                     flow's share.",
+    unfair_because: "Its windows stop growing once delta bytes of its own are in a queue, while a flow that only reacts to \
+                     losses grows until the queue is full: like TCP Vegas beside Reno, it gets less than one flow's share.",
     owns: &[Role::CongestionControl],
     parameters: PARAMETERS,
     card: CARD,

@@ -42,9 +42,9 @@ const PARAMETERS: &[Parameter] = &[
         unit: "round trips",
         default: Value::Number(3),
         about: "silence after which a path gets no new data while another one is active",
-        source: "users' reports of links that die slowly; no publication",
+        source: "users' reports of links that fail slowly; no publication",
     },
-    Parameter::switch("tail-probe", true, "probe a tail that nothing acknowledges", "RFC 8985 section 7"),
+    Parameter::switch("tail-probe", true, "probe a tail without acknowledgements", "RFC 8985 section 7"),
     rtx("rtx-soonest"),
     TRIGGER,
     sfr(true),
@@ -56,18 +56,18 @@ const PARAMETERS: &[Parameter] = &[
         kind: Kind::Milliseconds { min: 0, max: 500 },
         unit: "ms",
         default: Value::Number(50),
-        about: "longest delay of a SACK, ours and, for the probe of a single chunk, the peer's",
-        source: "RFC 9260 section 6.2: at most 500; the profile `net` delays no longer than 50",
+        about: "longest delay of a SACK, for this side's SACKs and, for the probe of a single chunk, the peer's",
+        source: "RFC 9260 section 6.2: at most 500; the profile `net` delays at most 50",
     },
     floor("profile"),
 ];
 
 const CARD: Card = Card {
     summary: &[
-        "`cmt-pf` put together with what keeps a bad path from slowing a good one down: new data goes to the",
-        "path with the lowest round-trip time and waits for it where that completes earlier (ECF), no path may",
-        "fill more than its share of the buffers, the head of line is copied to a fast path when it closes the",
-        "peer's window, and losses are found by time, tails included (RACK-TLP). It is the default of `anabranch-net`.",
+        "`cmt-pf` with components that keep a bad path from slowing a good one down: new data goes to the path with",
+        "the lowest round-trip time and waits for it if it completes earlier (ECF), no path may fill more than its",
+        "share of the buffers, the head of line is copied to a fast path when it closes the peer's window, and",
+        "losses are detected by time, including tails (RACK-TLP). It is the default of `anabranch-net`.",
     ],
     equations: &[
         &[
@@ -81,15 +81,16 @@ const CARD: Card = Card {
             RTX_SOONEST,
             Equation {
                 name: "T3",
-                rule: "restarts with every acknowledgement on its path: RACK finds what is lost on a path that answers",
+                rule: "restarts with every acknowledgement on its path: RACK detects losses on a path that answers",
                 file: SACK_PROCESSING,
             },
             Equation { name: "RACK-TLP", rule: "as `+rack`", file: rack::FILE },
             Equation { name: "PF", rule: "as `cmt-pf`", file: cmt_pf::FILE },
             Equation {
                 name: "silence",
-                rule: "something is in flight and nothing was answered for `silence` SRTT + 4 RTTVAR + the longest delay of a SACK, and \
-                   another path is active: potentially failed, a HEARTBEAT at once; window and chunks in flight stay as they are",
+                rule: "data is in flight, no answer arrived for `silence` SRTT + 4 RTTVAR + the longest delay of a SACK, and \
+                       another path is active: potentially failed, a HEARTBEAT at once; window and chunks in flight do not \
+                       change",
                 file: file!(),
             },
         ],
@@ -98,7 +99,7 @@ const CARD: Card = Card {
     choices: &[&[
         Choice {
             question: "Is it published?",
-            answer: "Its parts are, each with a card of its own; the combination is ours.",
+            answer: "Its parts are, each with a card of its own; the combination is new.",
             parameter: "",
         },
         CHOICE_TRIGGER,
@@ -108,8 +109,8 @@ const CARD: Card = Card {
         CHOICE_DAC_TIMER,
         Choice {
             question: "Where is a lost chunk retransmitted?",
-            answer: "Where it arrives soonest. By the largest window (RTX-CWND) chunks lost on a fast path with small \
-                     windows went to a path sixty times as slow, and held everything back there.",
+            answer: "On the path on which it arrives soonest. By the largest window (RTX-CWND), chunks lost on a fast path \
+                     with small windows were retransmitted on a path sixty times as slow, and blocked all later data there.",
             parameter: "rtx",
         },
         CHOICE_LOSS_RATE,
@@ -120,7 +121,7 @@ const CARD: Card = Card {
 
 pub(crate) const PRESET: Preset = Preset {
     name: "bonded",
-    about: "For live links: the fastest path first and waited for, no path slowed down by another, losses found by time",
+    about: "For live links: waits for the fastest path, keeps paths from slowing each other down, detects losses by time",
     source: "Lim et al. 2017; Raiciu et al. 2012; Dreibholz et al. 2010; Natarajan et al. 2009; RFC 7829; RFC 8985",
     multipath: true,
     coupled: false,

@@ -27,82 +27,82 @@ use crate::retransmit::{RTX, rtx};
 
 pub(crate) const WINDOW_FILL: Equation = Equation {
     name: "scheduling, as in ns-2.35",
-    rule: "in each send opportunity: from the path after the one that last carried new data, round the list once, send on each \
-           path while outstanding < cwnd",
+    rule: "in each send opportunity: from the path after the one that last carried new data, once around the list, send on \
+           each path while outstanding < cwnd",
     file: file!(),
 };
 
 pub(crate) const CUC_SEARCH: Equation = Equation {
     name: "CUC version 2, pseudo-cumulative TSNs",
-    rule: "for each path: the earliest outstanding chunk that was sent once, and the earliest that was retransmitted; when either \
-           is acknowledged, by the cumulative TSN or by a gap block, the path's pseudo-cumulative TSN advances",
+    rule: "for each path: the earliest outstanding chunk that was sent once, and the earliest that was retransmitted; when \
+           either is acknowledged, by the cumulative TSN or by a gap ack block, the path's pseudo-cumulative TSN advances",
     file: SACK_PROCESSING,
 };
 
 pub(crate) const CHOICE_SCHEDULING: Choice = Choice {
     question: "In which order do paths get new data?",
-    answer: "The paper only asks for room in the path's window. Taken from ns-2, whose rule is not packet round robin: \
+    answer: "The paper only requires room in the path's window. The order is that of ns-2, which is no packet round robin: \
              consecutive TSNs go to one path, and in a steady state the path whose data was acknowledged gets the new data.",
     parameter: "",
 };
 
 pub(crate) const CHOICE_NEW_ACK: Choice = Choice {
     question: "Is a chunk that only the cumulative TSN covers an acknowledgement on its path, for SFR and DAC?",
-    answer: "As the profile says: yes in `rfc9260`, no in `ns2`, which looks at gap blocks only. It decides whether DAC takes a \
-             SACK for mixed, and little else: the cumulative TSN is never above a missing one.",
+    answer: "As the profile defines: yes in `rfc9260`, no in `ns2`, which considers only gap ack blocks. It decides whether \
+             DAC treats a SACK as mixed, and little else: the cumulative TSN is never above a missing one.",
     parameter: "",
 };
 
 pub(crate) const CHOICE_CUC: Choice = Choice {
     question: "Which version of CUC?",
-    answer: "Version 2. Version 1 follows one TSN per path, which moves back when that chunk is retransmitted and is wrong when it \
-             goes to another path. `cuc=false` gives the standard's rule, not version 1.",
+    answer: "Version 2. Version 1 follows one TSN per path, which decreases when that chunk is retransmitted and is wrong when \
+             it is sent on another path. `cuc=false` applies the standard's rule, not version 1.",
     parameter: "cuc",
 };
 
 pub(crate) const CHOICE_DAC_FLAGS: Choice = Choice {
-    question: "How do a SACK's flags say how many packets it answers?",
-    answer: "As a number in the whole byte, as in ns-2. Other implementations use the two top bits or a field of their own.",
+    question: "How do the flags of a SACK contain the number of packets that it acknowledges?",
+    answer: "As a number in the whole byte, as in ns-2. Other implementations use the two top bits or a separate field.",
     parameter: "",
 };
 
 pub(crate) const CHOICE_DAC_TIMER: Choice = Choice {
-    question: "What does a SACK say that the timer sent?",
-    answer: "As the profile says: the number of packets in `rfc9260`; zero in `ns2`, where the timer clears the counter before \
-             the SACK is built, so that such a SACK may report nothing missing.",
+    question: "Which number has a SACK that the timer sent?",
+    answer: "As the profile defines: the number of packets in `rfc9260`; zero in `ns2`, where the timer resets the counter \
+             before the SACK is built, so that such a SACK may report no chunk missing.",
     parameter: "",
 };
 
 pub(crate) const CHOICE_RTX: Choice = Choice {
-    question: "Which of the five retransmission policies?",
-    answer: "RTX-CWND: the paper recommends it beside RTX-SSTHRESH, and it is ns-2's default.",
+    question: "Which of the five retransmission policies is the default?",
+    answer: "RTX-CWND: the paper recommends it besides RTX-SSTHRESH, and it is ns-2's default.",
     parameter: "rtx",
 };
 
 pub(crate) const CHOICE_RTX_FULL: Choice = Choice {
-    question: "What if the window of the chosen path is full?",
-    answer: "The chunk waits for that path, as in ns-2: there is no second choice. RTX-ASAP looks at paths with room only.",
+    question: "What happens if the window of the chosen path is full?",
+    answer: "The chunk waits for that path, as in ns-2: there is no second choice. RTX-ASAP considers only paths with room.",
     parameter: "rtx",
 };
 
 pub(crate) const CHOICE_RTX_TIE: Choice = Choice {
-    question: "Which of several equally good paths?",
-    answer: "A coin along the list of paths, as in ns-2: each path that equals the best so far takes its place with probability \
-             1/2. This is even for two paths, and favours later ones of more.",
+    question: "Which of several equally good paths is chosen?",
+    answer: "By coin tosses along the list of paths, as in ns-2: each path that equals the best so far replaces it with \
+             probability 1/2. This is uniform for two paths, and favours later ones among more.",
     parameter: "",
 };
 
 pub(crate) const CHOICE_LOSS_RATE: Choice = Choice {
     question: "Which loss rate does RTX-LOSSRATE compare?",
     answer: "Bytes declared lost over bytes sent on the path since it exists. In ns-2 the script sets a rate, and without one \
-             all paths compare equal: so in profile `ns2`, where `rtx-lossrate-measured` compares measured rates.",
+             all paths are equal. Profile `ns2` does the same, and its `rtx-lossrate-measured` compares measured rates.",
     parameter: "rtx",
 };
 
 pub(crate) const CHOICE_TIMEOUT_MARKS: Choice = Choice {
-    question: "What does a T3 expiry mark as lost?",
-    answer: "Everything outstanding on its path, as in RFC 9260 and in what ns-2 runs. The papers also propose to spare chunks \
-             that were sent less than an SRTT ago; ns-2 has that as a comment.",
+    question: "Which chunks does a T3 expiry mark as lost?",
+    answer: "All outstanding chunks on its path, as in RFC 9260 and in the code of ns-2. The papers also propose to exclude \
+             chunks that were sent less than an SRTT ago; ns-2 has that as a comment.",
     parameter: "",
 };
 
@@ -142,10 +142,10 @@ pub(crate) const CHOICES: &[Choice] = &[
 const CARD: Card = Card {
     summary: &[
         "New data fills each path's window in turn, all in one sequence of TSNs, which then arrive out of",
-        "order. Plain SCTP takes that for loss, keeps windows from growing and sends a SACK for each packet.",
-        "Three repairs answer this: only acknowledgements of a chunk's own path report it missing (SFR), a",
-        "path's window grows with its own pseudo-cumulative TSN (CUC), and gaps trigger no SACK at once; SACKs say",
-        "what they answer (DAC).",
+        "order. Plain SCTP mistakes that for loss, stops the growth of windows and sends a SACK for each packet.",
+        "Three repairs solve this: only acknowledgements on a chunk's own path report it missing (SFR), a path's",
+        "window grows with its own pseudo-cumulative TSN (CUC), and gaps trigger no SACK at once while SACKs",
+        "state the number of packets that they acknowledge (DAC).",
     ],
     equations: &[&[WINDOW_FILL], RULES, &[PATH_FAILURE]],
     choices: &[CHOICES],
@@ -153,7 +153,7 @@ const CARD: Card = Card {
 
 pub(crate) const PRESET: Preset = Preset {
     name: "cmt",
-    about: "Concurrent multipath transfer with split fast retransmit, window update and delayed acks of its own",
+    about: "Concurrent multipath transfer with its own split fast retransmit, window update and delayed acks",
     source: "Iyengar, Amer, Stewart 2006; ns-2.35",
     multipath: true,
     coupled: false,
@@ -202,7 +202,7 @@ impl Scheduler for RotatingWindowFill {
                 None => {
                     let free = view.path(id).cwnd - view.outstanding(id);
                     let reason = Reason::figure(
-                        "fills the window of the path in turn",
+                        "fills the path's window in turn",
                         "free_bytes",
                         free.get() as f64,
                     );

@@ -23,7 +23,7 @@ const PARAMETERS: &[Parameter] = &[
         kind: Kind::Decimal { min: 0.0, max: 1.0 },
         unit: "",
         default: Value::Decimal(0.25),
-        about: "weight of a new sample in the smoothed round-trip time that cuts windows",
+        about: "weight of a new sample in the smoothed round-trip time by which windows are reduced",
         source: "the paper's RTO.Alpha: 0.25; RFC 9260 section 6.3.1: 0.125",
     },
     Parameter {
@@ -46,8 +46,8 @@ const PARAMETERS: &[Parameter] = &[
 
 const CARD: Card = Card {
     summary: &[
-        "As `cmt`, but what fast retransmit finds costs a window as large a part as the smoothed round-trip",
-        "time has of a second: 5 % at 50 ms, a half at 500 ms, all but the floor from one second on.",
+        "As `cmt`, but a fast retransmit reduces the window by the fraction that the smoothed round-trip time",
+        "is of a second: 5 % at 50 ms, a half at 500 ms, everything down to the floor from one second on.",
     ],
     equations: &[&[
         Equation {
@@ -69,30 +69,30 @@ const CARD: Card = Card {
     ]],
     choices: &[&[
         Choice {
-            question: "In which unit is SRTT?",
-            answer: "In seconds, as a plain number: only so are the factors of equation 7 between 0 and 1 for usual paths.",
+            question: "What is the unit of SRTT?",
+            answer: "Seconds, as a plain number: only then the factors of equation 7 are between 0 and 1 for usual paths.",
             parameter: "",
         },
         Choice {
-            question: "Which weight has a new sample?",
-            answer: "0.25, which the paper calls RTO.Alpha, although RFC 9260 and ns-2 have 1/8 there. This SRTT is kept apart \
-                     from the one that sets the retransmission time-out.",
+            question: "What is the weight of a new sample?",
+            answer: "0.25, which the paper calls RTO.Alpha, although it is 1/8 in RFC 9260 and ns-2. This SRTT is separate \
+                     from that of the retransmission time-out.",
             parameter: "alpha",
         },
         Choice {
             question: "What is the MTU?",
-            answer: "1500 bytes as printed, header included, where ns-2 counts 1468. The window after T3 is never below the \
+            answer: "1500 bytes as printed, including headers, where ns-2 counts 1468. The window after T3 is at least the \
                      largest chunk, so that it can send one.",
             parameter: "mtu",
         },
         Choice {
-            question: "Should the schemes it is compared with have its floor?",
-            answer: "The paper's floor of 4 MTU is twice that of ns-2's CMT agent, which helps it by itself when losses are many. \
-                     `floor=profile` gives it the same floor as the others.",
+            question: "Should the compared schemes have its floor?",
+            answer: "The paper's floor of 4 MTU is twice that of ns-2's CMT agent, which alone is an advantage with frequent \
+                     losses. `floor=profile` sets the same floor as for the others.",
             parameter: "floor",
         },
         Choice {
-            question: "How often does it cut, and what if nothing is measured?",
+            question: "How often does it reduce the window, and how without a sample?",
             answer: "Once per window, as fast retransmit does otherwise. Without a sample the window is halved.",
             parameter: "",
         },
@@ -102,12 +102,12 @@ const CARD: Card = Card {
 
 pub(crate) const PRESET: Preset = Preset {
     name: "cmt-dfr",
-    about: "CMT whose fast retransmit cuts a window by the smoothed round-trip time in seconds",
+    about: "CMT whose fast retransmit reduces a window by the smoothed round-trip time in seconds",
     source: "Verma, Sharma, Kumar 2018, New Delay-based Fast Retransmission Policy for CMT-SCTP: equations 6 to 8, Algorithm 1",
     multipath: true,
     coupled: false,
-    unfair_because: "Its fast retransmit takes off as much of a window as the round trip has seconds, a tenth at 100 ms \
-                     where others take off half, so it takes several times what two flows would.",
+    unfair_because: "Its fast retransmit reduces a window by the round-trip time in seconds, a tenth at 100 ms where others \
+                     remove a half, so it gets several times the share of two flows.",
     owns: &[Role::CongestionControl],
     parameters: PARAMETERS,
     card: CARD,
@@ -171,7 +171,7 @@ impl Cut for SrttFractionCut {
             // Equations 7 and 8.
             (_, Some(smoothed)) => {
                 let ssthresh = nearest(remaining(window.cwnd.get() as f64, smoothed)).max(floor);
-                (ssthresh, ssthresh, Reason::figure("cut by the smoothed delay", "srtt_s", smoothed))
+                (ssthresh, ssthresh, Reason::figure("reduced by the smoothed delay", "srtt_s", smoothed))
             }
             // Without a sample there is no delay to use.
             (cause, None) => {

@@ -35,10 +35,10 @@ const PARAMETERS: &[Parameter] = &[
 
 const CARD: Card = Card {
     summary: &[
-        "As `cmt`, but one T3 expiry or unanswered HEARTBEAT makes a path potentially failed: it gets no",
-        "data, and a HEARTBEAT at once and at each RTO, which doubles each time. An answer, or the",
-        "acknowledgement of a chunk that was sent once and there, brings it back. With no path active, the",
-        "potentially failed one with the fewest errors serves.",
+        "As `cmt`, but after one T3 expiry or unanswered HEARTBEAT a path is potentially failed: it gets no data,",
+        "but a HEARTBEAT at once and at each RTO, which doubles each time. An answer, or an acknowledgement of a",
+        "chunk that was sent once and on that path, makes it active again. Without an active path, the",
+        "potentially failed one with the fewest errors is used.",
     ],
     equations: &[
         &[
@@ -51,8 +51,8 @@ const CARD: Card = Card {
             PF_RETURN,
             Equation {
                 name: "PF, no path active",
-                rule: "of the potentially failed paths the one with the fewest errors, of those the one that failed last, of those one \
-                   by coin: active with cwnd = 1 M",
+                rule: "of the potentially failed paths the one with the fewest errors, of those the one that failed last, of \
+                       those one by coin tosses: active with cwnd = 1 M",
                 file: file!(),
             },
         ],
@@ -62,13 +62,14 @@ const CARD: Card = Card {
     choices: &[
         &[
             Choice {
-                question: "With which window does a path that answered its probe begin?",
-                answer: "Two chunks, which is ns-2's default: the probe took a round trip in which slow start would have doubled one.",
+                question: "What is the window of a path that answered its probe?",
+                answer: "Two chunks, the default of ns-2: slow start would have doubled one chunk during the probe's round \
+                         trip.",
                 parameter: "pf",
             },
             Choice {
-                question: "Does the acknowledgement of a chunk that was sent more than once bring its path back?",
-                answer: "No: it may belong to the copy on another path. So it is in ns-2.",
+                question: "Does the acknowledgement of a chunk that was sent more than once make its path active?",
+                answer: "No, as in ns-2: it may belong to the copy on another path.",
                 parameter: "",
             },
             Choice {
@@ -77,9 +78,9 @@ const CARD: Card = Card {
                 parameter: "rtx",
             },
             Choice {
-                question: "Does a path that was put into service for want of a better one become potentially failed again?",
-                answer: "As the profile says: yes in `rfc9260`; in `ns2` only the error that makes the counter one has that effect, \
-                     and such a path keeps its counter.",
+                question: "Does a path that was activated without a better one become potentially failed again?",
+                answer: "As the profile defines: yes in `rfc9260`; in `ns2` only an error that makes the counter one has that \
+                         effect, and such a path keeps its counter.",
                 parameter: "",
             },
         ],
@@ -89,7 +90,7 @@ const CARD: Card = Card {
 
 pub(crate) const PRESET: Preset = Preset {
     name: "cmt-pf",
-    about: "CMT with a potentially-failed state: one time-out takes a path out until it answers a probe",
+    about: "CMT with a potentially failed state: after one time-out a path gets no data until it answers a probe",
     source: "Natarajan et al. 2008, 2009; ns-2.35; RFC 7829",
     multipath: true,
     coupled: false,
@@ -159,7 +160,7 @@ impl PathFailover for PotentiallyFailed {
         let (errors, _, id) = best?;
         Some(Decision::new(
             id,
-            Reason::figure("fewest errors of the potentially failed", "errors", f64::from(errors)),
+            Reason::figure("fewest errors of the potentially failed paths", "errors", f64::from(errors)),
         ))
     }
 }

@@ -22,23 +22,23 @@ const PARAMETERS: &[Parameter] =
 /// Choice shared by all coupled rules.
 pub(crate) const COUPLED_PATHS: Choice = Choice {
     question: "Which paths are coupled?",
-    answer: "The active ones that have a round-trip time, the smoothed one. A path out of service carries no data to be fair \
-             about. A path without a sample grows as if it were alone, and counts for no other.",
+    answer: "The active ones with a smoothed round-trip time. A path out of service carries no data. A path without a sample \
+             grows as if it were alone, and does not count for others.",
     parameter: "",
 };
 
 /// Choice shared by all coupled rules.
 pub(crate) const BYTES_COUNTED: Choice = Choice {
     question: "Which acknowledgements count, and when does the window move?",
-    answer: "In congestion avoidance those that count toward the standard's next step, under the same gate and for a window in \
-             full use only. The window moves at once by the bytes that they give it; fractions of a byte are kept.",
+    answer: "In congestion avoidance those that count toward the standard's next step, under the same condition and only for a \
+             window in full use. The window grows at once by the resulting bytes; fractions of a byte are kept.",
     parameter: "",
 };
 
 pub(crate) const BASE: Choice = Choice {
-    question: "What is it without MPTCP's subflows?",
+    question: "How does it differ without MPTCP's subflows?",
     answer: "One sequence space for all paths, with CMT's repairs in place of a sequence space per subflow. Scheduler and \
-             retransmission are those of `cmt`, so that a comparison with it shows the rule of growth alone.",
+             retransmission are those of `cmt`, so that a comparison with it shows only the rule of growth.",
     parameter: "sfr, cuc, dac, rtx",
 };
 
@@ -50,8 +50,8 @@ pub(crate) const LINKED_INCREASE: Equation = Equation {
 
 const CARD: Card = Card {
     summary: &[
-        "As `cmt`, but in congestion avoidance the paths' windows together grow as that of one flow on the",
-        "best path would, and none grows faster than a flow of its own. Slow start and cuts are the standard's.",
+        "As `cmt`, but in congestion avoidance the paths' windows together grow like that of one flow on the best",
+        "path, and none grows faster than a single flow. Slow start and reductions are the standard's.",
     ],
     equations: &[&[
         LINKED_INCREASE,
@@ -66,7 +66,7 @@ const CARD: Card = Card {
         BYTES_COUNTED,
         Choice {
             question: "How often is alpha computed?",
-            answer: "At every step, as the RFC's definition has it. It allows for once per round trip to save work.",
+            answer: "At every step, as the RFC defines it. It also permits once per round trip to save work.",
             parameter: "",
         },
         BASE,
@@ -75,7 +75,7 @@ const CARD: Card = Card {
 
 pub(crate) const PRESET: Preset = Preset {
     name: "mptcp-lia",
-    about: "CMT with MPTCP's linked increases: fair to others where paths share a bottleneck",
+    about: "CMT with MPTCP's linked increases: fair to others if paths share a bottleneck",
     source: "RFC 6356",
     multipath: true,
     coupled: true,

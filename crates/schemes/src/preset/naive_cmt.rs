@@ -22,9 +22,9 @@ const PARAMETERS: &[Parameter] =
 
 const CARD: Card = Card {
     summary: &[
-        "The scheduler and the retransmission policy of `cmt` with its three repairs off: reordering between",
-        "paths is taken for loss, windows wait for the association's cumulative TSN, and every packet that",
-        "arrives beside a gap is acknowledged at once. It shows what the repairs are for.",
+        "The scheduler and the retransmission policy of `cmt` without its three repairs: reordering between",
+        "paths counts as loss, windows wait for the association's cumulative TSN, and every packet that arrives",
+        "behind a gap is acknowledged at once. It shows the benefit of the repairs.",
     ],
     equations: &[&[
         WINDOW_FILL,
@@ -42,8 +42,8 @@ const CARD: Card = Card {
     choices: &[&[
         Choice {
             question: "What is naive about it?",
-            answer: "The papers compare with a naive scheme and do not define it. Here it is `cmt` with SFR, CUC and DAC off, as ns-2 \
-                     runs with its three switches off, and nothing else changed; one repair at a time can be put back.",
+            answer: "The papers compare with a naive scheme and do not define it. Here it is `cmt` without SFR, CUC and DAC, \
+                     as ns-2 runs with its three switches off. Single repairs can be switched on.",
             parameter: "sfr",
         },
         CHOICE_TRIGGER,

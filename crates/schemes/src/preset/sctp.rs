@@ -19,15 +19,15 @@ use crate::retransmit::alternate::ALTERNATE;
 use crate::retransmit::{Alternate, MakeRetransmitPath, Same};
 
 pub(crate) const CHOICE_TRIGGER: Choice = Choice {
-    question: "How many missing reports make a chunk lost?",
-    answer: "Three, as in RFC 9260 and as ns-2.35 is set; RFC 2960 and the text of the papers say four.",
+    question: "How many missing reports declare a chunk lost?",
+    answer: "Three, as in RFC 9260 and in ns-2.35; RFC 2960 and the text of the papers have four.",
     parameter: "trigger",
 };
 
 pub(crate) const CHOICE_AROUND: Choice = Choice {
-    question: "Which floors, bounds and timers hold around it?",
-    answer: "Those of the profile. `rfc9260` keeps ssthresh at 4 M or more and stops growth in fast recovery; the multipath row \
-             of `ns2` has a floor of 2 M and lets windows grow there, as ns-2's CMT agent does.",
+    question: "Which floors, limits and timers apply?",
+    answer: "Those of the profile. `rfc9260` keeps ssthresh at 4 M or more and stops growth in fast recovery; the multipath \
+             row of `ns2` has a floor of 2 M and lets windows grow there, as ns-2's CMT agent does.",
     parameter: "",
 };
 
@@ -39,7 +39,7 @@ const RTX: ChoiceParameter<MakeRetransmitPath> = ChoiceParameter {
         ("rtx-same", || Box::new(Same)),
     ],
     default: "alternate-on-timeout",
-    about: "where a lost chunk is retransmitted",
+    about: "path of a retransmission",
     source: "RFC 9260 section 6.4.1; `alternate` is ns-2's default",
 };
 
@@ -47,9 +47,9 @@ const PARAMETERS: &[Parameter] = &[RTX.parameter(), TRIGGER, SACK_EVERY, SACK_DE
 
 const CARD: Card = Card {
     summary: &[
-        "New data goes on the primary path; while that is not active, on the next active one. What fast",
-        "retransmit finds is retransmitted where it was, what times out on another active path if there is one. A",
-        "path is out of service after six errors in a row.",
+        "New data goes to the primary path; while that is not active, to the next active one. Fast retransmit",
+        "uses the previous path of the chunk, and a time-out another active path if there is one. A path is",
+        "out of service after six consecutive errors.",
     ],
     equations: &[&[
         PRIMARY_FIRST,
@@ -65,9 +65,10 @@ const CARD: Card = Card {
     choices: &[&[
         CHOICE_TRIGGER,
         Choice {
-            question: "Where does a fast retransmission go?",
-            answer: "Where the chunk was: the standard sends only what timed out elsewhere. `rtx=alternate` sends both to another \
-                     path, as ns-2's base agent does by default; `rtx=rtx-same` sends both where they were.",
+            question: "On which path is a fast retransmission sent?",
+            answer: "On the previous path of the chunk: the standard uses other paths only after time-outs. `rtx=alternate` \
+                     uses another path for both, as ns-2's base agent does by default; `rtx=rtx-same` uses the previous path \
+                     for both.",
             parameter: "rtx",
         },
         CHOICE_AROUND,

@@ -10,7 +10,7 @@ use crate::retransmit::{if_room, nowhere};
 
 pub(crate) const ALTERNATE: Equation = Equation {
     name: "RFC 9260 sections 6.3.3 E4 and 6.4.1, retransmission",
-    rule: "what timed out goes to the next active path after its own, what fast retransmit found stays",
+    rule: "after a time-out on the next active path, after fast retransmit on the same path",
     file: file!(),
 };
 
@@ -45,7 +45,7 @@ impl RetransmitPath for Alternate {
         match next {
             Some(path) => {
                 let moved = path.id != chunk.path;
-                let rule = if moved { "an alternate path" } else { "where it was sent before" };
+                let rule = if moved { "an alternate path" } else { "the path on which it was sent before" };
                 if_room(path, Reason::rule(rule), Refused::new())
             }
             None => nowhere(),

@@ -10,7 +10,7 @@ use crate::retransmit::{no_room, nowhere};
 
 pub(crate) const RTX_ASAP: Equation = Equation {
     name: "RTX-ASAP",
-    rule: "any active path with outstanding < cwnd; of several one by coins",
+    rule: "an active path with outstanding < cwnd; of several one by coin tosses",
     file: file!(),
 };
 

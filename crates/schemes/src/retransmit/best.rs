@@ -18,7 +18,7 @@ pub(crate) const RTX_BEST: Equation = Equation {
 
 pub(crate) const RTX_CL: Equation = Equation {
     name: "Algorithm 2 (RTX-CL)",
-    rule: "the path with the largest cwnd; of several the one with the lowest loss rate; of several any",
+    rule: "the path with the largest cwnd; of several the one with the lowest loss rate; of several any one",
     file: file!(),
 };
 

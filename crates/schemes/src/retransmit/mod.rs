@@ -35,8 +35,8 @@ pub(crate) const RTX: ChoiceParameter<MakeRetransmitPath> = ChoiceParameter {
         ("rtx-soonest", || Box::new(Soonest)),
     ],
     default: "rtx-cwnd",
-    about: "where a lost chunk is retransmitted",
-    source: "Iyengar 2006, section on retransmission policies; `rtx-cl`: DB-CMT section 4.2; `rtx-soonest`: ours",
+    about: "path of a retransmission",
+    source: "Iyengar 2006, section on retransmission policies; `rtx-cl`: DB-CMT section 4.2; `rtx-soonest`: this project",
 };
 
 pub(crate) const fn rtx(default: &'static str) -> Parameter {

@@ -10,7 +10,7 @@ use crate::retransmit::{if_room, nowhere};
 
 pub(crate) const RTX_SAME: Equation = Equation {
     name: "RTX-SAME",
-    rule: "the path that it was sent on, until that one is out of service; then the next",
+    rule: "the path on which it was sent, until that is out of service; then the next one",
     file: file!(),
 };
 
@@ -37,7 +37,7 @@ impl RetransmitPath for Same {
             .map(|step| &view.paths[(start + step) % n])
             .find(|p| if any_active { p.is_active() } else { usable(p.state) });
         match next {
-            Some(path) => if_room(path, Reason::rule("where it was sent before"), Refused::new()),
+            Some(path) => if_room(path, Reason::rule("the path on which it was sent before"), Refused::new()),
             None => nowhere(),
         }
     }

@@ -11,7 +11,7 @@ use crate::retransmit::{if_room, nowhere};
 
 pub(crate) const RTX_SOONEST: Equation = Equation {
     name: "RTX-SOONEST",
-    rule: "the active path with the least SRTT, counted twice where its window is full; it is waited for then",
+    rule: "the active path with the lowest SRTT, which counts twice if its window is full; the chunk waits for that path",
     file: file!(),
 };
 
@@ -57,7 +57,7 @@ impl RetransmitPath for Soonest {
         let Some(path) = best else { return nowhere() };
         let reason = match delay(path) {
             Some(delay) => Reason::figure("arrives soonest", "delay_ms", delay.as_millis_f64()),
-            None => Reason::rule("no round-trip time is known yet"),
+            None => Reason::rule("no round-trip sample yet"),
         };
         if_room(path, reason, refused)
     }

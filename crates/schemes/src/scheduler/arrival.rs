@@ -41,7 +41,7 @@ pub(crate) fn earliest(
         }
     }
     let Some(Offer { path, arrival, queues }) = best else {
-        let reason = Reason::rule("no path may take it");
+        let reason = Reason::rule("no path may send it");
         return Decision::with_refused(Pick::Wait(WaitFor::Window), reason, refused);
     };
     let reason = Reason::figure("arrives earliest there", "arrival_ms", arrival.as_millis_f64());

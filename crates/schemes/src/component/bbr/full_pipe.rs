@@ -2,11 +2,15 @@
 
 use anabranch_core::time::Rate;
 
-use crate::definition::Equation;
+use crate::definition::{Equation, text};
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "section 5.3.1.2, full pipe",
-    rule: "three rounds, which nothing but the path limits, without a delivery rate of 1.25 times the largest before: the path is full",
+    rule: text!(
+        "{} rounds that only the path limits, without a delivery rate of {} times the previous maximum: \
+         the path is full",
+        ROUNDS, GROWTH,
+    ),
     file: file!(),
 }];
 

@@ -2,11 +2,14 @@
 
 use anabranch_core::time::{Span, Time};
 
-use crate::definition::Equation;
+use crate::definition::{Equation, text};
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "section 5.3.4.3, min_rtt",
-    rule: "the least round trip of 10 s; where the least of 5 s is that old, ProbeRTT measures it again",
+    rule: text!(
+        "minimum round-trip time of {}; if the minimum of {} is that old, ProbeRTT measures it again",
+        MEMORY, PROBE_INTERVAL,
+    ),
     file: file!(),
 }];
 

@@ -18,10 +18,10 @@ mod state;
 
 const CARD: Card = Card {
     summary: &[
-        "On each path the largest delivery rate and the least round trip of late say how fast to send and how",
-        "much may be in flight. Every few seconds the path is probed with a quarter more, and after five seconds",
-        "without a round trip as short as the least it is emptied to measure that again. A loss matters only if",
-        "a probe lost more than 2 %, or as a bound that lasts until the next probe.",
+        "On each path, the recent maximum delivery rate and minimum round-trip time determine the sending rate and",
+        "the amount in flight. Every few seconds the path is probed with a quarter more. After five seconds without",
+        "a round-trip time near the minimum, the path is drained to measure it again. Losses count only",
+        "if a probe loses more than 2 %, or as a limit until the next probe.",
     ],
     equations: &[
         path::RULES[0],
@@ -35,37 +35,42 @@ const CARD: Card = Card {
     ],
     choices: &[&[
         Choice {
-            question: "TCP and QUIC have one path here. What of several?",
-            answer: "Every path has a model of its own; they are not coupled. Paths that share a bottleneck probe it apart from each other.",
+            question: "TCP and QUIC have one path here. How are several paths handled?",
+            answer: "Every path has its own model; they are not coupled. Paths that share a bottleneck probe it independently.",
             parameter: "",
         },
         Choice {
             question: "Which acknowledgements are samples?",
-            answer: "Those of chunks that were sent once: of a retransmitted chunk it is not certain which way it came. For the least round \
-                     trip the SACK must have come back on the path too; a path that never sees one goes by its smoothed round trip.",
+            answer: "Those of chunks that were sent once: a retransmitted chunk does not identify its path. For the minimum \
+                     round-trip time, the SACK must also have returned on the same path. A path without such SACKs uses its \
+                     smoothed round-trip time.",
             parameter: "",
         },
         Choice {
             question: "What counts as limited by the application?",
-            answer: "That nothing waits, and that the scheduler or another policy leaves a path's room unused. A closed receive window counts \
-                     as a limit of the network, as section 4.1.1.3.1 has it, though another path's hole may have closed it.",
+            answer: "No data waits, or the scheduler or another policy leaves room of a path unused. A closed receive window \
+                     counts as a limit of the network, as in section 4.1.1.3.1, although a hole on another path may have \
+                     closed it.",
             parameter: "",
         },
         Choice {
-            question: "Startup ends after losses in six discontiguous ranges. What if the path has every other TSN?",
-            answer: "As in Linux the SACKs that tell of losses count, not the ranges.",
+            question: "Startup ends after losses in six discontiguous ranges. How are they counted if the path has every other \
+                       TSN?",
+            answer: "As in Linux, by the SACKs that report losses, and not by the ranges.",
             parameter: "",
         },
         Choice {
             question: "When is a recovery spurious (section 5.5.11)?",
-            answer: "When the receiver has reported a duplicate of every chunk that was retransmitted in it. SCTP has no other sign.",
+            answer: "If the receiver has reported a duplicate of every chunk that was retransmitted in it. SCTP has no other \
+                     evidence.",
             parameter: "",
         },
         Choice {
-            question: "What is unlike the draft because of SCTP or of this core?",
-            answer: "Core decides how much leaves at once (send_quantum); the budget for it is QUIC's. After T3 the window is one chunk, and the \
-                     one before comes back when what T3 covered is repaired. RFC 9260's halving of an idle path's window is left out, as the \
-                     draft leaves the window. The rate of a path that was idle is that of its state until its first SACK. There is no ECN.",
+            question: "How do SCTP and this core differ from the draft?",
+            answer: "Core decides how much is sent at once (send_quantum), with the budget of QUIC. After T3 the window is one \
+                     chunk, and the previous window is restored once the chunks that T3 declared lost are acknowledged. RFC \
+                     9260's halving of an idle path's window is omitted, since the draft keeps the window. The rate of a path \
+                     after idleness is that of its state until its first SACK. There is no ECN.",
             parameter: "",
         },
         Choice {
@@ -75,12 +80,12 @@ const CARD: Card = Card {
         },
         Choice {
             question: "What is ssthresh?",
-            answer: "BBR has none. Policies that ask see no bound in Startup and the window itself after it.",
+            answer: "BBR has none. Policies that read it see no limit in Startup, and the window itself afterwards.",
             parameter: "",
         },
         Choice {
-            question: "Has it parameters?",
-            answer: "None: the draft's constants are constants.",
+            question: "Which parameters does it have?",
+            answer: "None: the constants are those of the draft.",
             parameter: "",
         },
     ]],
@@ -88,7 +93,7 @@ const CARD: Card = Card {
 
 pub(crate) const COMPONENT: Component = Component {
     name: "bbr",
-    about: "BBRv3 on each path: rate and window follow the largest delivery rate and the least round trip",
+    about: "BBRv3 on each path: rate and window follow the maximum delivery rate and the minimum round-trip time",
     source: "draft-ietf-ccwg-bbr-06 (Cardwell, Swett, Beshay 2026)",
     role: Role::CongestionControl,
     needs_multipath: false,

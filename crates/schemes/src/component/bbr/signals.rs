@@ -5,12 +5,15 @@ use anabranch_core::time::Rate;
 use anabranch_core::units::ChunkBytes;
 
 use crate::component::bbr::{scaled, scaled_rate};
-use crate::definition::Equation;
+use crate::definition::{Equation, text};
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "section 5.5.10.3, short-term model",
-    rule: "a round with a loss, while bandwidth is not probed: bw_shortterm = max(the round's rate, 0.7 bw_shortterm), and so \
-           inflight_shortterm; REFILL forgets both",
+    rule: text!(
+        "a round with a loss outside of bandwidth probes: bw_shortterm = max(the round's rate, {} \
+         bw_shortterm), and the same for inflight_shortterm; REFILL resets both",
+        BETA,
+    ),
     file: file!(),
 }];
 

@@ -2,11 +2,18 @@
 
 use anabranch_core::time::Time;
 
-use crate::definition::Equation;
+use crate::definition::{Equation, text};
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "section 5.6.1, gains",
-    rule: "of rate and window: Startup 2.77, 2; Drain 0.5, 2; ProbeBW_DOWN 0.9, 2; CRUISE 1, 2; REFILL 1, 2; UP 1.25, 2.25; ProbeRTT 1, 0.5",
+    rule: text!(
+        "of rate and window: Startup {}, {}; Drain {}, {}; ProbeBW_DOWN {}, {}; CRUISE {}, {}; REFILL \
+         {}, {}; UP {}, {}; ProbeRTT {}, {}",
+        State::Startup.pacing_gain(), State::Startup.cwnd_gain(), DRAIN.pacing_gain(), DRAIN.cwnd_gain(),
+        State::Down.pacing_gain(), State::Down.cwnd_gain(), State::Cruise.pacing_gain(),
+        State::Cruise.cwnd_gain(), State::Refill.pacing_gain(), State::Refill.cwnd_gain(),
+        State::Up.pacing_gain(), State::Up.cwnd_gain(), PROBE_RTT.pacing_gain(), PROBE_RTT.cwnd_gain(),
+    ),
     file: file!(),
 }];
 
@@ -16,6 +23,10 @@ pub(super) const STARTUP_PACING_GAIN: f64 = 2.77;
 const CWND_GAIN: f64 = 2.0;
 /// ProbeRTTCwndGain.
 pub(super) const PROBE_RTT_CWND_GAIN: f64 = 0.5;
+
+/// States whose fields do not affect their gains.
+const DRAIN: State = State::Drain { began: 0 };
+const PROBE_RTT: State = State::ProbeRtt { done_at: None, round_done: false };
 
 /// State of a path's control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +56,7 @@ pub(super) enum State {
 }
 
 impl State {
-    pub(super) fn pacing_gain(self) -> f64 {
+    pub(super) const fn pacing_gain(self) -> f64 {
         match self {
             State::Startup => STARTUP_PACING_GAIN,
             State::Drain { .. } => 0.5,
@@ -55,7 +66,7 @@ impl State {
         }
     }
 
-    pub(super) fn cwnd_gain(self) -> f64 {
+    pub(super) const fn cwnd_gain(self) -> f64 {
         match self {
             State::Up => 2.25,
             State::ProbeRtt { .. } => PROBE_RTT_CWND_GAIN,

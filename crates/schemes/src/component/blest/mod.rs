@@ -11,9 +11,7 @@ use anabranch_core::time::Time;
 use anabranch_core::units::ChunkBytes;
 
 use crate::component::min_rtt::lowest;
-use crate::definition::{
-    Card, Choice, ChoiceParameter, Component, Equation, Kind, Parameter, Role, Value, Values,
-};
+use crate::definition::{Card, Choice, ChoiceParameter, Component, Equation, Kind, Parameter, Role, Value, Values, text};
 use crate::scheduler::by_rtt::{Alternatives, Ranking, fastest};
 use crate::scheduler::{Unmeasured, window};
 
@@ -36,20 +34,20 @@ const EVIDENCE: ChoiceParameter<BlockingEvidence> = ChoiceParameter {
         ("retransmission", BlockingEvidence::OpportunisticRetransmission),
     ],
     default: "any",
-    about: "what counts as blocking: the peer's window closed, the head of line retransmitted early, or either",
-    source: "Ferlin et al. 2016: retransmission of the head of line; Linux: its occasion",
+    about: "evidence of blocking: the peer's window closed, the head of line retransmitted early, or either",
+    source: "Ferlin et al. 2016: retransmission of the head of line; Linux: its cause",
 };
 
 const PARAMETERS: &[Parameter] = &[
-    decimal("lambda", 10.0, 1.2, "correction factor of the estimate at the beginning"),
-    decimal("lambda-min", 10.0, 1.0, "its least value"),
-    decimal("lambda-max", 10.0, 1.3, "its greatest value"),
-    decimal("step-up", 1.0, 0.04, "what is added to it after blocking"),
-    decimal("step-down", 1.0, 0.01, "what is taken off it after a round trip without blocking"),
+    decimal("lambda", 10.0, 1.2, "initial correction factor of the estimate"),
+    decimal("lambda-min", 10.0, 1.0, "least value of the factor"),
+    decimal("lambda-max", 10.0, 1.3, "greatest value of the factor"),
+    decimal("step-up", 1.0, 0.04, "increase of the factor after blocking"),
+    decimal("step-down", 1.0, 0.01, "decrease of the factor after a round trip without blocking"),
     Parameter::switch(
         "slow-start",
         true,
-        "expect a fast path in slow start to double its window per round",
+        "assume that a fast path in slow start doubles its window per round",
         "Linux MPTCP v0.95; not in Ferlin et al. 2016",
     ),
     EVIDENCE.parameter(),
@@ -58,9 +56,9 @@ const PARAMETERS: &[Parameter] = &[
 const CARD: Card = Card {
     summary: &[
         "New data goes to the path with the lowest round-trip time of those with room, as with `min-rtt`,",
-        "unless that is not the fastest path. Then what the fastest would send until the slower one's",
-        "acknowledgement is estimated. If the send window is too small for that beside what the slower path",
-        "would hold, new data waits for the fastest. A factor corrects the estimate by experience.",
+        "unless that is not the fastest path. Then the data that the fastest path would send until the slower",
+        "path's acknowledgement is estimated. If the send window is too small for it beside the data on the slower",
+        "path, new data waits for the fastest path. Experience corrects the estimate by a factor.",
     ],
     equations: &[&[
         Equation {
@@ -75,39 +73,43 @@ const CARD: Card = Card {
         },
         Equation {
             name: "adaptation",
-            rule: "once per least RTT_s: lambda += 0.04 if something was blocked since, else -= 0.01; in [1, 1.3]",
+            rule: "once per minimum RTT_s: lambda += `step-up` if blocking has occurred since, else -= `step-down`; within \
+                   `lambda-min` and `lambda-max`",
             file: file!(),
         },
     ]],
     choices: &[&[
         Choice {
             question: "What is the send window SW, which SCTP does not have?",
-            answer: "What the peer still offers plus what is outstanding: the bytes that could be on their way \
-                     together.",
+            answer: "The peer's free window plus the outstanding data: the bytes that can be in flight together.",
             parameter: "",
         },
         Choice {
-            question: "What of a fast path in slow start?",
-            answer: "The sum of doubled windows over whole rounds, at most 16, while cwnd <= ssthresh. Linux does so \
-                     only before the first loss, which no finite ssthresh shows.",
+            question: "How does a fast path in slow start count?",
+            answer: text!(
+                "By the sum of doubled windows over whole rounds, at most {} of them, while cwnd <= \
+                 ssthresh. Linux does so only before the first loss, which a finite ssthresh does not \
+                 show.",
+                MOST_DOUBLINGS,
+            ),
             parameter: "slow-start",
         },
         Choice {
             question: "What shows that the estimate was too small?",
-            answer: "The peer's window closing, or an opportunistic retransmission, while the head of line was last sent on a path \
-                     other than the fastest. Linux takes the first for the second and asks for no path.",
+            answer: "The peer's window closes, or an opportunistic retransmission takes place, while the head of line was last \
+                     sent on another path than the fastest. Linux takes the first as evidence of the second, on any path.",
             parameter: "evidence",
         },
         Choice {
             question: "When is lambda adapted?",
-            answer: "As a slower path is considered and its least round-trip sample has passed since the last step; \
-                     the first time only begins the period.",
+            answer: "When a slower path is considered and its minimum round-trip time has passed since the last step. The \
+                     first time only begins the period.",
             parameter: "",
         },
         Choice {
-            question: "When is the fastest path not waited for?",
-            answer: "When it is not active, when its round-trip time is unknown, when nothing is in flight on it, \
-                     and when a share of a buffer rather than its window refuses it.",
+            question: "When does new data not wait for the fastest path?",
+            answer: "If that is not active, has no round-trip sample or no data in flight, or if a share of a buffer blocks it \
+                     instead of its window.",
             parameter: "",
         },
     ]],
@@ -115,7 +117,7 @@ const CARD: Card = Card {
 
 pub(crate) const COMPONENT: Component = Component {
     name: "blest",
-    about: "Leaves a slower path unused if it would block the fastest in the send window",
+    about: "Leaves a slower path unused if it would block the fastest one in the send window",
     source: "Ferlin, Alay, Mehani, Boreli 2016; Linux MPTCP v0.95",
     role: Role::Scheduler,
     needs_multipath: true,
@@ -258,10 +260,10 @@ impl Scheduler for Blest {
         // lambda X > |SW| - MSS (inflight_s + 1): not on the slow path.
         if wanted > left_to_fast(&alternatives, ask.chunk, view) {
             let reason =
-                Reason::figure("the slower path would block the fastest", "wanted_by_fastest_bytes", wanted);
+                Reason::figure("the slower path would block the fastest path", "wanted_by_fastest_bytes", wanted);
             ranking.wait_for(alternatives.fast.id, reason)
         } else {
-            let rule = "the send window is wide enough for the slower path too";
+            let rule = "the send window has room for the slower path too";
             ranking.send(Reason::figure(rule, "wanted_by_fastest_bytes", wanted))
         }
     }

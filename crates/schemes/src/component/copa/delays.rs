@@ -3,19 +3,22 @@
 use anabranch_core::time::{Span, Time};
 use anabranch_core::windowed::{WindowedMax, WindowedMin};
 
-use crate::definition::Equation;
+use crate::definition::{Equation, text};
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "section 2.1, queueing delay",
-    rule: "dq = RTTstanding - RTTmin: the least round trip of the last srtt / 2 and of the last 10 s",
+    rule: text!(
+        "dq = RTTstanding - RTTmin: the minimum round-trip times of the last srtt / 2 and of the last {}",
+        MIN_MEMORY,
+    ),
     file: file!(),
 }];
 
 const MIN_MEMORY: Span = Span::from_secs(10);
 /// Section 2.2: number of round trips for which a sample counts for the maximum.
-const MAX_MEMORY_ROUNDS: u64 = 4;
+pub(super) const MAX_MEMORY_ROUNDS: u64 = 4;
 /// Fraction of the maximum delay below which the queue is nearly empty.
-const NEARLY_EMPTY: f64 = 0.1;
+pub(super) const NEARLY_EMPTY: f64 = 0.1;
 
 /// Round-trip times of a path.
 #[derive(Clone, Copy, Debug, Default)]

@@ -19,44 +19,45 @@ const PARAMETERS: &[Parameter] = &[
         kind: Kind::Decimal { min: 0.01, max: 10.0 },
         unit: "",
         default: Value::Decimal(0.5),
-        about: "how much delay costs against rate: alone a flow keeps 1/delta packets in the queue",
+        about: "weight of delay against rate: without competing flows a flow keeps 1/delta packets in the queue",
         source: "Arun and Balakrishnan 2018, section 2",
     },
     Parameter::switch(
         "competitive",
         true,
-        "where others fill the queue, delta follows losses",
+        "delta follows losses if other flows fill the queue",
         "Arun and Balakrishnan 2018, section 2.2",
     ),
 ];
 
 const CARD: Card = Card {
     summary: &[
-        "On each path the window goes to where its rate is one packet per delta times the queueing delay, so",
-        "that flows share a queue of a few packets. It moves faster the longer it has moved one way. Where the",
-        "queue is not nearly empty once in five round trips others fill it; then delta follows losses as a",
-        "standard window does. Losses change nothing else.",
+        "On each path, the window converges to a rate of one packet per delta times the queueing delay, so that",
+        "flows share a queue of a few packets. It moves faster the longer it has moved in one direction. If the",
+        "queue is not nearly empty once in five round trips, other flows fill it. Then delta follows losses as a",
+        "standard window does. Losses have no other effect.",
     ],
     equations: &[path::RULES, delays::RULES, velocity::RULES, mode::RULES],
     choices: &[&[
         Choice {
-            question: "The paper has one path. What of several?",
-            answer: "Every path has a window, a mode and a delta of its own; they are not coupled.",
+            question: "The paper has one path. How are several paths handled?",
+            answer: "Every path has its own window, mode and delta; they are not coupled.",
             parameter: "",
         },
         Choice {
             question: "Which round trips are samples?",
-            answer: "Those of chunks that were sent once, whatever path the SACK came back on: of the least ones both have the same way back.",
+            answer: "Those of chunks that were sent once, independently of the path of the SACK: minimum round-trip times \
+                     share the same return path.",
             parameter: "",
         },
         Choice {
-            question: "What if v would more than double the window in a round trip?",
-            answer: "It is held at delta cwnd, with which the window just doubles; the paper sets no bound.",
+            question: "What happens if v would more than double the window in a round trip?",
+            answer: "It is limited to delta cwnd, which doubles the window; the paper has no limit.",
             parameter: "",
         },
         Choice {
-            question: "What while the rate is on the other side of its target than the window has moved to?",
-            answer: "v = 1 at once. Otherwise a fast window would go on beyond its target until the round ends.",
+            question: "What happens while the rate is on the other side of its target than the direction of the window?",
+            answer: "v = 1 at once. Otherwise a fast window would move beyond its target until the round ends.",
             parameter: "",
         },
         Choice {
@@ -66,13 +67,13 @@ const CARD: Card = Card {
         },
         Choice {
             question: "What does T3 do, which the paper does not mention?",
-            answer: "It leaves one chunk, and slow start begins anew. No other loss changes a window in default mode.",
+            answer: "It leaves one chunk, and slow start begins again. No other loss changes a window in default mode.",
             parameter: "",
         },
         Choice { question: "What is the least window?", answer: "Two chunks.", parameter: "" },
         Choice {
             question: "What is ssthresh?",
-            answer: "Copa has none. Policies that ask see no bound in slow start and the window itself after it.",
+            answer: "Copa has none. Policies that read it see no limit in slow start, and the window itself afterwards.",
             parameter: "",
         },
     ]],
@@ -80,7 +81,7 @@ const CARD: Card = Card {
 
 pub(crate) const COMPONENT: Component = Component {
     name: "copa",
-    about: "Copa on each path: windows keep a queue of a few packets, by the delay of late",
+    about: "Copa on each path: windows keep a queue of a few packets, by the recent delay",
     source: "Arun and Balakrishnan 2018 (NSDI)",
     role: Role::CongestionControl,
     needs_multipath: false,

@@ -2,12 +2,16 @@
 
 use anabranch_core::time::{Span, Time};
 
-use crate::definition::Equation;
+use crate::component::copa::delays::{MAX_MEMORY_ROUNDS, NEARLY_EMPTY};
+use crate::definition::{Equation, text};
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "section 2.2, competitive mode",
-    rule: "dq not below 0.1 (RTTmax - RTTmin) for five round trips: 1/delta += 1 per round, halved in one with a loss, 1/delta ≥ \
-           1 / the default; RTTmax over four round trips",
+    rule: text!(
+        "dq >= {} (RTTmax - RTTmin) for {} round trips: 1/delta += 1 per round, halved in one with a \
+         loss, 1/delta >= 1 / the default; RTTmax over {} round trips",
+        NEARLY_EMPTY, EMPTY_WITHIN_ROUNDS, MAX_MEMORY_ROUNDS,
+    ),
     file: file!(),
 }];
 

@@ -8,7 +8,7 @@ use crate::component::copa::delays::Delays;
 use crate::component::copa::mode::Mode;
 use crate::component::copa::velocity::Velocity;
 use crate::congestion::full_use::in_full_use;
-use crate::definition::Equation;
+use crate::definition::{Equation, text};
 
 pub(super) const RULES: &[Equation] = &[
     Equation {
@@ -22,7 +22,7 @@ pub(super) const RULES: &[Equation] = &[
         rule: "cwnd doubles per round until lambda exceeds its target",
         file: file!(),
     },
-    Equation { name: "section 2.1, pacing", rule: "rate = 2 cwnd / RTTstanding", file: file!() },
+    Equation { name: "section 2.1, pacing", rule: text!("rate = {} cwnd / RTTstanding", PACING_GAIN), file: file!() },
 ];
 
 /// Pacing gain: a window is sent in half a round trip, so that it is in full use.
@@ -141,7 +141,7 @@ impl CopaPath {
             Phase::SlowStart => {
                 self.phase = Phase::Steady;
                 self.velocity = Velocity::at(self.cwnd);
-                self.reason = self.explain("the target is reached: slow start is over (Copa)");
+                self.reason = self.explain("the target is reached: slow start ends (Copa)");
             }
             Phase::Steady => {
                 self.velocity.turn(below);

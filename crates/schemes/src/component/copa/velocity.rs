@@ -1,10 +1,14 @@
 //! Velocity of the window (Arun and Balakrishnan 2018, section 2.1, step 3).
 
-use crate::definition::Equation;
+use crate::definition::{Equation, text};
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "section 2.1, velocity",
-    rule: "v doubles in each round in which the window moves the way it has for three; where it turns, v = 1",
+    rule: text!(
+        "v doubles in each round in which the window moves in the same direction as in {} rounds; after \
+         a change of direction, v = 1",
+        STEADY_ROUNDS,
+    ),
     file: file!(),
 }];
 

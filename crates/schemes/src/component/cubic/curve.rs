@@ -3,7 +3,7 @@
 use anabranch_core::policy::{LossCause, Reason};
 use anabranch_core::time::{Span, Time};
 
-use crate::definition::Equation;
+use crate::definition::{Equation, text};
 
 /// Section 4.6: factor of the window after a loss.
 pub(crate) const BETA: f64 = 0.7;
@@ -20,23 +20,34 @@ const MOST_TARGET: f64 = 1.5;
 pub(crate) const RULES: &[Equation] = &[
     Equation {
         name: "equations 1 and 2",
-        rule: "W(t) = C (t - K)^3 M + W_max; K = cbrt((W_max - cwnd at the epoch's beginning) / (C M)); C = 0.4",
+        rule: text!(
+            "W(t) = C (t - K)^3 M + W_max; K = cbrt((W_max - cwnd at the start of the epoch) / (C M)); C \
+             = {}",
+            C,
+        ),
         file: file!(),
     },
     Equation {
         name: "section 4.4 and 4.5, concave and convex",
-        rule: "target = W(t + SRTT), from cwnd to 1.5 cwnd; cwnd += (target - cwnd) / cwnd for each byte acknowledged",
+        rule: text!(
+            "target = W(t + SRTT), from cwnd to {} cwnd; cwnd += (target - cwnd) / cwnd for each byte \
+             acknowledged",
+            MOST_TARGET,
+        ),
         file: file!(),
     },
     Equation {
         name: "section 4.3, Reno-friendly",
-        rule: "W_est += alpha M / cwnd for each byte acknowledged, alpha = 3 (1 - 0.7) / (1 + 0.7), 1 from the window before the \
-               loss on; where W(t) < W_est: cwnd = W_est",
+        rule: text!(
+            "W_est += alpha M / cwnd for each byte acknowledged, alpha = 3 (1 - {}) / (1 + {}), 1 from \
+             the window before the loss on; if W(t) < W_est: cwnd = W_est",
+            BETA, BETA,
+        ),
         file: file!(),
     },
     Equation {
         name: "section 4.7, fast convergence",
-        rule: "a loss below the last W_max: W_max = cwnd (1 + 0.7) / 2; otherwise W_max = cwnd",
+        rule: text!("a loss below the last W_max: W_max = cwnd (1 + {}) / 2; otherwise W_max = cwnd", BETA),
         file: file!(),
     },
 ];

@@ -5,11 +5,11 @@ use anabranch_core::policy::{Event, LossCause, Reason, View};
 use crate::component::cubic::curve::BETA;
 use crate::congestion::cut::{after_fast_retransmit, after_timeout, nearest};
 use crate::congestion::{Change, Cut, PathLoss};
-use crate::definition::Equation;
+use crate::definition::{Equation, text};
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "section 4.6, multiplicative decrease",
-    rule: "ssthresh = max(0.7 cwnd, floor); fast retransmit: cwnd = ssthresh; T3: cwnd = M",
+    rule: text!("ssthresh = max({} cwnd, floor); fast retransmit: cwnd = ssthresh; T3: cwnd = M", BETA),
     file: file!(),
 }];
 
@@ -26,7 +26,7 @@ impl Cut for CubicCut {
         let (path, profile) = (loss.facts(), loss.view.profile);
         let (window, rule) = match loss.cause {
             LossCause::FastRetransmit | LossCause::Rescheduled => {
-                (after_fast_retransmit(reduced, path, profile), "cut to 0.7 (CUBIC)")
+                (after_fast_retransmit(reduced, path, profile), "reduced by fast retransmit (CUBIC)")
             }
             LossCause::Timeout => (after_timeout(window, reduced, path, profile), "T3 expired"),
         };

@@ -16,7 +16,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::switch(
         "fast-convergence",
         true,
-        "a flow whose window was cut below the one before gives more room to others",
+        "a flow whose window is reduced below the previous maximum leaves more room to others",
         "RFC 9438 section 4.7",
     ),
     cuc(true),
@@ -25,38 +25,39 @@ const PARAMETERS: &[Parameter] = &[
 
 const CARD: Card = Card {
     summary: &[
-        "On each path the window grows with the time since its latest loss, steeply until it is near the",
-        "window at which that happened, slowly around it, and then steeply again. It is never below what the",
-        "standard's growth would have reached meanwhile. A loss leaves 0.7 of a window. Linux, Windows and",
-        "Apple's systems use it for TCP, so it is what most other traffic does.",
+        "On each path the window grows with the time since its latest loss: steeply until it is near the window",
+        "at that loss, slowly around it, and then steeply again. It is never below the window that the standard's",
+        "growth would have reached. A loss reduces the window to 0.7 of its size. Linux, Windows and Apple's",
+        "systems use it for TCP, so most other traffic behaves like this.",
     ],
     equations: &[curve::RULES, cut::RULES],
     choices: &[&[
         Choice {
-            question: "TCP has one path. What of several?",
-            answer: "Every path has a window and a curve of its own; they are not coupled.",
+            question: "TCP has one path. How are several paths handled?",
+            answer: "Every path has its own window and curve; they are not coupled.",
             parameter: "",
         },
         Choice { question: "What is a segment?", answer: "The path's largest DATA chunk.", parameter: "" },
         Choice {
-            question: "Slow start?",
+            question: "How does slow start work?",
             answer: "The profile's, with its limit for each SACK and its exit (HyStart++ under `net`).",
             parameter: "",
         },
         Choice {
-            question: "Which acknowledgements let a window grow?",
-            answer: "With CUC those that advance the path's own pseudo-cumulative TSN, as in `cmt`; otherwise those that \
-                     advance the association's cumulative TSN.",
+            question: "Which acknowledgements increase a window?",
+            answer: "With CUC those that advance the path's pseudo-cumulative TSN, as in `cmt`; otherwise those that advance \
+                     the association's cumulative TSN.",
             parameter: "cuc",
         },
         Choice {
-            question: "What if the application, a receive window or another path leaves the window unused (section 5.8)?",
-            answer: "That time does not count: the curve goes on where it stopped once the window is in full use.",
+            question: "What happens if the application, a receive window or another path leaves the window unused (section \
+                       5.8)?",
+            answer: "That time does not count: the curve continues where it stopped once the window is in full use.",
             parameter: "",
         },
         Choice {
-            question: "Is a reduction undone if the loss was none (section 4.9)?",
-            answer: "No, as no other control here does it.",
+            question: "Is a reduction reverted if the loss was spurious (section 4.9)?",
+            answer: "No, as with all other congestion controls here.",
             parameter: "",
         },
         Choice {
@@ -69,7 +70,7 @@ const CARD: Card = Card {
 
 pub(crate) const COMPONENT: Component = Component {
     name: "cubic",
-    about: "CUBIC on each path: windows grow with the time since the latest loss, which leaves 0.7 of a window",
+    about: "CUBIC on each path: windows grow with the time since the latest loss, which reduces them to 0.7",
     source: "RFC 9438",
     role: Role::CongestionControl,
     needs_multipath: false,

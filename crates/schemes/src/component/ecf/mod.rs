@@ -20,7 +20,7 @@ const PARAMETERS: &[Parameter] = &[
         kind: Kind::Decimal { min: 0.0, max: 10.0 },
         unit: "",
         default: Value::Decimal(0.25),
-        about: "by how much longer a wait that has begun may last",
+        about: "factor by which a wait that has begun may last longer",
         source: "Lim et al. 2017; Linux MPTCP v0.95",
     },
     Parameter {
@@ -28,13 +28,13 @@ const PARAMETERS: &[Parameter] = &[
         kind: Kind::Decimal { min: 0.0, max: 10.0 },
         unit: "RTTVAR",
         default: Value::Decimal(1.0),
-        about: "what stands for the standard deviation of a round-trip time",
+        about: "measure of the standard deviation of a round-trip time",
         source: "Lim et al. 2017; 2 in Linux MPTCP v0.95",
     },
     Parameter::switch(
         "whole-windows",
         false,
-        "count what is to be sent as one window at least, on either path",
+        "count at least one window of data, on either path",
         "Linux MPTCP v0.95; not in Lim et al. 2017",
     ),
 ];
@@ -42,9 +42,9 @@ const PARAMETERS: &[Parameter] = &[
 const CARD: Card = Card {
     summary: &[
         "New data goes to the path with the lowest round-trip time of those with room, as with `min-rtt`,",
-        "unless that is not the fastest path. Then all that is queued is weighed: if the fastest path would",
+        "unless that is not the fastest path. Then all queued data is considered: if the fastest path would",
         "complete it before a packet on the slower one is acknowledged, and the slower one could not",
-        "complete it before the fastest can be used, new data waits for the fastest.",
+        "complete it before the fastest can be used, new data waits for the fastest path.",
     ],
     equations: &[&[
         Equation {
@@ -59,31 +59,30 @@ const CARD: Card = Card {
         },
         Equation {
             name: "Algorithm 1, hysteresis",
-            rule: "waiting = 0 when the first test fails; the second leaves it as it is",
+            rule: "waiting = 0 when the first test fails; the second test does not reset it",
             file: file!(),
         },
     ]],
     choices: &[&[
         Choice {
             question: "What is k?",
-            answer: "All that is queued and has no path yet, the next chunk included, in chunk bytes as if every \
-                     chunk were like the next one.",
+            answer: "All queued data that is not bound to a path, including the next chunk, in chunk bytes as if every chunk \
+                     were like the next one.",
             parameter: "whole-windows",
         },
         Choice {
             question: "What is sigma, which a sender does not measure?",
-            answer: "RTTVAR, the deviation that RFC 9260 keeps; Linux takes twice that.",
+            answer: "RTTVAR, the deviation of RFC 9260; Linux uses twice that.",
             parameter: "deviations",
         },
         Choice {
-            question: "When is the fastest path not waited for?",
-            answer: "When it is not active, when its round-trip time is unknown, when nothing is in flight on it, \
-                     and when a share of a buffer rather than its window refuses it: its next acknowledgement \
-                     would not open it.",
+            question: "When does new data not wait for the fastest path?",
+            answer: "If that is not active, has no round-trip sample or no data in flight, or if a share of a buffer blocks it \
+                     instead of its window: its next acknowledgement would not open it.",
             parameter: "",
         },
         Choice {
-            question: "What if the slower path has not been measured?",
+            question: "What happens if the slower path has not been measured?",
             answer: "It is used, which measures it.",
             parameter: "",
         },
@@ -92,7 +91,7 @@ const CARD: Card = Card {
 
 pub(crate) const COMPONENT: Component = Component {
     name: "ecf",
-    about: "Waits for the fastest path if all that is queued is completed earlier so",
+    about: "Waits for the fastest path if this completes all queued data earlier",
     source: "Lim, Nahum, Towsley, Gibbens 2017; Linux MPTCP v0.95",
     role: Role::Scheduler,
     needs_multipath: true,
@@ -198,7 +197,7 @@ impl Scheduler for EarliestCompletion {
             Verdict::Wait(by_fast) => {
                 self.waiting = true;
                 let reason = Reason::figure(
-                    "the fastest path completes earlier though it is full",
+                    "the fastest path completes earlier although it is full",
                     "completion_s",
                     by_fast,
                 );
@@ -213,7 +212,7 @@ impl Scheduler for EarliestCompletion {
                 ))
             }
             Verdict::SlowSoonEnough(by_slow) => ranking.send(Reason::figure(
-                "done before the fastest path could be used",
+                "completed before the fastest path can be used",
                 "completion_s",
                 by_slow,
             )),

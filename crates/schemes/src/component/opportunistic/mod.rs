@@ -10,7 +10,7 @@ use anabranch_core::policy::{
 
 use crate::component::opportunistic::penalisation::Penalisation;
 use crate::congestion::Wrapped;
-use crate::definition::{Card, Choice, ChoiceParameter, Component, Equation, Parameter, Role, Values};
+use crate::definition::{Card, Choice, ChoiceParameter, Component, Equation, Parameter, Role, Values, text};
 use crate::retransmit::head_of_line_refusal;
 
 pub mod penalisation;
@@ -21,7 +21,7 @@ const WHEN: ChoiceParameter<Condition> = ChoiceParameter {
     name: "when",
     options: &[("linux", Condition::MuchSlower), ("always", Condition::Always)],
     default: "linux",
-    about: "copy where the slow path is much slower or has a small window, or whenever a path has room",
+    about: "copy if the slow path is much slower or has a small window, or whenever a path has room",
     source: "MPTCP in Linux 0.9x; Raiciu et al. 2012 copies always",
 };
 
@@ -30,43 +30,47 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::switch(
         "penalise",
         false,
-        "halve the window of the slower path that holds the head of line when it is copied",
+        "halve the window of the slower path with the head of line when that is copied",
         "Raiciu et al. 2012, penalisation; Linux MPTCP v0.9x",
     ),
 ];
 
 const CARD: Card = Card {
     summary: &[
-        "While the peer's window keeps new data back, the fastest path with room that does not carry the",
-        "head of line yet sends a copy of it. The chunk is not lost and no window is cut; whichever copy",
+        "While the peer's window blocks new data, the fastest path with room that does not carry the head of",
+        "line yet sends a copy of it. The chunk does not count as lost and no window is reduced; the copy that",
         "arrives first opens the window.",
     ],
     equations: &[&[Equation {
         name: "mptcp_rcv_buf_optimization",
-        rule: "copy if cwnd_slow <= 4 chunks or 4 * srtt_fast < srtt_slow",
+        rule: text!(
+            "copy if cwnd_slow <= {} chunks or {} srtt_fast < srtt_slow",
+            SMALL_WINDOW, MUCH_SLOWER,
+        ),
         file: file!(),
     }]],
     choices: &[&[
         Choice {
-            question: "When is a copy worth it?",
+            question: "When is a chunk copied?",
             answer: "As in Linux; the paper copies whenever a path has room.",
             parameter: "when",
         },
         Choice {
             question: "Which path is the fastest?",
-            answer: "The one with the least smoothed round-trip time; one without comes last, the lowest id first among equals.",
+            answer: "The one with the lowest smoothed round-trip time; paths without a sample come last, and of equal ones the \
+                     lowest id first.",
             parameter: "",
         },
         Choice {
-            question: "What if several slow paths carry the chunk?",
-            answer: "They are asked in order of id: the first with a small window decides for the copy, the first that is not \
-                     much slower against it, as Linux's loop does.",
+            question: "What happens if several slow paths carry the chunk?",
+            answer: "They are checked in the order of their ids: the first one with a small window decides for the copy, the \
+                     first one that is not much slower against it, as in Linux's loop.",
             parameter: "",
         },
         Choice {
             question: "Is the slow path penalised?",
-            answer: "Only if asked for, so that copying alone can be compared. Then its window is halved, at most once \
-                     in the fast path's round-trip time.",
+            answer: "Only on request, so that copying can be compared alone. Then its window is halved, at most once in the \
+                     fast path's round-trip time.",
             parameter: "penalise",
         },
     ]],

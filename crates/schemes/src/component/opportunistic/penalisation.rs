@@ -28,7 +28,7 @@ impl Penalisation {
         self.latest[sent.path.index()] = Some(view.now);
         let largest = view.path(slow).largest_chunk;
         let window = penalty(inner.window(slow), largest);
-        let reason = Reason::figure("held up the head of line", "cwnd_bytes", window.cwnd.get() as f64);
+        let reason = Reason::figure("blocked the head of line", "cwnd_bytes", window.cwnd.get() as f64);
         inner.set_window(slow, window, reason, view);
     }
 
@@ -118,7 +118,7 @@ mod tests {
         let mut rig = Rig::new();
         rig.send(SendKind::HeadOfLine, 0, Some(1));
         assert_eq!(rig.slow(), (10_000, 6000));
-        let reason = Reason::figure("held up the head of line", "cwnd_bytes", 10_000.0);
+        let reason = Reason::figure("blocked the head of line", "cwnd_bytes", 10_000.0);
         assert_eq!(rig.control.last_reason(path(1)), reason);
         assert_eq!(rig.control.window(path(0)).cwnd, bytes(4380), "the fast path keeps its own");
     }

@@ -22,27 +22,27 @@ const PARAMETERS: &[Parameter] = &[
         kind: Kind::Count { min: 1, max: 100 },
         unit: "parts",
         default: Value::Number(4),
-        about: "parts of the least round-trip time of which the reordering window has one or more",
+        about: "fraction of the minimum round-trip time in which the reordering window grows",
         source: "RFC 8985 section 6.2 step 4",
     },
     Parameter::switch(
         "reports",
         true,
-        "enough missing reports close the reordering window while nothing was reordered",
+        "enough missing reports close the reordering window while no reordering was seen",
         "RFC 8985 section 6.2 step 4: DupThresh",
     ),
-    Parameter::switch("tail-probe", true, "probe a tail that nothing acknowledges", "RFC 8985 section 7"),
+    Parameter::switch("tail-probe", true, "probe a tail without acknowledgements", "RFC 8985 section 7"),
     Parameter::switch(
         "recovery-probe",
         false,
         "probe tails in recovery too",
-        "ours; RFC 8985 section 7.2 leaves them to T3, which waits a second or more",
+        "this project; RFC 8985 section 7.2 leaves them to T3, which waits a second or more",
     ),
     Parameter::switch(
         "repeated-probes",
         false,
-        "probe a tail until something answers or T3 expires",
-        "ours, as RFC 9002 section 6.2; RFC 8985 section 7.3 sends one probe",
+        "probe a tail until an answer arrives or T3 expires",
+        "this project, as RFC 9002 section 6.2; RFC 8985 section 7.3 sends one probe",
     ),
     Parameter {
         name: "ack-delay",
@@ -56,51 +56,52 @@ const PARAMETERS: &[Parameter] = &[
 
 const CARD: Card = Card {
     summary: &[
-        "On each path a chunk is lost when something that left later on the same path has been delivered",
-        "and a round trip plus a reordering window has passed since it left. That holds for retransmissions",
-        "too, which missing reports cannot find lost. The window widens when retransmissions prove needless.",
-        "Two round trips after the last of a path's data left or was acknowledged, its latest chunk is",
-        "retransmitted as a probe. T3 stays as the last resort.",
+        "On each path a chunk is lost if data that was sent later on the same path has been delivered, and a",
+        "round trip plus a reordering window has passed since its transmission. This applies to retransmissions",
+        "too, whose loss missing reports cannot detect. The window grows when retransmissions are needless.",
+        "Two round trips after the last transmission or acknowledgement on a path, its latest chunk is",
+        "retransmitted as a probe. T3 remains as the last resort.",
     ],
     equations: &[record::RULES, tail::RULES, tail::REPEATED],
     choices: &[&[
         Choice {
-            question: "TCP has one path. What becomes of RACK with several?",
-            answer: "Every variable is the path's own, since order and round trips mean nothing across paths. A round of \
-                     duplicate reports ends when something sent on the path after its beginning arrives.",
+            question: "TCP has one path. How does RACK work with several?",
+            answer: "Every variable belongs to a path, since order and round trips have no meaning across paths. A round of \
+                     duplicate reports ends when a chunk arrives that was sent on the path after its beginning.",
             parameter: "",
         },
         Choice {
             question: "What are DupThresh and segs_sacked?",
-            answer: "The missing reports and the trigger of the scheme that this is added to, chunk by chunk.",
+            answer: "The missing reports and the trigger of the scheme to which it is added, chunk by chunk.",
             parameter: "reports",
         },
         Choice {
             question: "Why is there one probe for a tail?",
-            answer: "RFC 8985 has one, and T3 waits a second or more after it. A burst of losses that takes the probe too is over after \
-                     some packets, which more probes are.",
+            answer: "RFC 8985 has one, and T3 then waits a second or more. A burst of losses that includes the probe ends \
+                     after some packets, which further probes provide.",
             parameter: "repeated-probes",
         },
         Choice {
-            question: "What is probed with?",
-            answer: "Always the latest chunk of the path. RFC 8985 prefers new data, whatever the window says, if there is some; \
-                     a loss policy has no say in new data here.",
+            question: "Which data does a probe send?",
+            answer: "Always the latest chunk of the path. RFC 8985 prefers new data, independently of the window. A loss \
+                     policy does not choose new data here.",
             parameter: "tail-probe",
         },
         Choice {
-            question: "What does a loss do that only the probe repaired (section 7.4)?",
-            answer: "Nothing: no SACK distinguishes a chunk that arrived late from one that its probe replaced, unless it reports a duplicate.",
+            question: "What is the effect of a loss that only the probe repaired (section 7.4)?",
+            answer: "None: no SACK distinguishes a chunk that arrived late from one that its probe replaced, unless it reports \
+                     a duplicate.",
             parameter: "",
         },
         Choice {
-            question: "A probe that was not needed is reported as a duplicate. Does it widen the window?",
-            answer: "No: it left without any suspicion of a loss.",
+            question: "A needless probe is reported as a duplicate. Does it widen the window?",
+            answer: "No: it was sent without evidence of a loss.",
             parameter: "",
         },
         Choice {
-            question: "What does T3 mark (section 6.3)?",
-            answer: "What it marks without RACK: all of the path (RFC 9260 section 6.3.3 E3). PTO is not cut to the time that T3 has \
-                     left; if T3 comes first it ends the wait.",
+            question: "Which chunks does T3 mark as lost (section 6.3)?",
+            answer: "The same as without RACK: all of the path (RFC 9260 section 6.3.3 E3). PTO is not limited by the \
+                     remaining time of T3; T3 ends the wait if it expires first.",
             parameter: "",
         },
     ]],
@@ -108,7 +109,7 @@ const CARD: Card = Card {
 
 pub(crate) const COMPONENT: Component = Component {
     name: "rack",
-    about: "Finds losses by time instead of counts alone, retransmissions included, and probes tails",
+    about: "Detects losses by time instead of only by counts, including those of retransmissions, and probes tails",
     source: "RFC 8985 (RACK-TLP), applied to each path",
     role: Role::LossDetection,
     needs_multipath: false,

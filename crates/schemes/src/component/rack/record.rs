@@ -10,7 +10,7 @@ use crate::definition::Equation;
 pub(super) const RULES: &[Equation] = &[
     Equation {
         name: "RFC 8985 section 6.2 step 2",
-        rule: "RACK.rtt = now - sent; skip a retransmission answered in less than min_RTT",
+        rule: "RACK.rtt = now - sent; ignores a retransmission acknowledged in less than min_RTT",
         file: file!(),
     },
     Equation {
@@ -20,7 +20,7 @@ pub(super) const RULES: &[Equation] = &[
     },
     Equation {
         name: "RFC 8985 section 6.2 step 4",
-        rule: "reo_wnd = min(mult * min_RTT / 4, srtt); 0 in recovery or after enough reports without reordering",
+        rule: "reo_wnd = min(mult min_RTT / 4, srtt); 0 in recovery or after enough reports without reordering",
         file: file!(),
     },
     Equation {

@@ -5,19 +5,22 @@ use anabranch_core::time::{Span, Time};
 use anabranch_core::units::ChunkBytes;
 
 use crate::component::rack::RackSettings;
-use crate::definition::Equation;
+use crate::definition::{Equation, text};
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "RFC 8985 section 7.2",
-    rule: "PTO = 2 * srtt (+ ack-delay for a single chunk), or 1 s without srtt",
+    rule: text!("PTO = 2 srtt (+ ack-delay for a single chunk), or {} without srtt", WITHOUT_SRTT),
     file: file!(),
 }];
 
 /// Rules that apply if the switch for repeated probes is set.
 pub(super) const REPEATED: &[Equation] = &[Equation {
     name: "repeated tail probes",
-    rule: "with `repeated-probes`, one that nothing answers is followed by another after max(PTO, t / 4, 10 ms), t = the time since the \
-           first, until T3 expires, which counts from the first",
+    rule: text!(
+        "with `repeated-probes`, another probe follows one without an answer after max(PTO, t / {}, {}), \
+         t = the time since the first one, until T3 expires, which counts from the first one",
+        PART_OF_SILENCE, LEAST_REPEATED,
+    ),
     file: file!(),
 }];
 

@@ -28,7 +28,8 @@ const REPLAN: ChoiceParameter<Replanning> = ChoiceParameter {
         ("never", Replanning::Never),
     ],
     default: "round-trip",
-    about: "how often what is bound is compared with a new plan: once in the least round-trip time, in every send opportunity, never",
+    about: "frequency at which bound data is compared with a new plan: once in the minimum round-trip time, in every send \
+            opportunity, or never",
     source: "Hurtig et al. 2019 compare in every call of the scheduler",
 };
 
@@ -36,15 +37,15 @@ const PARAMETERS: &[Parameter] = &[RTT.parameter(), REPLAN.parameter()];
 
 const CARD: Card = Card {
     summary: &[
-        "Each chunk goes to the path on which it is expected to arrive first, full as that may be: what",
-        "waits there leaves in rounds of one round trip, each with a larger window. The chunk is bound to",
-        "the path and waits in its queue. What waits is placed anew as soon as it would be spread",
-        "otherwise by more than one chunk on some path.",
+        "Each chunk goes to the path on which it is expected to arrive first, even if that path is full: queued",
+        "data is sent in rounds of one round trip, each with a larger window. The chunk is bound to the path and",
+        "waits in its queue. Queued data is assigned again as soon as a new plan differs",
+        "by more than one chunk on some path.",
     ],
     equations: &[&[
         Equation {
             name: "transfer time",
-            rule: "rtt/2 if the chunk fits the free window behind what is bound; else rounds rtt + rtt/2",
+            rule: "rtt/2 if the chunk fits the free window behind the bound data; else rounds rtt + rtt/2",
             file: file!(),
         },
         Equation {
@@ -54,14 +55,14 @@ const CARD: Card = Card {
         },
         Equation {
             name: "pre-scheduling",
-            rule: "place all that is bound anew if |planned_i - bound_i| > 1 chunk on some path",
+            rule: "assign all bound data again if |planned_i - bound_i| > 1 chunk on some path",
             file: file!(),
         },
     ]],
     choices: &[&[
         Choice {
-            question: "Which round-trip time?",
-            answer: "The smoothed one, which a single delayed acknowledgement does not move.",
+            question: "Which round-trip time counts?",
+            answer: "The smoothed one, which a single delayed acknowledgement hardly changes.",
             parameter: "rtt",
         },
         Choice {
@@ -77,20 +78,19 @@ const CARD: Card = Card {
         },
         Choice {
             question: "How often is the plan checked?",
-            answer: "As a send opportunity begins, at most once in the least smoothed round-trip time: placing a window of \
-                     chunks anew at every SACK costs as much as the window is large, and before a round trip little \
-                     new is known. The comparison goes window by window instead of chunk by chunk, which gives the \
-                     same plan.",
+            answer: "At the start of a send opportunity, at most once in the minimum smoothed round-trip time. Assigning a \
+                     window of chunks again at every SACK costs as much as the window is large, and within a round trip \
+                     little changes. The comparison is made by windows instead of chunks, which gives the same plan.",
             parameter: "replan",
         },
         Choice {
-            question: "What of a path that has not been measured?",
-            answer: "It takes what can leave at once, which measures it, and nothing waits for it.",
+            question: "How does a path without a round-trip sample count?",
+            answer: "It carries the data that can be sent at once, which measures it. No data waits for it.",
             parameter: "",
         },
         Choice {
             question: "Does the authors' retransmission of the head of line belong to it?",
-            answer: "Not here: opportunistic retransmission is a component of its own.",
+            answer: "No: opportunistic retransmission is a separate component.",
             parameter: "",
         },
     ]],
@@ -98,7 +98,7 @@ const CARD: Card = Card {
 
 pub(crate) const COMPONENT: Component = Component {
     name: "sttf",
-    about: "Binds each chunk to the path on which it arrives first, window growth foreseen",
+    about: "Binds each chunk to the path on which it arrives first, with predicted window growth",
     source: "Hurtig et al. 2019; its authors' kernel (mptcp_sttf.c)",
     role: Role::Scheduler,
     needs_multipath: true,

@@ -23,7 +23,7 @@ const PARAMETERS: &[Parameter] = &[
         kind: Kind::Weights,
         unit: "",
         default: Value::Weights(Weights::EQUAL),
-        about: "bytes of new data that the paths carry in proportion to each other, in order of their ids",
+        about: "bytes of new data on the paths in proportion to each other, in the order of their ids",
         source: "Shreedhar and Varghese 1996",
     },
     Parameter {
@@ -31,16 +31,16 @@ const PARAMETERS: &[Parameter] = &[
         kind: Kind::Length,
         unit: "",
         default: Value::Length(Length::Chunks(10.0)),
-        about: "most that a path may be behind or ahead of its share; more is forgotten",
-        source: "ours",
+        about: "maximum that a path may be behind or ahead of its share; more is forgotten",
+        source: "this project",
     },
 ];
 
 const CARD: Card = Card {
     summary: &[
         "Each packet of new data goes to the path with room that is furthest behind its share in bytes.",
-        "Shares are those of the active paths. A path whose window is full catches up afterwards, within",
-        "the limit; where windows are full most of the time they decide, and the weights do not.",
+        "Shares are those of the active paths. A path with a full window catches up afterwards, within the",
+        "limit. If windows are full most of the time, they determine the shares instead of the weights.",
     ],
     equations: &[&[Equation {
         name: "deficit",
@@ -49,9 +49,9 @@ const CARD: Card = Card {
     }]],
     choices: &[&[
         Choice {
-            question: "Does a path earn while it cannot send?",
-            answer: "Yes while it is active, up to the limit, so that a short full window does not shift the \
-                     shares. Out of service it earns nothing and begins at zero when it returns.",
+            question: "Does a path earn credit while it cannot send?",
+            answer: "Yes while it is active, up to the limit, so that a short full window does not change the shares. Out of \
+                     service it earns no credit, and begins at zero when it returns.",
             parameter: "limit",
         },
         Choice {

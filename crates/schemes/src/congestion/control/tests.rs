@@ -301,7 +301,7 @@ fn congestion_avoidance_adds_one_chunk_per_window_acked_and_keeps_the_remainder(
         }
         // Four times 2936 B are 11,744 B: a window of 10,000 B and 1744 B toward the next.
         assert_eq!(seen, [(10_000, 2936), (10_000, 5872), (10_000, 8808), (11_468, 1744), (11_468, 4680)]);
-        assert_eq!(rig.control.last_reason(path(0)).rule, "a window's worth was acknowledged");
+        assert_eq!(rig.control.last_reason(path(0)).rule, "a window of data was acknowledged");
     }
 }
 

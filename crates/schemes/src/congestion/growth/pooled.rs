@@ -48,7 +48,7 @@ pub(crate) fn grow(acknowledged: &Acknowledged<'_>, share: f64) -> Option<Change
         return Some(Change { window: Window { cwnd: window.cwnd + by, ..window }, reason });
     }
     let spent = spend_window(window)?;
-    let reason = Reason::figure("the path's share for a window acknowledged", "share", share);
+    let reason = Reason::figure("the path's share after an acknowledged window", "share", share);
     Some(Change { window: Window { cwnd: window.cwnd + part(largest, share), ..spent }, reason })
 }
 

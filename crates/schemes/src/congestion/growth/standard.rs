@@ -42,7 +42,7 @@ pub(crate) fn slow_start(window: Window, acked: ChunkBytes, limit: ChunkBytes) -
 fn avoidance(window: Window, largest: ChunkBytes) -> Option<Change> {
     let spent = spend_window(window)?;
     let reason =
-        Reason::figure("a window's worth was acknowledged", "largest_chunk_bytes", largest.get() as f64);
+        Reason::figure("a window of data was acknowledged", "largest_chunk_bytes", largest.get() as f64);
     Some(Change { window: Window { cwnd: window.cwnd + largest, ..spent }, reason })
 }
 

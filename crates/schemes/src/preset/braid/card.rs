@@ -12,11 +12,11 @@ use crate::retransmit::soonest::RTX_SOONEST;
 
 pub(super) const CARD: Card = Card {
     summary: &[
-        "Alone on a path it keeps two packets in the queue, measured round by round (Vegas); where a queue stays",
-        "although it gives way it grows as CUBIC does. Losses that come as often with a short queue as with a",
-        "long one leave the window. Paths that meet congestion are coupled. Packets are paced. New data goes to",
-        "the path with the shortest holding time, and to others as far as the receive window holds what arrives",
-        "meanwhile. The book's chapter about it says what each part gains.",
+        "Without competing flows on a path it keeps two packets in the queue, round by round (Vegas). If the queue",
+        "persists although the window shrinks, it grows as CUBIC does. Losses that are as frequent at short queues",
+        "as at long ones do not reduce the window. Congested paths are coupled, and packets are paced. New data",
+        "goes to the path with the shortest holding time, and to others as far as the receive window has room for",
+        "the data that arrives meanwhile. The book has a chapter about its parts.",
     ],
     equations: &[
         round_trips::RULES,
@@ -44,7 +44,7 @@ const OTHERS: &[Equation] = &[
     RTX_SOONEST,
     Equation {
         name: "T3",
-        rule: "restarts with every acknowledgement on its path: RACK finds what is lost on a path that answers",
+        rule: "restarts with every acknowledgement on its path: RACK detects losses on a path that answers",
         file: SACK_PROCESSING,
     },
     Equation { name: "RACK-TLP", rule: "as `+rack(repeated-probes=true)`", file: rack::FILE },
@@ -55,29 +55,30 @@ const OTHERS: &[Equation] = &[
 const CHOICES: &[Choice] = &[
     Choice {
         question: "Is it published?",
-        answer: "Its parts are, except the test of losses, the scheduler's rule and the timer of retransmissions; the combination is ours.",
+        answer: "Its parts are, except the loss test, the scheduler's rule and the timer of retransmissions; the combination \
+                 is new.",
         parameter: "",
     },
     Choice {
         question: "Why does it acknowledge every packet?",
-        answer: "Round trips are measured to a fraction of a packet's time, and a delayed SACK adds a packet's time to every \
-                 second one.",
+        answer: "Round-trip times are measured to a fraction of a packet's transmission time, and a delayed SACK adds such a \
+                 time to every second one.",
         parameter: "sack-every",
     },
     Choice {
         question: "Why two packets in the queue?",
-        answer: "One is what pacing and cross traffic of a packet at a time leave in any queue; with two the path does not run \
+        answer: "Pacing and cross traffic of single packets leave one in any queue. With two packets the path does not run \
                  empty when one is late. Vegas aims at 2 to 4.",
         parameter: "delay",
     },
     Choice {
         question: "Why is a path with a short queue not coupled?",
-        answer: "Nobody loses anything to it: it gives way as soon as a queue builds.",
+        answer: "Its window shrinks as soon as a queue builds, so it causes no losses of other flows.",
         parameter: "coupling",
     },
     Choice {
-        question: "What if a lossy link has no queue of its own and others fill it?",
-        answer: "Then losses are over-represented at long queues, and cut the window. A loss at a short queue never does.",
+        question: "What happens if other flows fill the queue of a lossy link?",
+        answer: "Then losses are more frequent at long queues, and reduce the window. A loss at a short queue never does.",
         parameter: "noise",
     },
 ];

@@ -14,12 +14,16 @@ use anabranch_core::policy::{
 };
 use anabranch_core::time::{Span, Time};
 
-use crate::definition::Equation;
+use crate::definition::{Equation, text};
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "timer of a retransmission",
-    rule: "not acknowledged within 2^n w: lost again; w = SRTT + max(4 RTTVAR, SRTT / 4) + 2 ms, n = how often the chunk's timer has \
-           expired; the earliest of these chunks: within max(w, t / 4), t = the time since its first retransmission",
+    rule: text!(
+        "a retransmission without an acknowledgement within 2^n w is lost again; w = SRTT + max(4 \
+         RTTVAR, SRTT / 4) + {}, n = number of expiries of the chunk's timer, at most {}; the earliest \
+         of these chunks: within max(w, t / {}), t = the time since its first retransmission",
+        GRANULARITY, MOST_DOUBLINGS, PART_OF_WAITING,
+    ),
     file: file!(),
 }];
 

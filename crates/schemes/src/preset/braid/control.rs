@@ -9,29 +9,23 @@ use anabranch_core::units::ChunkBytes;
 use anabranch_core::{MAX_PATHS, PathId};
 
 use crate::component::cubic::curve::BETA;
-use crate::preset::braid::coupling::{SharedQueue, share_of_growth};
-use crate::preset::braid::drain::{Drain, SHARE};
+use crate::preset::braid::coupling::{CONGESTED_LEAST, CONGESTED_ROUNDS, SharedQueue, share_of_growth};
+use crate::preset::braid::drain::{Drain, LEAST_PACKETS, SHARE};
 use crate::preset::braid::loss::LossJudge;
-use crate::preset::braid::mode::{Mode, Round, Standing, Step, TARGET_PACKETS, after_round};
+use crate::preset::braid::mode::{
+    Mode, Round, SLOW_START_DIVISOR, SLOW_START_QUEUE, Standing, Step, TARGET_PACKETS, after_round,
+};
 use crate::preset::braid::pace::{GAIN, SLOW_START_GAIN, pace};
 use crate::preset::braid::rate_test::{Fate, HIGH, Outcome, RateTest};
 use crate::preset::braid::unmeasured::Unmeasured;
 use crate::preset::braid::window::PathWindow;
 
-/// Time for which a path counts as congested after a congestion loss. Beside four flows at 10 Mbit/s a path has a loss every few
-/// seconds; CUBIC regains a window of 70 chunks in about four seconds.
-const CONGESTED_ROUNDS: u64 = 20;
-const CONGESTED_LEAST: Span = Span::from_secs(10);
 /// Duration of a packet at a bottleneck of 1 Mbit/s, used before a rate was measured.
 const UNMEASURED_PACKET: Span = Span::from_millis(12);
 /// Free chunks up to which a window counts as in full use, because pacing delays the next packet.
 const SLACK_CHUNKS: u64 = 2;
 /// Threshold during the first slow start: above any window, and small enough that sums do not overflow.
 const NO_THRESHOLD: ChunkBytes = ChunkBytes::new(1 << 40);
-/// HyStart (RFC 9406 section 4.2): MIN_RTT_THRESH, MAX_RTT_THRESH, MIN_RTT_DIVISOR.
-const SLOW_START_QUEUE: (Span, Span) = (Span::from_millis(4), Span::from_millis(16));
-const SLOW_START_DIVISOR: u64 = 8;
-
 /// Parts that can be switched off.
 #[derive(Clone, Copy, Debug)]
 pub struct Parts {
@@ -131,7 +125,7 @@ impl PathControl {
 
     fn end_round(&mut self, round: &Round, facts: &PathFacts, now: Time) {
         match self.mode {
-            Mode::Alone(_) | Mode::Competing { .. } if round.queue_packets >= 1.0 => {
+            Mode::Alone(_) | Mode::Competing { .. } if round.queue_packets >= LEAST_PACKETS => {
                 let competing = matches!(self.mode, Mode::Competing { .. });
                 self.drain.round_with_queue(competing, now, round_trip(facts));
             }
@@ -143,20 +137,20 @@ impl PathControl {
             Step::Keep => return,
             Step::FillPath => {
                 self.window.end_slow_start(filled(facts).min(round.cwnd));
-                "a queue builds: slow start is over"
+                "a queue builds: slow start ends"
             }
             Step::Shrink(cwnd) => {
                 self.window.set(cwnd);
-                "the own queue is long enough"
+                "the flow's own queue is long enough"
             }
             Step::Compete(cwnd) => {
                 self.window.begin_anew(cwnd);
-                "others fill the queue"
+                "other flows fill the queue"
             }
-            Step::Relax => "nobody fills the queue",
+            Step::Relax => "no other flow fills the queue",
             Step::OwnQueue => {
                 self.window.set(filled(facts).min(round.cwnd));
-                "nobody else fills the queue"
+                "no other flow refills a drained queue"
             }
         };
         self.reason = Reason::figure(rule, "queue_packets", round.queue_packets);
@@ -213,7 +207,7 @@ impl PathControl {
             return;
         }
         let Some(rate) = self.rate_test.take(fate, base(facts), view.now) else { return };
-        let held = HIGH * rate * base(facts).as_secs_f64() + 2.0 * facts.largest_chunk.get() as f64;
+        let held = HIGH * rate * base(facts).as_secs_f64() + TARGET_PACKETS * facts.largest_chunk.get() as f64;
         if self.mode == Mode::SlowStart {
             self.mode = parts.after_slow_start();
         }
@@ -367,7 +361,7 @@ impl BraidControl {
         own.test_rate(&Fate { sent_at, bytes: bytes.get() as f64, outcome }, facts, parts, view);
         if own.unmeasured.is_too_long(facts, view.now) {
             own.unmeasured = Unmeasured::new(view.now);
-            own.cut(facts, parts, view, Reason::rule("a loss, and no round trip was measured for long"));
+            own.cut(facts, parts, view, Reason::rule("a loss, and no recent round-trip sample"));
             return;
         }
         let is_noise = !own.judge.is_congestion(sent_at, base(facts)) && parts.noise;
@@ -375,7 +369,7 @@ impl BraidControl {
             return;
         }
         let in_slow_start = own.mode == Mode::SlowStart;
-        own.cut(facts, parts, view, Reason::rule("a loss beside a long queue"));
+        own.cut(facts, parts, view, Reason::rule("a loss at a long queue"));
         // A path in slow start fills its queue regardless of other flows, so its losses are no sign of them.
         if in_slow_start {
             return;
@@ -395,7 +389,7 @@ impl BraidControl {
             };
             path.shared.other_lost(lost_on, path.judge.was_long(sent_at, base(facts)));
             if path.is_coupled_with(lost_on, facts, view.now) && path.window.is_news(sent_at) {
-                path.cut(facts, parts, view, Reason::rule("a loss on a path that it is coupled with"));
+                path.cut(facts, parts, view, Reason::rule("a loss on a coupled path"));
             }
         }
     }
@@ -410,7 +404,7 @@ impl BraidControl {
             return;
         }
         path.window.silence(facts.largest_chunk.get() as f64);
-        path.reason = Reason::rule("nothing was acknowledged until T3 expired");
+        path.reason = Reason::rule("no acknowledgement before T3 expired");
     }
 
     fn pace(&mut self, view: &View<'_>) {

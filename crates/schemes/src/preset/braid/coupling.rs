@@ -7,18 +7,29 @@
 //! Paths with short queues are not coupled. Slow start fills a queue and causes losses, shared or not, and two paths that begin
 //! together do so at the same time. Therefore neither its losses nor its queue count.
 
+use anabranch_core::time::Span;
 use anabranch_core::{MAX_PATHS, PathId};
 
-use crate::definition::Equation;
+use crate::definition::{Equation, text};
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "coupling",
-    rule: "a path meets congestion while it competes, and for max(20 base, 10 s) after a loss by congestion; two paths that do \
-           are one flow if s > (1 + min(f, 1/2)) / 2, where s = the share of the one's losses by congestion at which the \
-           other's queue was long, neither being in slow start (EWMA, weight 1 / 8, 1 at first), f = the share of all packets that met its long queue; each of n paths \
-           that are one flow counts 1 / n of the bytes acknowledged and has 1 / n of CUBIC's C and alpha; a cut is for all of them",
+    rule: text!(
+        "a path is congested in competitive mode, and for max({} base, {}) after a congestion loss; two \
+         congested paths are one flow if s > (1 + min(f, {})) / 2, where s = the share of one path's \
+         congestion losses at which the other path's queue was long, without slow start on either (EWMA \
+         with weight {}, 1 at first), f = the share of all packets that met its long queue; each of n \
+         paths that are one flow counts 1 / n of the acknowledged bytes and has 1 / n of CUBIC's C and \
+         alpha; all of them are reduced together",
+        CONGESTED_ROUNDS, CONGESTED_LEAST, MOST_BACKGROUND, WEIGHT,
+    ),
     file: file!(),
 }];
+
+/// Time for which a path counts as congested after a congestion loss. Beside four flows at 10 Mbit/s a path has a loss every few
+/// seconds; CUBIC regains a window of 70 chunks in about four seconds.
+pub(super) const CONGESTED_ROUNDS: u64 = 20;
+pub(super) const CONGESTED_LEAST: Span = Span::from_secs(10);
 
 /// Returns the share of growth of each of `congested` paths that form one flow.
 pub(super) fn share_of_growth(congested: usize) -> f64 {

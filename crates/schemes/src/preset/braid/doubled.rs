@@ -10,14 +10,18 @@ use anabranch_core::policy::{
 };
 use anabranch_core::time::Span;
 
-use crate::definition::Equation;
+use crate::definition::{Equation, text};
 use crate::preset::braid::in_order::{rate, seconds};
 use crate::retransmit::Soonest;
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "retransmission on two paths",
-    rule: "if sum of cwnd_j SRTT_p / SRTT_j over all paths > the peer's window, p the path of the retransmission, a copy leaves on the \
-           path of the least SRTT among the others with room and SRTT < 2 SRTT_p; one copy for 16 new chunks at most",
+    rule: text!(
+        "if sum of cwnd_j SRTT_p / SRTT_j over all paths > the peer's window, p the path of the \
+         retransmission, a copy is sent on the other path with room and the lowest SRTT < 2 SRTT_p; at \
+         most one copy per {} new chunks",
+        CHUNKS_PER_COPY,
+    ),
     file: file!(),
 }];
 

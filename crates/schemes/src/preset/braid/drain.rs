@@ -8,11 +8,15 @@
 
 use anabranch_core::time::{Span, Time};
 
-use crate::definition::Equation;
+use crate::definition::{Equation, text};
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "drain",
-    rule: "q >= 1 in every round of 5 s (alone) or 10 s (competing): for 2 round trips 0.75 rate base may be in flight at most",
+    rule: text!(
+        "q >= {} in every round of {} (delay mode) or {} (competitive mode): for {} round trips at most \
+         {} rate base may be in flight",
+        LEAST_PACKETS, EVERY_ALONE, EVERY_COMPETING, ROUNDS, SHARE,
+    ),
     file: file!(),
 }];
 
@@ -21,6 +25,8 @@ const EVERY_ALONE: Span = Span::from_secs(5);
 /// Interval in competitive mode, as in BBR's original ProbeRTT (draft-cardwell-iccrg-bbr-congestion-control-00): each time the
 /// other flows take the released capacity.
 const EVERY_COMPETING: Span = Span::from_secs(10);
+/// Number of packets in the queue from which on it has to be drained.
+pub(super) const LEAST_PACKETS: f64 = 1.0;
 /// One round trip to drain the queue, one to measure it.
 const ROUNDS: u64 = 2;
 /// Data in flight during a drain, as a fraction of the bandwidth-delay product (BBR's ProbeBW_DOWN uses 0.9 for a longer time).

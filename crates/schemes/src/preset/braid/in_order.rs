@@ -10,25 +10,33 @@ use anabranch_core::policy::{
 use anabranch_core::time::Span;
 use anabranch_core::units::ChunkBytes;
 
-use crate::definition::Equation;
+use crate::definition::{Equation, text};
+use crate::preset::braid::round_trips::MEMORY;
 
 pub(super) const RULES: &[Equation] = &[
     Equation {
         name: "holding time",
-        rule: "h = base, and the queue of the latest round trip if data left within 1 s and is in flight; at least the less of (bytes in flight + M) / rate and 2 SRTT",
+        rule: text!(
+            "h = base, plus the queue of the latest round trip if data was sent within {} and is in \
+             flight; at least min((bytes in flight + M) / rate, {} SRTT)",
+            FRESH, MOST_ROUNDS_QUEUED,
+        ),
         file: file!(),
     },
     Equation {
         name: "order of paths",
         rule: "by h (2 - (1 - loss rate)^n), n = N / M: the share of windows in which a loss costs another round trip; N = the \
-               peer's window + all that the cumulative TSN has not passed",
+               peer's window + all data that the cumulative TSN has not passed",
         file: file!(),
     },
     Equation {
         name: "in-order arrival",
-        rule: "path i takes a packet if its bytes in flight or lost + M <= N - h_i sum of cwnd_j / SRTT_j over the paths j before it; \
-               the first path always does; if the largest rate of i in 20 s is less than a tenth of that sum, h_i is at least base \
-               and the longest queue of 20 s",
+        rule: text!(
+            "path i gets a packet if its bytes in flight or lost + M <= N - h_i sum of cwnd_j / SRTT_j \
+             over the paths j before it; the first path always gets one; if the largest rate of i in {} \
+             is less than {} of that sum, h_i is at least base plus the longest queue of {}",
+            MEMORY, SMALL, MEMORY,
+        ),
         file: file!(),
     },
 ];

@@ -13,8 +13,9 @@ use crate::definition::Equation;
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "copy of the head of line",
-    rule: "the peer's window is closed, f is the path of the least SRTT with room that does not carry the head of line, and every path \
-           p that carries it has age + SRTT_f < SRTT_p, or age > SRTT_p + max(4 RTTVAR_p, SRTT_p / 4) and SRTT_f < 2 SRTT_p",
+    rule: "the peer's window is closed, f is the path with room and the lowest SRTT that does not carry the head of line, and \
+           every path p that carries it has age + SRTT_f < SRTT_p, or age > SRTT_p + max(4 RTTVAR_p, SRTT_p / 4) and SRTT_f < \
+           2 SRTT_p",
     file: file!(),
 }];
 

@@ -9,14 +9,18 @@ use std::collections::VecDeque;
 use anabranch_core::time::{Span, Time};
 use anabranch_core::windowed::WindowedMax;
 
-use crate::definition::Equation;
+use crate::definition::{Equation, text};
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "congestion or noise",
-    rule: "a queue is long if round trip - base > max((longest round trip of 20 s - base) / 2, 4 ms); a loss is congestion if the longer of the queues that \
-           the packets sent just before and after it met is long, and s > (1 + f) / 2, where s = the share of losses with \
-           long queues (EWMA, weight 1 / 8), f = the share of all packets that met long queues; a burst, between whose packets \
-           nothing was delivered, counts as one loss",
+    rule: text!(
+        "a queue is long if round trip - base > max((longest round trip of {} - base) / 2, {}); a loss \
+         is congestion if the longer of the queues of the packets sent just before and after it is \
+         long, and s > (1 + f) / 2, where s = the share of losses at long queues (EWMA with weight {}), \
+         f = the share of all packets at long queues; a burst, between whose packets no other was \
+         delivered, counts as one loss",
+        MEMORY, LEAST_LONG_QUEUE, LOSS_WEIGHT,
+    ),
     file: file!(),
 }];
 

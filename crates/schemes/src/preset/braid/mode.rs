@@ -4,37 +4,62 @@
 //! starve. A queue that persists although the flow has reduced its window reveals them (Copa's mode switch), and then it grows like
 //! them.
 
-use crate::definition::Equation;
+use anabranch_core::time::Span;
+
+use crate::definition::{Equation, text};
 
 pub(super) const RULES: &[Equation] = &[
     Equation {
         name: "Vegas, own queue",
-        rule: "alone, once a round: q = (least round trip of the round - base) rate / M; q > 2: the window shrinks by (q - 2) / 2 + 1 / 2 \
-               chunks, to 0.7 at least, if it was used",
+        rule: text!(
+            "delay mode, once a round: q = (least round trip of the round - base) rate / M; q > {}: the \
+             window shrinks by (q - {}) / {} + {} chunks, to {} of it or {} chunks at least, if it was \
+             used",
+            TARGET_PACKETS, TARGET_PACKETS, EXCESS_DIVISOR, EXTRA_CHUNKS, LEAST_SHARE, LEAST_CHUNKS,
+        ),
         file: file!(),
     },
     Equation {
         name: "HyStart, end of slow start",
-        rule: "least round trip of a round - base > base / 8, within 4 and 16 ms, and q > 2: cwnd = rate base + 2 chunks, if that is less",
+        rule: text!(
+            "least round trip of a round - base > base / {}, within {} and {}, and q > {}: cwnd = \
+             min(cwnd, rate base + {} chunks)",
+            SLOW_START_DIVISOR, SLOW_START_QUEUE.0, SLOW_START_QUEUE.1, TARGET_PACKETS, TARGET_PACKETS,
+        ),
         file: file!(),
     },
     Equation {
         name: "Copa, mode",
-        rule: "q > 2 for more than 6 rounds in which the window was used: competing, with the window as it would be if it had grown by \
-               a chunk in each of them; q < 1 for 10 rounds: alone; q < 1 in a round of a drain: alone, cwnd = rate base + 2 chunks, if \
-               that is less",
+        rule: text!(
+            "q > {} for more than {} rounds in which the window was used: competitive mode, with the \
+             window as if it had grown by a chunk in each of them; q < {} for {} rounds: delay mode; q \
+             < {} in a round of a drain: delay mode, cwnd = min(cwnd, rate base + {} chunks)",
+            TARGET_PACKETS, STANDING_ROUNDS, TARGET_PACKETS / 2.0, EMPTY_ROUNDS, TARGET_PACKETS / 2.0,
+            TARGET_PACKETS,
+        ),
         file: file!(),
     },
 ];
 
 /// Target number of own packets in the queue without competing flows: Vegas's alpha (Brakmo, O'Malley, Peterson 1994).
 pub(super) const TARGET_PACKETS: f64 = 2.0;
+/// HyStart (RFC 9406 section 4.2): MIN_RTT_THRESH, MAX_RTT_THRESH, MIN_RTT_DIVISOR.
+pub(super) const SLOW_START_QUEUE: (Span, Span) = (Span::from_millis(4), Span::from_millis(16));
+pub(super) const SLOW_START_DIVISOR: u64 = 8;
 /// Number of rounds after which a persistent queue is attributed to competing flows. Copa waits 5 round trips; the first round here
 /// is the one in which the flow reduces its window.
 const STANDING_ROUNDS: u32 = 6;
 /// Number of rounds without a queue after which competing flows are assumed to be gone. After a reduction, a loss-based flow leaves
 /// the queue empty for some rounds.
 const EMPTY_ROUNDS: u32 = 10;
+/// Divisor of the excess by which the window shrinks, so that the delayed effect of a round is not corrected twice.
+const EXCESS_DIVISOR: f64 = 2.0;
+/// Number of chunks by which the window shrinks in addition.
+const EXTRA_CHUNKS: f64 = 0.5;
+/// Least window after one round, as a share of the previous one.
+const LEAST_SHARE: f64 = 0.7;
+/// Least window in chunks.
+const LEAST_CHUNKS: f64 = 2.0;
 
 /// Mode of a path's window.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -128,10 +153,10 @@ fn alone(standing: Standing, round: &Round) -> (Mode, Step) {
     (Mode::Alone(standing), Step::Shrink(shrunk(excess, round)))
 }
 
-/// Shrinks by half of the excess, so that the delayed effect of a round is not corrected twice, and by half a chunk.
+/// Returns the window after a round with an excess of packets in the queue.
 fn shrunk(excess: f64, round: &Round) -> f64 {
-    let less = round.cwnd - (excess / 2.0 + 0.5) * round.chunk;
-    less.max(2.0 * round.chunk).max(0.7 * round.cwnd)
+    let less = round.cwnd - (excess / EXCESS_DIVISOR + EXTRA_CHUNKS) * round.chunk;
+    less.max(LEAST_CHUNKS * round.chunk).max(LEAST_SHARE * round.cwnd)
 }
 
 #[cfg(test)]

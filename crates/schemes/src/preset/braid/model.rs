@@ -8,13 +8,16 @@ use anabranch_core::time::{Rate, Span, Time};
 use anabranch_core::windowed::WindowedMax;
 use anabranch_core::{MAX_PATHS, PathId, PathSet};
 
-use crate::definition::Equation;
+use crate::definition::{Equation, text};
 use crate::preset::braid::revival::Revival;
 use crate::preset::braid::round_trips::{self, RoundTrips};
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "rate",
-    rule: "the largest delivery rate of the last max(10 SRTT, 1 s), whatever limited the path meanwhile",
+    rule: text!(
+        "maximum delivery rate of the last max({} SRTT, {}), independently of the path's limit",
+        MEMORY_ROUNDS, LEAST_MEMORY,
+    ),
     file: file!(),
 }];
 

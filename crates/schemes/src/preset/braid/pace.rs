@@ -4,11 +4,15 @@ use anabranch_core::policy::Pacing;
 use anabranch_core::time::{Rate, Span};
 use anabranch_core::units::ChunkBytes;
 
-use crate::definition::Equation;
+use crate::definition::{Equation, text};
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "pacing",
-    rule: "rate = g cwnd / base, g = 2 in slow start, 1.2 after it; while competing cwnd / (the latest round trip)",
+    rule: text!(
+        "rate = g cwnd / base, g = {} in slow start, {} after it; in competitive mode g cwnd / (the \
+         latest round trip)",
+        SLOW_START_GAIN, GAIN,
+    ),
     file: file!(),
 }];
 

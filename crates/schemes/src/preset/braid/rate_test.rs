@@ -6,19 +6,25 @@
 
 use anabranch_core::time::{Rate, Span, Time};
 
-use crate::definition::Equation;
+use crate::definition::{Equation, text};
+use crate::preset::braid::mode::TARGET_PACKETS;
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "losses that grow with the rate",
-    rule: "congestion control limits the path, and of 128 packets that left since the latest cut and with no more in flight than it \
-           left, more are lost (a burst counts as one) than 2 % and noise and 3 deviations of that; r = \
-           the rate at which they were delivered from the first loss on: paced at 1.25 r for two phases, and at 0.8 r \
-           for one, four times (up to 16 if undecided), phase = max(16 packets at 0.8 r, base); h of n_h, l of n_l packets are lost \
-           then; losses grow if l / n_l < h / (2 n_h) and h - (h + l) n_h / n > 3 sqrt((h + l) n_h n_l) / n, n = n_h + n_l: \
-           cwnd = 1.25 rate base + 2 M at most, and for 10 s the path is paced at the rate delivered in the test; then \
-           at 1.25 of it for 128 packets, and if that loses too much again for 10 s more; noise = the part lost at the low rate, \
-           in the 10 s, or in a test that finds no growth, after which there is none for 10 s; T3 \
-           begins the count anew, with what leaves after it",
+    rule: text!(
+        "congestion control limits the path, and of {} packets sent since the latest reduction and \
+         within the window that it left, more are lost (a burst counts as one) than {} %, noise and {} \
+         standard deviations; r = their delivery rate from the first loss on; test: paced at {} r for \
+         {} phases and at {} r for one, {} times (up to {} while undecided), phase = max({} packets at \
+         {} r, base); h of n_h and l of n_l packets are lost at the high and low rate; losses grow if l \
+         / n_l < h / (2 n_h) and h - (h + l) n_h / n > {} sqrt((h + l) n_h n_l) / n, n = n_h + n_l: \
+         cwnd = min(cwnd, {} rate base + {} M), and for {} the path is paced at the delivery rate of \
+         the test; then at {} of it for {} packets, and after too many losses for {} again; noise = the \
+         share lost at the low rate, in the {}, or in a test without growth, after which there is no \
+         test for {}; T3 restarts the count with packets sent after it",
+        WATCHED, 100.0 * MANY, DEVIATIONS, HIGH, PHASES - 1, LOW, PAIRS, MOST_PAIRS, PACKETS_A_PHASE, LOW,
+        DEVIATIONS, HIGH, TARGET_PACKETS, PAUSE, HIGH, WATCHED, PAUSE, PAUSE, PAUSE,
+    ),
     file: file!(),
 }];
 

@@ -7,12 +7,15 @@ use anabranch_core::PathState;
 use anabranch_core::policy::PathFacts;
 use anabranch_core::time::{Span, Time};
 
-use crate::definition::Equation;
+use crate::definition::{Equation, text};
 
 pub(super) const RULES: &[Equation] = &[Equation {
-    name: "probes of a path that potentially failed",
-    rule: "beside the HEARTBEAT of each RTO one whenever max(SRTT + 4 RTTVAR, t / 4, 10 ms) has passed since the last, t = the time \
-           since it failed",
+    name: "probes of a potentially failed path",
+    rule: text!(
+        "besides the HEARTBEAT of each RTO, one after each max(SRTT + 4 RTTVAR, t / {}, {}), t = the \
+         time since it failed",
+        PART_OF_SILENCE, LEAST,
+    ),
     file: file!(),
 }];
 

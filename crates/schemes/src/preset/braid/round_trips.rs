@@ -7,13 +7,16 @@ use anabranch_core::PathId;
 use anabranch_core::time::{Span, Time};
 use anabranch_core::windowed::{WindowedMax, WindowedMin};
 
-use crate::definition::Equation;
+use crate::definition::{Equation, text};
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "round trips",
-    rule: "base_w = the least time of the last 20 s among acknowledgements that came back on path w; base = the least of them; \
-           queue = time - base_w; measured are chunks sent once, and copies \
-           that the peer reports as duplicates",
+    rule: text!(
+        "base_w = minimum time of the last {} among acknowledgements that returned on path w; base = the \
+         minimum of these; queue = time - base_w; measured are chunks sent once, and copies that the peer \
+         reports as duplicates",
+        MEMORY,
+    ),
     file: file!(),
 }];
 

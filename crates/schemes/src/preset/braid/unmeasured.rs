@@ -8,11 +8,15 @@
 use anabranch_core::policy::PathFacts;
 use anabranch_core::time::Time;
 
-use crate::definition::Equation;
+use crate::definition::{Equation, text};
 
 pub(super) const RULES: &[Equation] = &[Equation {
-    name: "a loss that nothing measures",
-    rule: "for 2 (SRTT + 4 RTTVAR), and for 16 chunks, only chunks that had been sent again were acknowledged: a loss is congestion",
+    name: "losses without round-trip samples",
+    rule: text!(
+        "for {} (SRTT + 4 RTTVAR), and for {} chunks, only retransmitted chunks were acknowledged: a \
+         loss is congestion",
+        ROUND_TRIPS, LEAST_CHUNKS,
+    ),
     file: file!(),
 }];
 

@@ -4,12 +4,18 @@ use anabranch_core::policy::LossCause;
 use anabranch_core::time::{Span, Time};
 
 use crate::component::cubic::curve::{BETA, Curve, Step};
-use crate::definition::Equation;
+use crate::definition::{Equation, text};
+use crate::preset::braid::mode::TARGET_PACKETS;
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "window",
-    rule: "slow start: cwnd += bytes acknowledged, and where it ends with congestion: cwnd = rate base + 2 M, at least 4 M, at most 0.7 \
-           cwnd; then CUBIC's curve; congestion: cwnd = 0.7 cwnd, at least `floor` M, unless the lost packet left before the latest cut or while more was in flight than it left; T3 with nothing left in flight: half, at least 4 M",
+    rule: text!(
+        "slow start: cwnd += bytes acknowledged; after congestion in slow start: cwnd = min(rate base + \
+         {} M, {} cwnd), at least {} M; then CUBIC's curve; congestion: cwnd = {} cwnd, at least \
+         `floor` M, unless the lost packet was sent before the latest reduction or while more was in \
+         flight than it left; T3 without data in flight: half, at least {} M",
+        TARGET_PACKETS, BETA, 2.0 * TARGET_PACKETS, BETA, CHUNKS_AFTER_SILENCE,
+    ),
     file: file!(),
 }];
 

@@ -21,7 +21,7 @@ pub(super) const DELAY: ChoiceParameter<TransferDelay> = ChoiceParameter {
     name: "delay",
     options: &[("half-rtt", TransferDelay::HalfRoundTrip), ("handling", TransferDelay::Handling)],
     default: "half-rtt",
-    about: "orp: a path's transfer delay: SRTT / 2, or equation 13 for what is in flight and the chunk",
+    about: "orp: transfer delay of a path: SRTT / 2, or equation 13 for the data in flight and the chunk",
     source: "Xu 2013, section 6",
 };
 

@@ -35,7 +35,7 @@ pub(super) const ALGORITHM_3: ChoiceParameter<Reading> = ChoiceParameter {
     name: "algorithm-3",
     options: &[("else", Reading::Else), ("printed", Reading::Printed)],
     default: "else",
-    about: "orp: windows are reduced only for losses that do not look random, or, as printed, for all",
+    about: "orp: windows are reduced only by losses that do not count as random, or, as printed, by all",
     source: "Xu 2013, section 6 and Algorithm 3",
 };
 
@@ -47,7 +47,7 @@ pub(super) const CONSECUTIVE: ChoiceParameter<Consecutive> = ChoiceParameter {
         ("never", Consecutive::Never),
     ],
     default: "rtt",
-    about: "orp: two losses are consecutive within SRTT, or with less than a window acknowledged between them, or never",
+    about: "orp: two losses are consecutive within SRTT, or with less than an acknowledged window between them, or never",
     source: "Xu 2013, section 6",
 };
 
@@ -55,7 +55,7 @@ pub(super) const LOSS_RTT: ChoiceParameter<RoundTrip> = ChoiceParameter {
     name: "loss-rtt",
     options: &[("srtt", RoundTrip::Smoothed), ("latest", RoundTrip::Latest)],
     default: "srtt",
-    about: "orp: the round-trip time that is held against Q",
+    about: "orp: round-trip time that is compared with Q",
     source: "Xu 2013, Algorithm 3, line 2",
 };
 
@@ -143,7 +143,7 @@ fn why(consecutive: bool, path: &PathFacts) -> Reason {
     match path.estimates.seconds_per_byte {
         _ if consecutive => Reason::rule("reduced: losses are consecutive"),
         Some(q) => Reason::figure("reduced: rtt / cwnd is below Q", "q_seconds_per_byte", q),
-        None => Reason::rule("reduced: Q is not known"),
+        None => Reason::rule("reduced: Q is unknown"),
     }
 }
 
@@ -417,7 +417,7 @@ mod tests {
         let mut scene = Scene::new(RULES);
         scene.world.paths[0].estimates.seconds_per_byte = None;
         scene.lose();
-        assert_eq!(reason(&scene).rule, "reduced: Q is not known");
+        assert_eq!(reason(&scene).rule, "reduced: Q is unknown");
         let mut scene = Scene::new(RULES);
         scene.time_out();
         assert_eq!(reason(&scene).rule, "T3 expired");

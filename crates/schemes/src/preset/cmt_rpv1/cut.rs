@@ -40,7 +40,7 @@ impl Cut for ResourcePoolingV1Cut {
         let ssthresh = (own.cwnd - total.over(2)).max(floor);
         let (cwnd, rule) = match cause {
             LossCause::Timeout => (largest.max(part(largest, share)), "T3 expired (RPv1)"),
-            _ => (ssthresh, "half of all windows given up (RPv1)"),
+            _ => (ssthresh, "reduced by half of all windows (RPv1)"),
         };
         Change {
             window: Window { cwnd, ssthresh, partial_bytes_acked: ChunkBytes::ZERO },

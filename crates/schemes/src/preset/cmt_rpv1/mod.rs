@@ -42,31 +42,31 @@ pub(super) const PARAMETERS: &[Parameter] = &[
 
 const CARD: Card = Card {
     summary: &[
-        "As `cmt`, but all paths share one resource: a window grows by the path's part of the sum of all",
-        "slow-start thresholds times what the standard would add, and a loss takes half of the sum of all",
-        "windows from the path that suffered it, as far as it has as much.",
+        "As `cmt`, but all paths share one resource: a window grows by the standard's increment times the path's",
+        "share of the sum of all slow-start thresholds, and a loss removes half of the sum of all windows",
+        "from the path with the loss, as far as its window is large enough.",
     ],
     equations: &[&[pooled::THRESHOLD_SHARE], growth::RULES, cut::RULES, &[SHARED_FIRST_WINDOW]],
     choices: &[&[
         Choice {
             question: "Which paths share?",
-            answer: "The active ones, and the path in question whatever its state.",
+            answer: "The active ones, and the path in question in any state.",
             parameter: "",
         },
         Choice {
             question: "What is the share if no threshold is set?",
-            answer: "An equal one; so it is before the peer has advertised a window.",
+            answer: "An equal one, as before the peer has advertised a window.",
             parameter: "",
         },
         Choice {
             question: "What is the least threshold, and does the first window depend on the number of paths?",
-            answer: "As in the author's own implementation in INET, since the papers' texts could not be read: one chunk, or rpMin chunks times the share; \
-                     the four chunks of the standard's first window are shared by all paths.",
+            answer: "As in the author's own implementation in INET, since the papers' texts were not available: one chunk, or \
+                     rpMin chunks times the share; the four chunks of the standard's initial window are shared by all paths.",
             parameter: "rp-min, floor, initial-window",
         },
         Choice {
-            question: "How does one compare it with schemes that have a larger floor?",
-            answer: "With `floor=profile`, `2` or `4`, which takes the place of its own least threshold.",
+            question: "How is it compared with schemes that have a larger floor?",
+            answer: "With `floor=profile`, `2` or `4`, which replaces its own least threshold.",
             parameter: "floor",
         },
     ]],

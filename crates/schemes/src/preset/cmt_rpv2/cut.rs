@@ -41,7 +41,7 @@ impl Cut for ResourcePoolingV2Cut {
         let ssthresh = nearest(own.cwnd.get() as f64 * (1.0 - factor)).max(floor);
         let (cwnd, rule) = match cause {
             LossCause::Timeout => (largest, "T3 expired (RPv2)"),
-            _ => (ssthresh, "half of all rates given up (RPv2)"),
+            _ => (ssthresh, "reduced by half of all rates (RPv2)"),
         };
         Change {
             window: Window { cwnd, ssthresh, partial_bytes_acked: ChunkBytes::ZERO },

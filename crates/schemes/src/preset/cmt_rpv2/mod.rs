@@ -16,31 +16,31 @@ pub mod growth;
 
 const CARD: Card = Card {
     summary: &[
-        "As `cmt`, but all paths share one resource: a window grows by the path's part of the sum of all",
-        "rates cwnd / srtt times what the standard would add, and a loss takes from the path half of the",
-        "sum of all rates, as far as it has as much.",
+        "As `cmt`, but all paths share one resource: a window grows by the standard's increment times the path's",
+        "share of the sum of all rates cwnd / srtt, and a loss removes half of the sum of all rates from the",
+        "path, as far as its rate is large enough.",
     ],
     equations: &[&[pooled::RATE_SHARE], growth::RULES, cut::RULES, &[SHARED_FIRST_WINDOW]],
     choices: &[&[
         Choice {
             question: "Which paths share?",
-            answer: "The active ones, and the path in question whatever its state.",
+            answer: "The active ones, and the path in question in any state.",
             parameter: "",
         },
         Choice {
-            question: "What of a path without a round-trip time?",
-            answer: "It grows by an equal share and is halved by a loss; it counts for no other path.",
+            question: "How does a path without a round-trip time count?",
+            answer: "It grows by an equal share and is halved by a loss; it does not count for other paths.",
             parameter: "",
         },
         Choice {
             question: "What is the least threshold, and does the first window depend on the number of paths?",
-            answer: "As in the author's own implementation in INET, since the papers' texts could not be read: rpMin chunks; \
-                     the four chunks of the standard's first window are shared by all paths.",
+            answer: "As in the author's own implementation in INET, since the papers' texts were not available: rpMin chunks; \
+                     the four chunks of the standard's initial window are shared by all paths.",
             parameter: "rp-min, floor, initial-window",
         },
         Choice {
-            question: "How does one compare it with schemes that have a larger floor?",
-            answer: "With `floor=profile`, `2` or `4`, which takes the place of its own least threshold.",
+            question: "How is it compared with schemes that have a larger floor?",
+            answer: "With `floor=profile`, `2` or `4`, which replaces its own least threshold.",
             parameter: "floor",
         },
     ]],

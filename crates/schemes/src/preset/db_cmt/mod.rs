@@ -22,7 +22,7 @@ const ASCENDING: ChoiceParameter<bool> = ChoiceParameter {
     name: "order",
     options: &[("rotating", false), ("ascending-d", true)],
     default: "rotating",
-    about: "in which order windows are filled: in turn as `cmt` does, or by ascending rate difference",
+    about: "order in which windows are filled: in turn as in `cmt`, or by ascending rate difference",
     source: "DB-CMT section 4.1 gives no rule for it",
 };
 
@@ -30,7 +30,7 @@ const FRP_WINDOW: ChoiceParameter<CutWindow> = ChoiceParameter {
     name: "frp-window",
     options: &[("threshold", CutWindow::Threshold), ("equation", CutWindow::Equation)],
     default: "threshold",
-    about: "window after D-FRP: the new threshold with its floor, or what equation 5 leaves",
+    about: "window after D-FRP: the new threshold with its floor, or the result of equation 5",
     source: "DB-CMT equation 5 sets cwnd only",
 };
 
@@ -39,7 +39,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::switch(
         "frp",
         true,
-        "fast retransmit cuts by the queueing delay (D-FRP)",
+        "fast retransmit reduces the window by the queueing delay (D-FRP)",
         "DB-CMT section 4.3",
     ),
     LAMBDA,
@@ -60,9 +60,9 @@ const PARAMETERS: &[Parameter] = &[
 
 const CARD: Card = Card {
     summary: &[
-        "As `a-cmt`, and what fast retransmit finds costs a window only the part that queueing has added",
-        "to the round trip (D-FRP), and lost chunks go where the window is largest, among equals where the",
-        "loss rate is lowest (RTX-CL). `dsp`, `frp` and `rtx` switch the three parts; all off is `cmt`.",
+        "As `a-cmt`, but a fast retransmit reduces a window only by the share of queueing in the round-trip time",
+        "(D-FRP), and lost chunks are retransmitted on the path with the largest window, among equals with the",
+        "lowest loss rate (RTX-CL). `dsp`, `frp` and `rtx` switch the three parts; all off is `cmt`.",
     ],
     equations: &[a_cmt::RULES, rtt_ratio::RULES, &[RTX_CL]],
     choices: &[
@@ -70,24 +70,25 @@ const CARD: Card = Card {
         &[
             Choice {
                 question: "Does D-DSP also place data?",
-                answer: "No: new data fills windows in turn, as in `cmt`. The text says that less loaded paths get more, which their \
-                     faster growing windows bring about; the algorithm itself is printed as a picture that is not in the text.",
+                answer: "No: new data fills windows in turn, as in `cmt`. According to the text, less loaded paths get more \
+                         data, which their faster growing windows cause. The algorithm itself is printed as a picture that is \
+                         not in the text.",
                 parameter: "order",
             },
             Choice {
                 question: "What are ssthresh and the least window after D-FRP?",
-                answer: "ssthresh is what equation 5 leaves, but at least the floor, and cwnd is set to it, as after the standard's \
-                     fast retransmit. A threshold left where it was would send the path back into slow start.",
+                answer: "ssthresh is the result of equation 5, but at least the floor, and cwnd is set to it, as after the \
+                         standard's fast retransmit. An unchanged threshold would return the path to slow start.",
                 parameter: "frp-window, floor",
             },
             Choice {
-                question: "How often does D-FRP cut, and what if nothing is measured?",
+                question: "How often does D-FRP reduce the window, and how without a sample?",
                 answer: "Once per window, as fast retransmit does otherwise. Without a sample the window is halved.",
                 parameter: "",
             },
             Choice {
-                question: "What does T3 do?",
-                answer: "What the standard says; the paper changes fast retransmit only.",
+                question: "What is the effect of T3?",
+                answer: "That of the standard; the paper changes only fast retransmit.",
                 parameter: "",
             },
             TEXT_HAS_FOUR_REPORTS,
@@ -102,13 +103,13 @@ const CARD: Card = Card {
 
 pub(crate) const PRESET: Preset = Preset {
     name: "db-cmt",
-    about: "Delay-based CMT: growth by rate difference, cuts by queueing delay, retransmission by window and loss rate",
+    about: "Delay-based CMT: growth by rate difference, reductions by queueing delay, retransmission by window and loss rate",
     source: "the paper that proposes DB-CMT, sections 4.1 to 4.3: D-DSP, RTX-CL, D-FRP",
     multipath: true,
     coupled: false,
-    unfair_because: "As `a-cmt`, its windows stop growing once delta bytes of their own wait in a queue, and a flow \
-                     that only reacts to loss fills the queue beside it, so it takes less than one flow's share. With \
-                     `dsp=false` its smaller cuts make it take more than two.",
+    unfair_because: "As in `a-cmt`, its windows stop growing once delta bytes of their own are in a queue, and a flow that \
+                     only reacts to losses fills the queue beside it, so it gets less than one flow's share. With `dsp=false` \
+                     its smaller reductions give it more than two.",
     owns: &[Role::CongestionControl],
     parameters: PARAMETERS,
     card: CARD,

@@ -22,25 +22,25 @@ const PARAMETERS: &[Parameter] =
 
 const CARD: Card = Card {
     summary: &[
-        "As `cmt`, but in congestion avoidance windows grow coupled, and a loss costs a path more the slower",
-        "it is beside the fastest: a half of its window on the fastest path, up to three quarters on others.",
+        "As `cmt`, but in congestion avoidance windows grow coupled, and a loss reduces a path's window more if",
+        "the path is slower than the fastest one: by a half on the fastest path, up to three quarters on others.",
         "Slow start is the standard's.",
     ],
     equations: &[growth::RULES, cut::RULES],
     choices: &[&[
         Choice {
             question: "Is alpha_r of the decrease a whole number?",
-            answer: "No. Linux rounds it down there, so that a path counts as slow only when another one is twice as fast.",
+            answer: "No. Linux rounds it down, so that a path counts as slow only when another one is twice as fast.",
             parameter: "",
         },
         Choice {
-            question: "What does T3 do?",
-            answer: "ssthresh is what the decrease leaves, the window one chunk.",
+            question: "What is the effect of T3?",
+            answer: "ssthresh is the result of the decrease, and the window is one chunk.",
             parameter: "",
         },
         Choice {
             question: "What is the least threshold?",
-            answer: "The same as for the other schemes; the draft gives none.",
+            answer: "The same as for the other schemes; the draft has none.",
             parameter: "floor",
         },
         COUPLED_PATHS,

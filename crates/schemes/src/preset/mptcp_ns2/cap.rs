@@ -6,7 +6,7 @@ use crate::congestion::Wrapper;
 use crate::definition::Equation;
 
 pub(super) const RULES: &[Equation] =
-    &[Equation { name: "window_", rule: "cwnd_i is at most 20 M", file: file!() }];
+    &[Equation { name: "window_", rule: "cwnd_i is at most `window-cap` M", file: file!() }];
 
 /// Limits every window to a number of largest chunks.
 pub struct Cap {
@@ -32,7 +32,7 @@ impl Wrapper for Cap {
         for path in view.paths {
             let (window, cwnd) = (inner.window(path.id), path.largest_chunk.times(self.chunks));
             if window.cwnd > cwnd {
-                let reason = Reason::figure("held at the window's cap", "cap_bytes", cwnd.get() as f64);
+                let reason = Reason::figure("limited by the window's maximum", "cap_bytes", cwnd.get() as f64);
                 inner.set_window(path.id, Window { cwnd, ..window }, reason, view);
             }
         }
@@ -79,7 +79,7 @@ mod tests {
             seen.push(cwnd(&control));
         }
         assert_eq!(seen, [4380, 5848, 7316, 7340, 7340]);
-        let reason = Reason::figure("held at the window's cap", "cap_bytes", 7340.0);
+        let reason = Reason::figure("limited by the window's maximum", "cap_bytes", 7340.0);
         assert_eq!(control.last_reason(path(0)), reason);
         assert_eq!(control.last_reason(path(1)).rule, "initial window", "the other path is below its cap");
     }

@@ -30,7 +30,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::switch(
         "shared-window",
         false,
-        "the association's receive window bounds what is outstanding on all paths together",
+        "the association's receive window limits the outstanding data of all paths together",
         "the module has none",
     ),
     Parameter {
@@ -38,7 +38,7 @@ const PARAMETERS: &[Parameter] = &[
         kind: Kind::Milliseconds { min: 1, max: 60_000 },
         unit: "ms",
         default: Value::Number(200),
-        about: "lower bound of the retransmission time-out",
+        about: "lower limit of the retransmission time-out",
         source: "ns-2: minrto_ of a TCP agent is 0.2 s",
     },
     rtx("rtx-same"),
@@ -51,7 +51,7 @@ const PARAMETERS: &[Parameter] = &[
         kind: Kind::Count { min: 1, max: 100 },
         unit: "packets",
         default: Value::Number(1),
-        about: "packets that one SACK answers",
+        about: "packets that one SACK acknowledges",
         source: "ns-2: segsperack_ of FullTcp is 1",
     },
     SACK_DELAY,
@@ -61,40 +61,40 @@ const PARAMETERS: &[Parameter] = &[
 const CARD: Card = Card {
     summary: &[
         "LIA on every path, windows filled in the order of paths and no larger than 20 packets, lost chunks",
-        "retransmitted where they were and nowhere else, TCP's time-outs, and no receive window that paths share.",
-        "It stands for the simulated MPTCP of the papers, not for Linux's, which has another scheduler,",
-        "retransmits the head of line elsewhere, and shares its receive window.",
+        "retransmitted only on their own path, TCP's time-outs, and no receive window common to all paths.",
+        "It represents the simulated MPTCP of the papers, not that of Linux, which has another scheduler,",
+        "retransmits the head of line on other paths, and shares its receive window.",
     ],
     equations: &[&[mptcp_lia::LINKED_INCREASE], cap::RULES, index_order::RULES],
     choices: &[&[
         Choice {
             question: "What would a sequence space per subflow change?",
-            answer: "A subflow's acknowledgements would be cumulative on it: duplicate acks and recovery would see that path only, \
-                     its round-trip times could be taken at any segment, and what is lost on it could never be sent on another \
-                     one without a second copy on the first. Split fast retransmit, pseudo-cumulative TSNs and `rtx-same` give \
-                     the same answers except for chunks that have been sent more than once and for SACKs that overtake each \
-                     other on different paths, which here tell of all paths at once.",
+            answer: "A subflow's acknowledgements would be cumulative: duplicate acknowledgements and recovery would refer to \
+                     that path only, its round-trip times could be measured at any segment, and data lost on it could never \
+                     be sent on another path without a second copy on the first. Split fast retransmit, pseudo-cumulative \
+                     TSNs and `rtx-same` give the same results, except for chunks that have been sent more than once and for \
+                     SACKs that overtake each other on different paths, which report all paths at once here.",
             parameter: "sfr, cuc, dac, rtx",
         },
         Choice {
             question: "How large may a window become?",
-            answer: "20 packets, the default of ns-2's TCP agents; the papers do not say whether they set it. There the limit \
-                     holds what is sent, here the window itself; after a loss both are half of the smaller.",
+            answer: "20 packets, the default of ns-2's TCP agents; the papers do not mention the setting. There the limit \
+                     applies to the data sent, here to the window itself. After a loss both are half of the smaller value.",
             parameter: "window-cap",
         },
         Choice {
-            question: "Does a receive window bound all paths together?",
-            answer: "No. In the module's code none does, although the papers list a receive buffer for MPTCP.",
+            question: "Does a receive window limit all paths together?",
+            answer: "No. The module's code has none, although the papers list a receive buffer for MPTCP.",
             parameter: "shared-window",
         },
         Choice {
             question: "What happens to new data on a subflow that has timed out twice?",
-            answer: "The module passes it over while its time-out is backed off fourfold or more. Here the lost chunk fills its \
+            answer: "The module skips it while its time-out is backed off fourfold or more. Here the lost chunk fills its \
                      window of one packet, so that new data has no room there either.",
             parameter: "",
         },
         Choice {
-            question: "How many packets does an acknowledgement answer?",
+            question: "How many packets does an acknowledgement cover?",
             answer: "One, the default of FullTcp.",
             parameter: "sack-every",
         },

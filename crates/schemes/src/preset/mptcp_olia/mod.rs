@@ -40,9 +40,9 @@ const PARAMETERS: &[Parameter] = &[
 
 const CARD: Card = Card {
     summary: &[
-        "As `cmt`, but in congestion avoidance windows grow coupled, and a further term moves window from",
-        "the paths that have the largest to those that deliver most between losses and have not.",
-        "Slow start and cuts are the standard's.",
+        "As `cmt`, but in congestion avoidance windows grow coupled, and a further term shifts growth from the",
+        "paths with the largest windows to paths with smaller ones that deliver most between losses.",
+        "Slow start and reductions are the standard's.",
     ],
     equations: &[&[
         Equation {
@@ -68,12 +68,13 @@ const CARD: Card = Card {
             parameter: "best",
         },
         Choice {
-            question: "What is a loss, for l1 and l2?",
-            answer: "What cuts the window: fast retransmit once per window, and T3. Several chunks lost in one window are one.",
+            question: "Which events are losses, for l1 and l2?",
+            answer: "Those that reduce the window: fast retransmit once per window, and T3. Several lost chunks of one window \
+                     are one loss.",
             parameter: "",
         },
         Choice {
-            question: "May a window shrink by a negative alpha?",
+            question: "May a negative alpha shrink a window?",
             answer: "Yes, by the draft, down to one chunk.",
             parameter: "",
         },

@@ -29,7 +29,7 @@ const CONSECUTIVE: ChoiceParameter<bool> = ChoiceParameter {
     name: "counted",
     options: &[("all", false), ("consecutive", true)],
     default: "all",
-    about: "whether SACKs in another zone end the count",
+    about: "`true` if SACKs in another zone end the count",
     source: "Khan 2018, Fig. 4: they do not",
 };
 
@@ -37,7 +37,7 @@ const FREE: ChoiceParameter<FreeSpace> = ChoiceParameter {
     name: "free",
     options: &[("advertised", FreeSpace::Advertised), ("less-outstanding", FreeSpace::LessOutstanding)],
     default: "advertised",
-    about: "what counts as free: the advertised window, or that less what is outstanding",
+    about: "measure of the free space: the advertised window, or that minus outstanding data",
     source: "Khan 2018, Fig. 4: `buffer space advertised`",
 };
 
@@ -50,7 +50,7 @@ const PARAMETERS: &[Parameter] = &[
         kind: Kind::Count { min: 1, max: 1000 },
         unit: "SACKs",
         default: Value::Number(10),
-        about: "SACKs in a zone that pull the next pivot down (O_TD)",
+        about: "number of SACKs in a zone that lower the next pivot (O_TD)",
         source: "Khan 2018 gives no value",
     },
     CONSECUTIVE.parameter(),
@@ -66,31 +66,32 @@ const PARAMETERS: &[Parameter] = &[
 
 const CARD: Card = Card {
     summary: &[
-        "As `cmt`, but the reports that make a chunk lost depend on the free share of the peer's receive",
-        "buffer: 3 in the critical zone, 4 in the substantial, 5 in the moderate and 6 in the tolerable one.",
-        "The zones meet at three pivots. Staying in a zone pulls the pivot above it down, so that the same",
-        "level later asks for more reports; only the critical zone puts the pivots back.",
+        "As `cmt`, but the number of reports that declare a chunk lost depends on the free share of the peer's",
+        "receive buffer: 3 in the critical zone, 4 in the substantial, 5 in the moderate and 6 in the tolerable one.",
+        "Three pivots separate the zones. SACKs within a zone lower the pivot above it, so that the same level",
+        "requires more reports later; only the critical zone resets the pivots.",
     ],
     equations: &[adaptive_trigger::RULES],
     choices: &[&[
         Choice {
-            question: "Where are the pivots at first?",
-            answer: "0.4 and 0.8, which the text on Fig. 2 names as the bounds of a trigger of 3 and of 5; 0.9 is half way up from there.",
+            question: "What are the initial pivots?",
+            answer: "0.4 and 0.8, which the text on Fig. 2 names as the limits of a trigger of 3 and of 5; 0.9 is half way up \
+                     from there.",
             parameter: "p1, p2, p3",
         },
         Choice {
             question: "How many SACKs make an occurrence threshold?",
-            answer: "10: enough to be more than one window's reordering; the paper has no number.",
+            answer: "10: more than the reordering within one window; the paper has no number.",
             parameter: "occurrences",
         },
         Choice {
             question: "What is r?",
-            answer: "The advertised window over the first one advertised: Fig. 4 speaks of the space advertised.",
+            answer: "The advertised window over the first advertised one: Fig. 4 mentions the space advertised.",
             parameter: "free",
         },
         Choice {
-            question: "Does leaving a zone clear its count?",
-            answer: "No, not even the critical zone does: Fig. 4 clears a count only where it moves a pivot.",
+            question: "Does leaving a zone reset its count?",
+            answer: "No, not even the critical zone does: Fig. 4 resets a count only if it moves a pivot.",
             parameter: "counted",
         },
         Choice {
@@ -100,15 +101,15 @@ const CARD: Card = Card {
         },
         Choice {
             question: "When is the trigger set?",
-            answer: "At each SACK that leaves a hole, before its reports are counted. With no hole there is nothing to report, \
-                     and nothing out of order fills the buffer.",
+            answer: "At each SACK with a hole, before its reports are counted. Without a hole there is nothing to report, and \
+                     no out-of-order data fills the buffer.",
             parameter: "",
         },
         Choice {
             question: "Whose reports count: those about the chunk's own path (split fast retransmit), or all?",
-            answer: "All. The text counts duplicate acknowledgements, which a SACK brings whatever path the data took, names no \
-                     split fast retransmit, and adapts how long a chunk waits that data of another path has overtaken. With \
-                     `sfr=true` no such data reports it, and there is next to nothing left to adapt.",
+            answer: "All. The text counts duplicate acknowledgements, which SACKs cause independently of the path of the data, \
+                     does not mention split fast retransmit, and adapts the waiting time of a chunk that data of another path \
+                     has overtaken. With `sfr=true` no such data reports it, and there is hardly anything to adapt.",
             parameter: "sfr",
         },
     ]],

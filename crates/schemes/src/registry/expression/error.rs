@@ -56,7 +56,7 @@ pub enum ExpressionError {
         known: String,
     },
     /// A scheme appears in place of a component.
-    #[error("`{name}` is a scheme and cannot be added to one: schemes stand first; components are: {known}")]
+    #[error("`{name}` is a scheme and cannot be added to one: schemes come first; components are: {known}")]
     SchemeAsComponent {
         /// Name of the scheme.
         name: String,
@@ -82,7 +82,7 @@ pub enum ExpressionError {
     /// The component needs several paths, and the scheme uses one.
     #[error(
         "impossible combination: `{component}` needs a scheme that sends new data on several paths, and `{base}` uses one; \
-         what can be added to `{base}`: {fitting}"
+         components for `{base}`: {fitting}"
     )]
     NeedsMultipath {
         /// Name of the component.
@@ -94,8 +94,8 @@ pub enum ExpressionError {
     },
     /// The component would replace a role that defines the scheme.
     #[error(
-        "impossible combination: `{component}` would replace the {role} that makes `{base}` what it is; \
-         what can be added to `{base}`: {fitting}"
+        "impossible combination: `{component}` would replace the {role} that defines `{base}`; components for `{base}`: \
+         {fitting}"
     )]
     Owned {
         /// Name of the component.
@@ -158,7 +158,7 @@ pub enum ExpressionError {
         taken: &'static str,
     },
     /// Definitions refer to each other in a cycle.
-    #[error("the definitions go in a circle: {circle}; one of them has to do without the others")]
+    #[error("the definitions form a circle: {circle}; remove the reference in one of them")]
     Circle {
         /// Names of the cycle in order, with the first repeated at the end.
         circle: String,

@@ -74,7 +74,7 @@ pub(super) fn terms(text: &str) -> Result<Vec<Term<'_>>, ExpressionError> {
     check_parentheses(text).map_err(form)?;
     let parts = split_outside(text, '+');
     if parts.iter().any(|part| part.is_empty()) {
-        return Err(form("nothing stands on one side of a `+`"));
+        return Err(form("one side of a `+` is empty"));
     }
     parts.into_iter().map(term).collect()
 }

@@ -152,7 +152,7 @@ fn what_is_unknown_is_answered_with_what_there_is_and_what_is_near() {
         ("cmt+naive-cm", "unknown component `naive-cm`, did you mean `naive-cmt`?; there are: late"),
         (
             "cmt+sctp",
-            "`sctp` is a scheme and cannot be added to one: schemes stand first; components are: late",
+            "`sctp` is a scheme and cannot be added to one: schemes come first; components are: late",
         ),
     ];
     for (text, expected) in cases {
@@ -201,9 +201,9 @@ fn what_has_not_the_form_of_an_expression_is_said_to_have_none() {
         ("cmt(trigger=3)late", "something follows the parameters without a `+`"),
         ("cmt(trigger=3)(sfr=true)", "something follows the parameters without a `+`"),
         ("(trigger=3)", "the parameters follow no name"),
-        ("cmt+", "nothing stands on one side of a `+`"),
-        ("+late", "nothing stands on one side of a `+`"),
-        ("cmt++late", "nothing stands on one side of a `+`"),
+        ("cmt+", "one side of a `+` is empty"),
+        ("+late", "one side of a `+` is empty"),
+        ("cmt++late", "one side of a `+` is empty"),
     ];
     for (text, expected) in cases {
         assert!(refusal(text).contains(expected), "{text}: {}", refusal(text));
@@ -224,8 +224,8 @@ fn a_scheme_takes_one_component_of_each_role_and_each_component_once() {
 fn a_component_for_several_paths_is_refused_where_there_is_one() {
     assert_eq!(
         refusal("sctp+turns"),
-        "impossible combination: `turns` needs a scheme that sends new data on several paths, and `sctp` uses one; what can \
-         be added to `sctp`: late, pf"
+        "impossible combination: `turns` needs a scheme that sends new data on several paths, and `sctp` uses one; \
+         components for `sctp`: late, pf"
     );
 }
 
@@ -233,7 +233,7 @@ fn a_component_for_several_paths_is_refused_where_there_is_one() {
 fn what_makes_a_scheme_what_it_is_cannot_be_replaced() {
     assert_eq!(
         refusal("cmt-pf+late+pf"),
-        "impossible combination: `pf` would replace the failover that makes `cmt-pf` what it is; what can be added to `cmt-pf`: \
+        "impossible combination: `pf` would replace the failover that defines `cmt-pf`; components for `cmt-pf`: \
          late, turns, chance"
     );
     let preset = |name| PRESETS.iter().find(|preset| preset.name == name).expect("a preset");
@@ -303,7 +303,7 @@ fn a_circle_of_definitions_is_shown() {
     let (_, faults) = vocabulary().define(&definitions);
     let said: Vec<(usize, String)> = faults.into_iter().map(|(at, fault)| (at, fault.to_string())).collect();
     let text = |circle: &str| {
-        format!("the definitions go in a circle: {circle}; one of them has to do without the others")
+        format!("the definitions form a circle: {circle}; remove the reference in one of them")
     };
     assert_eq!(
         said,

@@ -4,33 +4,41 @@ use anabranch_core::policy::{Context, DeliverySample, PathFacts, Reason, SendSta
 use anabranch_core::time::{Rate, Time};
 use anabranch_core::units::ChunkBytes;
 
+use crate::component::bbr::path::startup::LOSS_REPORTS;
 use crate::component::bbr::path::{Ack, PathBbr};
 use crate::component::bbr::scaled;
 use crate::component::bbr::signals::{BETA, Bounds};
 use crate::component::bbr::state::State;
-use crate::definition::Equation;
+use crate::definition::{Equation, text};
 
 pub(super) const RULES: &[Equation] = &[
     Equation {
         name: "section 5.5.10.2, loss threshold",
-        rule: "what a probe sent lost more than 2 % since it left: inflight_longterm = max(what was in flight as that was reached, \
-               0.7 min(bdp, cwnd)), and UP ends",
+        rule: text!(
+            "a probe loses more than {} % of the data since its transmission: inflight_longterm = \
+             max(data in flight at that loss, {} min(bdp, cwnd)), and UP ends",
+            100.0 * THRESHOLD, BETA,
+        ),
         file: file!(),
     },
     Equation {
         name: "section 5.3.1.3, Startup",
-        rule: "a round in recovery with over 2 % lost, told by 6 SACKs: the path is full, inflight_longterm = max(bdp, delivered in it)",
+        rule: text!(
+            "a round in recovery with more than {} % lost, in {} SACKs: the path is full, \
+             inflight_longterm = max(bdp, delivered in it)",
+            100.0 * THRESHOLD, LOSS_REPORTS,
+        ),
         file: file!(),
     },
     Equation {
         name: "section 5.5.11, spurious recovery",
-        rule: "every chunk that counted as lost arrived: windows, bounds and state are as wide as they were",
+        rule: "all chunks that counted as lost arrived: windows, limits and state are restored",
         file: file!(),
     },
 ];
 
 /// LossThresh.
-const THRESHOLD: f64 = 0.02;
+pub(super) const THRESHOLD: f64 = 0.02;
 
 /// Reason for which the window differs from the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -240,7 +248,7 @@ impl PathBbr {
             }
             _ => {}
         }
-        self.reason = Reason::rule("all that counted as lost has arrived (BBR)");
+        self.reason = Reason::rule("all chunks that counted as lost have arrived (BBR)");
     }
 }
 

@@ -14,7 +14,7 @@ use crate::component::bbr::rounds::Rounds;
 use crate::component::bbr::signals::{Bounds, Signals};
 use crate::component::bbr::state::{STARTUP_PACING_GAIN, State};
 use crate::component::bbr::{scaled, scaled_rate, volume};
-use crate::definition::Equation;
+use crate::definition::{Equation, text};
 
 pub(super) use loss::LostChunk;
 
@@ -30,17 +30,21 @@ pub(super) const RULES: &[&[Equation]] = &[CONTROL, probe_bw::RULES, loss::RULES
 const CONTROL: &[Equation] = &[
     Equation {
         name: "section 5.5.5, max_bw",
-        rule: "the largest delivery rate of this ProbeBW cycle and the one before; bw = min(max_bw, bw_shortterm)",
+        rule: "maximum delivery rate of this ProbeBW cycle and the previous one; bw = min(max_bw, bw_shortterm)",
         file: file!(),
     },
     Equation {
         name: "section 5.6.2, rate",
-        rule: "pacing_gain bw 0.99; in Startup it does not fall",
+        rule: text!("pacing_gain bw {}; it never decreases in Startup", PACING_MARGIN),
         file: file!(),
     },
     Equation {
         name: "section 5.6.4, window",
-        rule: "cwnd += newly acknowledged, to cwnd_gain bw min_rtt + extra_acked, within the bounds; 4 M at least",
+        rule: text!(
+            "cwnd += newly acknowledged, up to cwnd_gain bw min_rtt + extra_acked, within the limits; at \
+             least {} M",
+            LEAST_CHUNKS,
+        ),
         file: file!(),
     },
 ];

@@ -4,21 +4,28 @@ use anabranch_core::policy::{Context, Limiter};
 use anabranch_core::time::{Span, Time};
 use anabranch_core::units::ChunkBytes;
 
+use crate::component::bbr::path::loss::THRESHOLD;
 use crate::component::bbr::path::{Ack, LEAST_CHUNKS, PathBbr};
 use crate::component::bbr::scaled;
 use crate::component::bbr::state::State;
-use crate::definition::Equation;
+use crate::definition::{Equation, text};
 
 pub(super) const RULES: &[Equation] = &[
     Equation {
         name: "section 5.3.3, cycle",
-        rule: "DOWN until in flight ≤ bdp and ≤ 0.85 inflight_longterm; CRUISE until min(2 to 3 s, min(bdp, cwnd) / M and at most \
-               62 or 63 rounds) after DOWN began; REFILL for a round; UP until the path is full or loses over 2 %",
+        rule: text!(
+            "DOWN until in flight <= bdp and <= {} inflight_longterm; CRUISE until {} to {} s or \
+             min(bdp, cwnd) / M rounds after DOWN began, at most {} or {} rounds; REFILL for a round; \
+             UP until the path is full or loses over {} %",
+            1.0 - HEADROOM, WAIT_SECONDS, WAIT_SECONDS + 1.0, RENO_ROUNDS - 1, RENO_ROUNDS, 100.0 *
+            THRESHOLD,
+        ),
         file: file!(),
     },
     Equation {
         name: "section 5.3.3.6, precautionary probing",
-        rule: "after a probe with too many losses the next UP ends as inflight_longterm is reached; if that loses little, another follows",
+        rule: "after a probe with too many losses the next UP ends at inflight_longterm; if it loses little, another one \
+               follows",
         file: file!(),
     },
     Equation {

@@ -6,11 +6,15 @@ use anabranch_core::units::ChunkBytes;
 
 use crate::component::bbr::path::{Ack, LEAST_CHUNKS, PathBbr};
 use crate::component::bbr::state::{PROBE_RTT_CWND_GAIN, State};
-use crate::definition::Equation;
+use crate::definition::{Equation, text};
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "section 5.3.4.3, ProbeRTT",
-    rule: "cwnd ≤ max(bdp / 2, 4 M) until that is all in flight, and then for 200 ms and a round; then the window is what it was",
+    rule: text!(
+        "cwnd <= max({} bdp, {} M) until all data in flight fits, and then for {} and a round; \
+         afterwards the previous window is restored",
+        PROBE_RTT_CWND_GAIN, LEAST_CHUNKS, DURATION,
+    ),
     file: file!(),
 }];
 

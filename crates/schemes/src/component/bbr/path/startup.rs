@@ -7,7 +7,7 @@ use crate::component::bbr::state::State;
 
 /// Section 5.3.1.3: number of SACKs in a round that report losses. The draft counts discontiguous ranges, and Linux the
 /// acknowledgements that reveal losses. TSNs on one of several paths are rarely contiguous, so this is Linux's count.
-const LOSS_REPORTS: u32 = 6;
+pub(super) const LOSS_REPORTS: u32 = 6;
 /// Section 5.3.2: Drain ends after this number of rounds, even if more than the bandwidth-delay product is in flight.
 const DRAIN_ROUNDS: u64 = 3;
 

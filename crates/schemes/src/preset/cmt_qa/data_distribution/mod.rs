@@ -26,7 +26,7 @@ pub(super) const PIECE: ChoiceParameter<Piece> = ChoiceParameter {
     name: "piece",
     options: &[("round", Piece::Round), ("chunk", Piece::Chunk)],
     default: "round",
-    about: "dds: what is placed at a time: a path's whole round, or one chunk",
+    about: "dds: data assigned at a time: a path's whole round, or one chunk",
     source: "Xu 2013, Algorithm 2, line 20; text before equation 11",
 };
 
@@ -34,7 +34,7 @@ pub(super) const DISTRIBUTED: ChoiceParameter<Distributed> = ChoiceParameter {
     name: "distributed",
     options: &[("period", Distributed::Period), ("undelivered", Distributed::Undelivered)],
     default: "period",
-    about: "dds: D_i is what a path was given in this period, or what it has not delivered",
+    about: "dds: D_i is the data assigned to a path in this period, or the data that it has not delivered",
     source: "Xu 2013, equation 12",
 };
 
@@ -46,7 +46,7 @@ pub(super) const D_MAX: ChoiceParameter<Allowance> = ChoiceParameter {
         ("none", Allowance::PeerWindow),
     ],
     default: "running",
-    about: "dds: D_max is taken for each chunk, or once for a whole period, or only the peer's window counts",
+    about: "dds: D_max is computed for each chunk, or once for a whole period, or only the peer's window counts",
     source: "Xu 2013, equation 7; Algorithm 2 has none",
 };
 
@@ -59,8 +59,8 @@ pub(super) const QUEUE: ChoiceParameter<QueueBound> = ChoiceParameter {
         ("rounds", QueueBound::Frequency),
     ],
     default: "window",
-    about: "dds: a path takes part while its own window has room; or while any has, each counted by itself or all \
-            together; or for the rounds that a period has room for",
+    about: "dds: a path gets data while its own window has room; or while any window has room, each counted separately or all \
+            together; or for the rounds of a period",
     source: "Xu 2013, section 5, text around equation 7 and after Algorithm 2",
 };
 
@@ -296,7 +296,7 @@ impl DataDistribution {
         };
         let unfinished = self.round.filter(|&(_, left)| left > 0 && self.rules.piece == Piece::Round);
         if let Some((id, left)) = unfinished.filter(|(id, _)| outlooks[id.index()].is_ok()) {
-            let reason = Reason::figure("goes on with the path's round", "round_left_bytes", left as f64);
+            let reason = Reason::figure("continues with the path's round", "round_left_bytes", left as f64);
             return Decision::with_refused(Pick::Bind(id), reason, refusals(Some(id)));
         }
         let path = view.path(earliest.path);
@@ -314,7 +314,7 @@ impl DataDistribution {
                 refused,
             );
         };
-        let reason = Reason::rule("the period's data is distributed");
+        let reason = Reason::rule("the period's data is assigned");
         Decision::with_refused(Pick::Wait(WaitFor::Until(end)), reason, refused)
     }
 
@@ -368,7 +368,7 @@ fn all_full(subset: PathSet, view: &View<'_>) -> Refused {
 fn windows_spoken_for(refused: Refused) -> Decision<Pick> {
     Decision::with_refused(
         Pick::Wait(WaitFor::Window),
-        Reason::rule("all room in the windows is distributed"),
+        Reason::rule("all room in the windows is assigned"),
         refused,
     )
 }

@@ -29,7 +29,7 @@ pub(super) const BOUND: ChoiceParameter<Bound> = ChoiceParameter {
     name: "bound",
     options: &[("upper", Bound::Upper), ("mean", Bound::Mean), ("lower", Bound::Lower)],
     default: "upper",
-    about: "pqem: the figure of the confidence interval that counts",
+    about: "pqem: end of the confidence interval that counts",
     source: "Xu 2013, equation 6, names none",
 };
 
@@ -57,7 +57,7 @@ pub(super) const GROUP: ChoiceParameter<GroupSpan> = ChoiceParameter {
     name: "group",
     options: &[("interval", GroupSpan::Interval), ("window", GroupSpan::Window)],
     default: "interval",
-    about: "pqem: Q is measured over what enters between two updates, or until a window's worth has",
+    about: "pqem: Q is measured over the data that enters between two updates, or over a window of data",
     source: "Xu 2013, equation 1",
 };
 
@@ -65,7 +65,7 @@ pub(super) const LOSS_UNIT: ChoiceParameter<LossUnit> = ChoiceParameter {
     name: "loss-unit",
     options: &[("event", LossUnit::Event), ("chunk", LossUnit::Chunk)],
     default: "event",
-    about: "pqem: a loss is what a window answers as one, or each chunk declared lost",
+    about: "pqem: a loss is an event that reduces a window, or each chunk declared lost",
     source: "Xu 2013, Algorithm 1, lines 16 to 20",
 };
 
@@ -77,7 +77,7 @@ pub(super) const INACTIVE_BELOW: ChoiceParameter<WithdrawalLimit> = ChoiceParame
         ("never", WithdrawalLimit::Unlimited),
     ],
     default: "rto",
-    about: "pqem: a path is withdrawn if its loss-free time is below RTO, or SRTT + 4 RTTVAR, or never",
+    about: "pqem: a path is withdrawn if its loss-free time is below RTO, or below SRTT + 4 RTTVAR, or never",
     source: "Xu 2013, section 4",
 };
 
@@ -89,7 +89,7 @@ pub(super) const READMIT: ChoiceParameter<Readmission> = ChoiceParameter {
         ("recovery", Readmission::Recovery),
     ],
     default: "heartbeat",
-    about: "pqem: a withdrawn path comes back with an answered HEARTBEAT, after its interval, or not before it failed",
+    about: "pqem: a withdrawn path returns with an answered HEARTBEAT, after its interval, or not before it failed",
     source: "Xu 2013, section 6, for paths that timed out",
 };
 

@@ -8,7 +8,7 @@ use crate::definition::Equation;
 pub(crate) const RULES: &[Equation] = &[
     Equation {
         name: "Algorithm 1",
-        rule: "a sample reaches from the first chunk sent after a loss to the last before the next is detected",
+        rule: "a sample extends from the first chunk sent after a loss to the last one before the next loss is detected",
         file: file!(),
     },
     Equation { name: "equations 2, 3", rule: "X_N+1 = (X_N N + x_N+1) / (N + 1)", file: file!() },

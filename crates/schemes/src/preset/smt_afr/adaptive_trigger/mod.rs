@@ -6,19 +6,19 @@ use anabranch_core::policy::{
 };
 use anabranch_core::time::Time;
 
-use crate::definition::Equation;
+use crate::definition::{Equation, text};
 use crate::loss::MissingReports;
 
 pub(super) const RULES: &[Equation] = &[
     Equation { name: "Fig. 4, critical zone", rule: "r < P1: trigger 3, reset P1, P2, P3", file: file!() },
     Equation {
         name: "Fig. 4, substantial zone",
-        rule: "P1 <= r < P2: trigger 4, c1 += 1; if c1 >= O_TD: P2 = r - 0.001, c1 = 0",
+        rule: text!("P1 <= r < P2: trigger 4, c1 += 1; if c1 >= O_TD: P2 = r - {}, c1 = 0", BELOW),
         file: file!(),
     },
     Equation {
         name: "Fig. 4, moderate zone",
-        rule: "P2 <= r <= P3: trigger 5, c2 += 1; if c2 >= O_TD: P3 = r - 0.001, c2 = 0",
+        rule: text!("P2 <= r <= P3: trigger 5, c2 += 1; if c2 >= O_TD: P3 = r - {}, c2 = 0", BELOW),
         file: file!(),
     },
     Equation { name: "Fig. 4, tolerable zone", rule: "P3 < r <= 1: trigger 6", file: file!() },
