@@ -72,10 +72,9 @@ impl Scheduler for PrimaryOnly {
             return Decision::new(Pick::Wait(WaitFor::Window), Reason::rule("no path is active"));
         };
         match view.refusal(path.id) {
-            None => Decision::new(
-                Pick::Path(path.id),
-                Reason::rule("primary path, or the path that replaces it"),
-            ),
+            None => {
+                Decision::new(Pick::Path(path.id), Reason::rule("primary path, or the path that replaces it"))
+            }
             Some(why) => {
                 let refused: Refused = [(path.id, why)].into_iter().collect();
                 let reason = Reason::rule("the only path in use is full");

@@ -49,7 +49,12 @@ pub(crate) const COMPONENT: Component = Component {
     needs_multipath: false,
     parameters: &[
         percent("slow-start", 200, "rate in slow start, of cwnd per srtt", "Linux, tcp_pacing_ss_ratio: 200"),
-        percent("avoidance", 120, "rate after slow start, of cwnd per srtt", "Linux, tcp_pacing_ca_ratio: 120"),
+        percent(
+            "avoidance",
+            120,
+            "rate after slow start, of cwnd per srtt",
+            "Linux, tcp_pacing_ca_ratio: 120",
+        ),
     ],
     card: CARD,
     apply,

@@ -142,7 +142,8 @@ fn copy(head: &HeadOfLine, left: Span, view: &View<'_>) -> Option<Decision<HeadO
     let others = view.paths.iter().filter(|path| path.id != best);
     let refused: Refused =
         others.map(|path| (path.id, refusal(path).unwrap_or(Refusal::Preference))).collect();
-    let reason = Reason::figure("the receiver cannot continue for long", "time_left_ms", left.as_millis_f64());
+    let reason =
+        Reason::figure("the receiver cannot continue for long", "time_left_ms", left.as_millis_f64());
     Some(Decision::with_refused(HeadOfLineAction::Copy(best), reason, refused))
 }
 

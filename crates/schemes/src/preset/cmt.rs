@@ -201,11 +201,8 @@ impl Scheduler for RotatingWindowFill {
             match view.refusal(id) {
                 None => {
                     let free = view.path(id).cwnd - view.outstanding(id);
-                    let reason = Reason::figure(
-                        "fills the path's window in turn",
-                        "free_bytes",
-                        free.get() as f64,
-                    );
+                    let reason =
+                        Reason::figure("fills the path's window in turn", "free_bytes", free.get() as f64);
                     return Decision::with_refused(Pick::Path(id), reason, refused);
                 }
                 Some(why) => {

@@ -9,7 +9,8 @@ pub(super) const RULES: &[Equation] = &[Equation {
     rule: text!(
         "{} rounds that only the path limits, without a delivery rate of {} times the previous maximum: \
          the path is full",
-        ROUNDS, GROWTH,
+        ROUNDS,
+        GROWTH,
     ),
     file: file!(),
 }];

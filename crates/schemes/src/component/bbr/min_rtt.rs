@@ -8,7 +8,8 @@ pub(super) const RULES: &[Equation] = &[Equation {
     name: "section 5.3.4.3, min_rtt",
     rule: text!(
         "minimum round-trip time of {}; if the minimum of {} is that old, ProbeRTT measures it again",
-        MEMORY, PROBE_INTERVAL,
+        MEMORY,
+        PROBE_INTERVAL,
     ),
     file: file!(),
 }];

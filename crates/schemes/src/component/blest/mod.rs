@@ -11,7 +11,9 @@ use anabranch_core::time::Time;
 use anabranch_core::units::ChunkBytes;
 
 use crate::component::min_rtt::lowest;
-use crate::definition::{Card, Choice, ChoiceParameter, Component, Equation, Kind, Parameter, Role, Value, Values, text};
+use crate::definition::{
+    Card, Choice, ChoiceParameter, Component, Equation, Kind, Parameter, Role, Value, Values, text,
+};
 use crate::scheduler::by_rtt::{Alternatives, Ranking, fastest};
 use crate::scheduler::{Unmeasured, window};
 
@@ -259,8 +261,11 @@ impl Scheduler for Blest {
         let wanted = self.lambda * self.fast_bytes(&alternatives);
         // lambda X > |SW| - MSS (inflight_s + 1): not on the slow path.
         if wanted > left_to_fast(&alternatives, ask.chunk, view) {
-            let reason =
-                Reason::figure("the slower path would block the fastest path", "wanted_by_fastest_bytes", wanted);
+            let reason = Reason::figure(
+                "the slower path would block the fastest path",
+                "wanted_by_fastest_bytes",
+                wanted,
+            );
             ranking.wait_for(alternatives.fast.id, reason)
         } else {
             let rule = "the send window has room for the slower path too";

@@ -10,7 +10,9 @@ pub(super) const RULES: &[Equation] = &[Equation {
     rule: text!(
         "dq >= {} (RTTmax - RTTmin) for {} round trips: 1/delta += 1 per round, halved in one with a \
          loss, 1/delta >= 1 / the default; RTTmax over {} round trips",
-        NEARLY_EMPTY, EMPTY_WITHIN_ROUNDS, MAX_MEMORY_ROUNDS,
+        NEARLY_EMPTY,
+        EMPTY_WITHIN_ROUNDS,
+        MAX_MEMORY_ROUNDS,
     ),
     file: file!(),
 }];

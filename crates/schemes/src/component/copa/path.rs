@@ -22,7 +22,11 @@ pub(super) const RULES: &[Equation] = &[
         rule: "cwnd doubles per round until lambda exceeds its target",
         file: file!(),
     },
-    Equation { name: "section 2.1, pacing", rule: text!("rate = {} cwnd / RTTstanding", PACING_GAIN), file: file!() },
+    Equation {
+        name: "section 2.1, pacing",
+        rule: text!("rate = {} cwnd / RTTstanding", PACING_GAIN),
+        file: file!(),
+    },
 ];
 
 /// Pacing gain: a window is sent in half a round trip, so that it is in full use.

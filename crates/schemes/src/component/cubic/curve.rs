@@ -41,7 +41,8 @@ pub(crate) const RULES: &[Equation] = &[
         rule: text!(
             "W_est += alpha M / cwnd for each byte acknowledged, alpha = 3 (1 - {}) / (1 + {}), 1 from \
              the window before the loss on; if W(t) < W_est: cwnd = W_est",
-            BETA, BETA,
+            BETA,
+            BETA,
         ),
         file: file!(),
     },

@@ -43,10 +43,7 @@ const CARD: Card = Card {
     ],
     equations: &[&[Equation {
         name: "mptcp_rcv_buf_optimization",
-        rule: text!(
-            "copy if cwnd_slow <= {} chunks or {} srtt_fast < srtt_slow",
-            SMALL_WINDOW, MUCH_SLOWER,
-        ),
+        rule: text!("copy if cwnd_slow <= {} chunks or {} srtt_fast < srtt_slow", SMALL_WINDOW, MUCH_SLOWER,),
         file: file!(),
     }]],
     choices: &[&[

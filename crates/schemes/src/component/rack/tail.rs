@@ -19,7 +19,8 @@ pub(super) const REPEATED: &[Equation] = &[Equation {
     rule: text!(
         "with `repeated-probes`, another probe follows one without an answer after max(PTO, t / {}, {}), \
          t = the time since the first one, until T3 expires, which counts from the first one",
-        PART_OF_SILENCE, LEAST_REPEATED,
+        PART_OF_SILENCE,
+        LEAST_REPEATED,
     ),
     file: file!(),
 }];

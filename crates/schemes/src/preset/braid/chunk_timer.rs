@@ -22,7 +22,9 @@ pub(super) const RULES: &[Equation] = &[Equation {
         "a retransmission without an acknowledgement within 2^n w is lost again; w = SRTT + max(4 \
          RTTVAR, SRTT / 4) + {}, n = number of expiries of the chunk's timer, at most {}; the earliest \
          of these chunks: within max(w, t / {}), t = the time since its first retransmission",
-        GRANULARITY, MOST_DOUBLINGS, PART_OF_WAITING,
+        GRANULARITY,
+        MOST_DOUBLINGS,
+        PART_OF_WAITING,
     ),
     file: file!(),
 }];

@@ -207,7 +207,8 @@ impl PathControl {
             return;
         }
         let Some(rate) = self.rate_test.take(fate, base(facts), view.now) else { return };
-        let held = HIGH * rate * base(facts).as_secs_f64() + TARGET_PACKETS * facts.largest_chunk.get() as f64;
+        let held =
+            HIGH * rate * base(facts).as_secs_f64() + TARGET_PACKETS * facts.largest_chunk.get() as f64;
         if self.mode == Mode::SlowStart {
             self.mode = parts.after_slow_start();
         }

@@ -21,7 +21,10 @@ pub(super) const RULES: &[Equation] = &[Equation {
          with weight {}, 1 at first), f = the share of all packets that met its long queue; each of n \
          paths that are one flow counts 1 / n of the acknowledged bytes and has 1 / n of CUBIC's C and \
          alpha; all of them are reduced together",
-        CONGESTED_ROUNDS, CONGESTED_LEAST, MOST_BACKGROUND, WEIGHT,
+        CONGESTED_ROUNDS,
+        CONGESTED_LEAST,
+        MOST_BACKGROUND,
+        WEIGHT,
     ),
     file: file!(),
 }];

@@ -15,7 +15,11 @@ pub(super) const RULES: &[Equation] = &[Equation {
     rule: text!(
         "q >= {} in every round of {} (delay mode) or {} (competitive mode): for {} round trips at most \
          {} rate base may be in flight",
-        LEAST_PACKETS, EVERY_ALONE, EVERY_COMPETING, ROUNDS, SHARE,
+        LEAST_PACKETS,
+        EVERY_ALONE,
+        EVERY_COMPETING,
+        ROUNDS,
+        SHARE,
     ),
     file: file!(),
 }];

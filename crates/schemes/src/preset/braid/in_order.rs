@@ -19,7 +19,8 @@ pub(super) const RULES: &[Equation] = &[
         rule: text!(
             "h = base, plus the queue of the latest round trip if data was sent within {} and is in \
              flight; at least min((bytes in flight + M) / rate, {} SRTT)",
-            FRESH, MOST_ROUNDS_QUEUED,
+            FRESH,
+            MOST_ROUNDS_QUEUED,
         ),
         file: file!(),
     },
@@ -35,7 +36,9 @@ pub(super) const RULES: &[Equation] = &[
             "path i gets a packet if its bytes in flight or lost + M <= N - h_i sum of cwnd_j / SRTT_j \
              over the paths j before it; the first path always gets one; if the largest rate of i in {} \
              is less than {} of that sum, h_i is at least base plus the longest queue of {}",
-            MEMORY, SMALL, MEMORY,
+            MEMORY,
+            SMALL,
+            MEMORY,
         ),
         file: file!(),
     },

@@ -19,7 +19,9 @@ pub(super) const RULES: &[Equation] = &[Equation {
          long, and s > (1 + f) / 2, where s = the share of losses at long queues (EWMA with weight {}), \
          f = the share of all packets at long queues; a burst, between whose packets no other was \
          delivered, counts as one loss",
-        MEMORY, LEAST_LONG_QUEUE, LOSS_WEIGHT,
+        MEMORY,
+        LEAST_LONG_QUEUE,
+        LOSS_WEIGHT,
     ),
     file: file!(),
 }];

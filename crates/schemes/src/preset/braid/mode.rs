@@ -15,7 +15,12 @@ pub(super) const RULES: &[Equation] = &[
             "delay mode, once a round: q = (least round trip of the round - base) rate / M; q > {}: the \
              window shrinks by (q - {}) / {} + {} chunks, to {} of it or {} chunks at least, if it was \
              used",
-            TARGET_PACKETS, TARGET_PACKETS, EXCESS_DIVISOR, EXTRA_CHUNKS, LEAST_SHARE, LEAST_CHUNKS,
+            TARGET_PACKETS,
+            TARGET_PACKETS,
+            EXCESS_DIVISOR,
+            EXTRA_CHUNKS,
+            LEAST_SHARE,
+            LEAST_CHUNKS,
         ),
         file: file!(),
     },
@@ -24,7 +29,11 @@ pub(super) const RULES: &[Equation] = &[
         rule: text!(
             "least round trip of a round - base > base / {}, within {} and {}, and q > {}: cwnd = \
              min(cwnd, rate base + {} chunks)",
-            SLOW_START_DIVISOR, SLOW_START_QUEUE.0, SLOW_START_QUEUE.1, TARGET_PACKETS, TARGET_PACKETS,
+            SLOW_START_DIVISOR,
+            SLOW_START_QUEUE.0,
+            SLOW_START_QUEUE.1,
+            TARGET_PACKETS,
+            TARGET_PACKETS,
         ),
         file: file!(),
     },
@@ -34,7 +43,11 @@ pub(super) const RULES: &[Equation] = &[
             "q > {} for more than {} rounds in which the window was used: competitive mode, with the \
              window as if it had grown by a chunk in each of them; q < {} for {} rounds: delay mode; q \
              < {} in a round of a drain: delay mode, cwnd = min(cwnd, rate base + {} chunks)",
-            TARGET_PACKETS, STANDING_ROUNDS, TARGET_PACKETS / 2.0, EMPTY_ROUNDS, TARGET_PACKETS / 2.0,
+            TARGET_PACKETS,
+            STANDING_ROUNDS,
+            TARGET_PACKETS / 2.0,
+            EMPTY_ROUNDS,
+            TARGET_PACKETS / 2.0,
             TARGET_PACKETS,
         ),
         file: file!(),

@@ -16,7 +16,8 @@ pub(super) const RULES: &[Equation] = &[Equation {
     name: "rate",
     rule: text!(
         "maximum delivery rate of the last max({} SRTT, {}), independently of the path's limit",
-        MEMORY_ROUNDS, LEAST_MEMORY,
+        MEMORY_ROUNDS,
+        LEAST_MEMORY,
     ),
     file: file!(),
 }];

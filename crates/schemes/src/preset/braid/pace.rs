@@ -11,7 +11,8 @@ pub(super) const RULES: &[Equation] = &[Equation {
     rule: text!(
         "rate = g cwnd / base, g = {} in slow start, {} after it; in competitive mode g cwnd / (the \
          latest round trip)",
-        SLOW_START_GAIN, GAIN,
+        SLOW_START_GAIN,
+        GAIN,
     ),
     file: file!(),
 }];

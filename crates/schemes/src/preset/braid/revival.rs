@@ -14,7 +14,8 @@ pub(super) const RULES: &[Equation] = &[Equation {
     rule: text!(
         "besides the HEARTBEAT of each RTO, one after each max(SRTT + 4 RTTVAR, t / {}, {}), t = the \
          time since it failed",
-        PART_OF_SILENCE, LEAST,
+        PART_OF_SILENCE,
+        LEAST,
     ),
     file: file!(),
 }];

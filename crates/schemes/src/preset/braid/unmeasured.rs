@@ -15,7 +15,8 @@ pub(super) const RULES: &[Equation] = &[Equation {
     rule: text!(
         "for {} (SRTT + 4 RTTVAR), and for {} chunks, only retransmitted chunks were acknowledged: a \
          loss is congestion",
-        ROUND_TRIPS, LEAST_CHUNKS,
+        ROUND_TRIPS,
+        LEAST_CHUNKS,
     ),
     file: file!(),
 }];

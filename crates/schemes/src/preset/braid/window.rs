@@ -14,7 +14,11 @@ pub(super) const RULES: &[Equation] = &[Equation {
          {} M, {} cwnd), at least {} M; then CUBIC's curve; congestion: cwnd = {} cwnd, at least \
          `floor` M, unless the lost packet was sent before the latest reduction or while more was in \
          flight than it left; T3 without data in flight: half, at least {} M",
-        TARGET_PACKETS, BETA, 2.0 * TARGET_PACKETS, BETA, CHUNKS_AFTER_SILENCE,
+        TARGET_PACKETS,
+        BETA,
+        2.0 * TARGET_PACKETS,
+        BETA,
+        CHUNKS_AFTER_SILENCE,
     ),
     file: file!(),
 }];

@@ -53,7 +53,8 @@ impl Cut for RttRatioCut {
         match (ratio, loss.cause) {
             (Some(ratio), LossCause::FastRetransmit | LossCause::Rescheduled) => {
                 let left = nearest(window.cwnd.get() as f64 * ratio);
-                let reason = Reason::figure("reduced by the queueing delay (D-FRP)", "rtt_min_over_rtt", ratio);
+                let reason =
+                    Reason::figure("reduced by the queueing delay (D-FRP)", "rtt_min_over_rtt", ratio);
                 Change { window: self.reduce(window, left, facts, profile), reason }
             }
             // Without a sample there is no delay to use.

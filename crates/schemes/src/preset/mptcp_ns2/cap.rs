@@ -32,7 +32,8 @@ impl Wrapper for Cap {
         for path in view.paths {
             let (window, cwnd) = (inner.window(path.id), path.largest_chunk.times(self.chunks));
             if window.cwnd > cwnd {
-                let reason = Reason::figure("limited by the window's maximum", "cap_bytes", cwnd.get() as f64);
+                let reason =
+                    Reason::figure("limited by the window's maximum", "cap_bytes", cwnd.get() as f64);
                 inner.set_window(path.id, Window { cwnd, ..window }, reason, view);
             }
         }

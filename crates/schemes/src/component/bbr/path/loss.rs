@@ -17,7 +17,8 @@ pub(super) const RULES: &[Equation] = &[
         rule: text!(
             "a probe loses more than {} % of the data since its transmission: inflight_longterm = \
              max(data in flight at that loss, {} min(bdp, cwnd)), and UP ends",
-            100.0 * THRESHOLD, BETA,
+            100.0 * THRESHOLD,
+            BETA,
         ),
         file: file!(),
     },
@@ -26,7 +27,8 @@ pub(super) const RULES: &[Equation] = &[
         rule: text!(
             "a round in recovery with more than {} % lost, in {} SACKs: the path is full, \
              inflight_longterm = max(bdp, delivered in it)",
-            100.0 * THRESHOLD, LOSS_REPORTS,
+            100.0 * THRESHOLD,
+            LOSS_REPORTS,
         ),
         file: file!(),
     },

@@ -17,8 +17,12 @@ pub(super) const RULES: &[Equation] = &[
             "DOWN until in flight <= bdp and <= {} inflight_longterm; CRUISE until {} to {} s or \
              min(bdp, cwnd) / M rounds after DOWN began, at most {} or {} rounds; REFILL for a round; \
              UP until the path is full or loses over {} %",
-            1.0 - HEADROOM, WAIT_SECONDS, WAIT_SECONDS + 1.0, RENO_ROUNDS - 1, RENO_ROUNDS, 100.0 *
-            THRESHOLD,
+            1.0 - HEADROOM,
+            WAIT_SECONDS,
+            WAIT_SECONDS + 1.0,
+            RENO_ROUNDS - 1,
+            RENO_ROUNDS,
+            100.0 * THRESHOLD,
         ),
         file: file!(),
     },

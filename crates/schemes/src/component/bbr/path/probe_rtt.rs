@@ -13,7 +13,9 @@ pub(super) const RULES: &[Equation] = &[Equation {
     rule: text!(
         "cwnd <= max({} bdp, {} M) until all data in flight fits, and then for {} and a round; \
          afterwards the previous window is restored",
-        PROBE_RTT_CWND_GAIN, LEAST_CHUNKS, DURATION,
+        PROBE_RTT_CWND_GAIN,
+        LEAST_CHUNKS,
+        DURATION,
     ),
     file: file!(),
 }];
