@@ -99,6 +99,7 @@ impl LossRecovery {
         // Only this copy can have been the second to arrive, so its round trip is no guess (Karn).
         d.take_rtt(path, d.now.since(stamps.sent_at), false);
         let (sack_path, now) = (self.source, d.now);
+        self.peer_reports_duplicates = true;
         let judges = self.judges_copies(d.paths);
         self.delivered[path.index()].note(stamps.sent_at);
         let delivered = Delivered { stamps, certain: judges, same_way: sack_path == Some(path) };

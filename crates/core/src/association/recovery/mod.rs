@@ -64,7 +64,7 @@ pub(crate) struct LossRecovery {
     latest_blocks: Vec<Interval>,
     /// Packets of each path that the present SACK shows as delivered beyond doubt, if copies are judged.
     delivered: [LatestDelivered; MAX_PATHS],
-    /// The peer has reported a duplicate, so it reports the arrival of each copy.
+    /// The peer has reported a copy in flight as a duplicate, so it reports the arrival of each.
     peer_reports_duplicates: bool,
 }
 
@@ -278,7 +278,6 @@ impl LossRecovery {
     /// Credits copies that the peer reports as received twice, and reports retransmissions that were needless.
     fn note_duplicates(&mut self, sack: &Acknowledgement<'_>, d: &mut Dispatcher<'_>) {
         for duplicate in sack.dups() {
-            self.peer_reports_duplicates = true;
             d.outputs.statistics.duplicates_reported += 1;
             let tsn = Tsn::unwrap_near(duplicate, d.sender.outstanding().cumulative());
             if self.credit_orphan(tsn, d) {
