@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow
 
 TESTS = Path(__file__).resolve().parent
 ROOT = TESTS.parent.parent
-NS2 = ROOT / "crates" / "lab" / "data" / "ns2"
+NS2 = ROOT / "studies" / "ns2" / "data"
 SLICE = TESTS / "data" / "papers-slice"
 RESULTS = ROOT / "docs" / "results" / "papers.json.xz"
 
