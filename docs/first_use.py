@@ -4,8 +4,8 @@
 
 docs/check_commands.py runs the commands of all pages, without a terminal, and compares what they print. Here a shell in
 a terminal gets them, character by character and in the order of the text, with those that install and those that need
-a second machine: a loopback address stands for it. Each has to end with status 0. What serves goes on in a terminal of
-its own until the page ends, and has to give the prompt back after Ctrl-C.
+a second machine: a loopback address stands for it. Each has to end with status 0. Servers run in terminals of their own
+until the page ends, and have to give the prompt back after Ctrl-C.
 
 The command that is used is the one that the README's first block installs, into a home folder of its own. Commands of
 the Python package are found in .venv, where `make venv` has done what `pip install .` does.
@@ -125,7 +125,7 @@ class Reader:
     def follow(self, block):
         if block.mark == TWO_MACHINES:
             if not self.on_two_machines:
-                # The text goes on on machines where nothing serves yet.
+                # The text continues on machines without a server.
                 self.stop_serving()
                 self.on_two_machines = True
             block = replace(block, text=filled_in(block.text, self.code))

@@ -136,7 +136,7 @@ def figure(arrivals, ends):
     body += delivered(arrivals["sctp"], ends["sctp"], "backup")
     body += delivered(arrivals["cmt-pf"], ends["cmt-pf"], "both")
     body += labels(ends)
-    title = "Timeline: two links carry one file; while one link is down the other one goes on, and both are used again afterwards."
+    title = "Timeline: two links carry one file; while one link is down the other one continues, and both are used again afterwards."
     return document(HEIGHT, title, body)
 
 

@@ -114,7 +114,7 @@ def test_ctrl_c_ends_with_130_and_says_how_to_go_on(
     monkeypatch.setattr(NativeThreads, "make", stopped)
     assert main(command) == 130
     assert "0 of" in (said := capsys.readouterr().err)
-    assert "goes on from there" in said
+    assert "the same sweep continues from there" in said
 
 
 @pytest.mark.parametrize("command", ["bounds", "degradation"])

@@ -121,7 +121,7 @@ def test_an_entry_that_cannot_be_read_or_replaced_costs_its_run_only(two: Path, 
         again = sweep(two, cache=folder)
     messages = [str(warning.message) for warning in warned]
     assert f"{path}: Is a directory" in messages[0]
-    assert "the sweep goes on and keeps finished runs in memory" in messages[1]
+    assert "the sweep continues and keeps finished runs in memory" in messages[1]
     assert counts(again) == (1, 5)
     assert again.effort is not None
     assert again.effort.unstored == 1
@@ -142,7 +142,7 @@ def test_a_full_disk_loses_no_result_and_is_told_of_once(
         return write(descriptor, content)
 
     monkeypatch.setattr(os, "write", full)
-    with pytest.warns(CacheWarning, match="No space left on device: the sweep goes on") as warned:
+    with pytest.warns(CacheWarning, match="No space left on device: the sweep continues") as warned:
         results = sweep(two, cache=folder)
     assert len(warned) == 1
     assert same(results, expected)
@@ -180,7 +180,7 @@ def test_a_folder_that_is_read_only_serves_what_it_has(
         return opened(path, flags, *more)
 
     monkeypatch.setattr(os, "open", read_only)
-    with pytest.warns(CacheWarning, match="Read-only file system: the sweep goes on"):
+    with pytest.warns(CacheWarning, match="Read-only file system: the sweep continues"):
         results = sweep(two, seeds=[1, 2, 30], cache=folder)
     assert counts(results) == (2, 4)
 

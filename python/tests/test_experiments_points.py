@@ -97,7 +97,7 @@ def test_ctrl_c_keeps_finished_runs_and_says_how_to_resume(tmp_path: Path, monke
         raise KeyboardInterrupt
 
     monkeypatch.setattr(NativeThreads, "make", stopped)
-    with pytest.raises(KeyboardInterrupt, match=r"3 of 4 runs are finished and kept in .* goes on from there"):
+    with pytest.raises(KeyboardInterrupt, match=r"3 of 4 runs are finished and kept in .*: the same sweep continues"):
         bench(tmp_path).run("test", trials(), [1])
     monkeypatch.undo()
     again = bench(tmp_path)

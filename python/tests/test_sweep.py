@@ -549,6 +549,6 @@ def test_nothing_about_time_or_place_is_in_the_files(two: Path, tmp_path: Path) 
 def test_without_the_default_cache_a_sweep_goes_on(two: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("ANABRANCH_CACHE", str(tmp_path / "file" / "cache"))
-    with pytest.warns(CacheWarning, match=r"finished runs cannot be kept here.*goes on without a cache"):
+    with pytest.warns(CacheWarning, match=r"finished runs cannot be kept here.*continues without a cache"):
         results = sweep(two)
     assert results.runs.num_rows == 6

@@ -313,7 +313,7 @@ def test_ctrl_c_ends_with_130_and_keeps_what_is_finished(tmp_path: Path, executo
     kept = len(entries(cache))
     assert kept < 20_000
     assert complaint == (
-        f"interrupted: {kept} of 20000 runs are finished and kept in {cache}: the same sweep goes on from there\n"
+        f"interrupted: {kept} of 20000 runs are finished and kept in {cache}: the same sweep continues from there\n"
     )
     assert not list((tmp_path / "out").iterdir())
 

@@ -125,7 +125,8 @@ def test_ctrl_c_keeps_finished_runs(
     with monkeypatch.context() as patched:
         patched.setattr(_native, "run_batch", interrupted)
         assert command(*words) == 130
-    assert f"1 of 3 runs are finished and kept in {tmp_path}: the same command goes on" in capsys.readouterr().err
+    said = f"interrupted: 1 of 3 runs are finished and kept in {tmp_path}: the same command continues from there\n"
+    assert said in capsys.readouterr().err
     made: list[int] = []
 
     def counted(jobs: Any, done: Callable[[int, str], object], **others: Any) -> None:

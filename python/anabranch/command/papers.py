@@ -73,8 +73,8 @@ def _add_reproduce(commands: Any) -> None:
     parser = commands.add_parser(
         "reproduce",
         help="run experiments, judge their claims, and write figures, data and pages",
-        description="Runs experiments and says of every claim whether it holds here. Finished runs are kept: what was "
-        "stopped goes on where it was. The exit status is 0 whatever the verdicts are.",
+        description="Runs experiments and says of every claim whether it holds here. Finished runs are kept, so "
+        "that the same command continues an interrupted one. The exit status does not depend on the verdicts.",
         epilog=_EXAMPLES,
     )
     parser.add_argument("name", metavar="all|KEY[/EXPERIMENT]", help="what to reproduce")
@@ -155,7 +155,7 @@ def _reproduce(options: argparse.Namespace) -> int:
             traces = None if cache is None else cache / TRACES
             outcome, cost = reproduce(selections, options.out, scope, sweeps, traces)
     except KeyboardInterrupt:
-        kept = "nothing is kept" if cache is None else f"finished runs are kept in {cache}: the same command goes on"
+        kept = "nothing is kept" if cache is None else f"finished runs are kept in {cache}: the same command continues"
         print(f"stopped by Ctrl-C; {kept}", file=sys.stderr)
         return INTERRUPTED
     print(counts_text(outcome))

@@ -28,8 +28,8 @@ Examples:
   On a cluster whose Dask scheduler runs on another machine:
     anabranch sweep scenarios/sweeps/second-path.toml --out out/second-path --executor dask://head:8786
 
-Finished runs are kept in the cache. A sweep that was interrupted, by Ctrl-C or in any other way, goes on where it was
-when the same command is given again. The results do not depend on the executor, or on the number of workers.
+Finished runs are kept in the cache, so that the same command continues a sweep that Ctrl-C or a failure interrupted.
+The results do not depend on the executor, or on the number of workers.
 
 Status: 0 all went well, 1 a run failed or something could not be read or written, 2 the command line, the plan or the
 scenario is wrong, 130 Ctrl-C."""

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anabranch.command.video_values import deadline_ms, whole_number
-from anabranch.counting import counted
 from anabranch.errors import SchemeError, SweepError, VideoError
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ Examples:
         --reliability I=full --reliability retransmissions:2 --out out/compared
 
 A path is written as a link of `anabranch relay`, and holds in both directions. Runs that were finished are in the
-folder: the same command goes on from there, and another one makes only the runs that are new.
+folder: the same command continues from there, and another one makes only the runs that are new.
 exit status: 0 done, 1 a file cannot be read, decoded or written, 2 wrong command line, path or scheme, 130 Ctrl-C
 """
 
@@ -117,12 +116,10 @@ def _compare(options: argparse.Namespace) -> int:
             comparison = _judged(options, clip, runs, Path(work))
             _write(options, comparison, scenario, Path(work))
     except KeyboardInterrupt:
-        print(
-            f"interrupted: {len(runs.finished)} of "
-            f"{counted(len(runs), 'run is', 'runs are')} finished and kept in {options.out}: the same "
-            "command goes on from there",
-            file=sys.stderr,
-        )
+        from anabranch.sweeps.resuming import finished_text, resume_text
+
+        finished = finished_text(len(runs.finished), len(runs))
+        print(f"interrupted: {resume_text(finished, options.out, 'command')}", file=sys.stderr)
         return INTERRUPTED
     return 0
 

@@ -17,6 +17,7 @@ from anabranch.sweeps.pool import Meter
 from anabranch.sweeps.precision import Precision
 from anabranch.sweeps.progress import Progress
 from anabranch.sweeps.recorder import Recorder
+from anabranch.sweeps.resuming import finished_text, resume_text
 from anabranch.sweeps.rounds import Rounds
 from anabranch.sweeps.rows import Rows
 from anabranch.sweeps.store import Store
@@ -136,7 +137,7 @@ class Runner:
                     recorder.finished[index] = text
                     recorder.wait_for_room()
         if count := cache.damaged - damaged:
-            entries = "1 entry" if count == 1 else f"{count} entries"
+            entries = counted(count, "entry", "entries")
             self._notify(f"{entries} of the cache cannot be used, to be computed again: {cache.first_damage}")
         return sorted([*holes, *unusable]) if unusable else holes
 
@@ -145,7 +146,7 @@ class Runner:
         self._grid.files.check_unchanged()
         if self._store is not None and not self._store.put(position, text) and self._store.unstored == 1:
             self._notify(
-                f"{self._store.first_failure}: the sweep goes on and keeps finished runs in memory, but a run that "
+                f"{self._store.first_failure}: the sweep continues and keeps finished runs in memory, but a run that "
                 "cannot be written to the cache is lost if the sweep is ended before its results are written"
             )
         self._add(position, text)
@@ -160,11 +161,10 @@ class Runner:
     def _kept(self) -> str:
         """Returns the number of finished runs, and how to resume, as text."""
         done = self._computed + self._cached + self._resumed
-        count = f"{done} of {'at least ' if self._until else ''}{counted(self._planned, 'run is', 'runs are')} finished"
+        finished = finished_text(done, self._planned, is_minimum=self._until is not None)
         if self._store is None:
-            return f"{count}; there is no cache that keeps them"
-        lost = f", {self._store.unstored} of them could not be kept" if self._store.unstored else ""
-        return f"{count} and kept in {self._store.cache.folder}{lost}: the same sweep goes on from there"
+            return f"{finished}; there is no cache that keeps them"
+        return resume_text(finished, self._store.cache.folder, "sweep", self._store.unstored)
 
     def _uncached_why(self) -> tuple[str, ...]:
         """Returns each scheme whose runs are not in the cache, with the first reason."""

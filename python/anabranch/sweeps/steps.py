@@ -94,7 +94,7 @@ def open_cache(cache: str | os.PathLike[str] | bool | None, notify: Callable[[st
     try:
         return Cache.open(default_folder())
     except CacheError as error:
-        notify(f"{error}. The sweep goes on without a cache")
+        notify(f"{error}. The sweep continues without a cache")
         return None
 
 
