@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from anabranch.command.status import FAILED, INPUT_ERROR, INTERRUPTED
 from anabranch.errors import AnabranchError, PlanError, ScenarioError, SchemeError, SweepError
 
 ROOT = Path(__file__).resolve().parent.parent
-FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words or words[0] not in STUDIES:
         print(_listing(words[:1]), file=sys.stderr)
-        return WRONG_INPUT
+        return INPUT_ERROR
     try:
         return STUDIES[words[0]].run(words[1:])
     except KeyboardInterrupt as stop:
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except (ScenarioError, SchemeError, PlanError, SweepError) as error:
         print(error, file=sys.stderr)
-        return WRONG_INPUT
+        return INPUT_ERROR
     except (AnabranchError, OSError) as error:
         print(error, file=sys.stderr)
         return FAILED

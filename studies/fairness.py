@@ -9,6 +9,7 @@ from statistics import fmean
 import anabranch
 from anabranch.catalogue import Card
 from anabranch.command.parser import Parser
+from anabranch.command.status import FAILED
 from anabranch.experiments.points import Bench, Trial
 from anabranch.experiments.scenarios import resolved
 from anabranch.statistics import jain_index, mean_interval
@@ -47,7 +48,7 @@ def main(arguments: list[str]) -> int:
             print(f"  {problem}")
             wrong += 1
     print(f"{len(cards)} schemes, {wrong} of them not as they should be")
-    return 1 if wrong else 0
+    return FAILED if wrong else 0
 
 
 def trial_of(scheme: str) -> Trial:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from anabranch.command.parser import Parser
 from anabranch.command.quantities import time_within
+from anabranch.command.status import FAILED
 from anabranch.errors import PlanError, ScenarioError, SchemeError, SweepError
 from anabranch.experiments.limits.known import news, read_known, write_known
 from anabranch.experiments.limits.outcome import CheckOutcome, Plan, as_json
@@ -19,8 +20,6 @@ from anabranch.experiments.points import Bench
 from anabranch.experiments.stored import about_now
 from anabranch.experiments.sweeps import SweepOptions
 from studies.stored import write_study
-
-FAILED = 1
 
 _MAX_NUMBER = 100_000
 

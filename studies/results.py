@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from anabranch.command.status import FAILED, INPUT_ERROR
 from anabranch.errors import AnabranchError, ExperimentError
 from anabranch.experiments.limits.outcome import of_json
 from anabranch.experiments.limits.pages import blocks, conditions
@@ -82,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     if len(words) != 2:
         print("name the folder of stored results and that of the pages", file=sys.stderr)
-        return 2
+        return INPUT_ERROR
     results, folder = map(Path, words)
     try:
         parts = {name: parts_of(results, name) for name in STUDIES if (results / f"{name}.json.xz").exists()}
@@ -92,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 page.write_text(fill(text, parts, page.name), encoding="utf-8")
     except (AnabranchError, OSError) as error:
         print(error, file=sys.stderr)
-        return 1
+        return FAILED
     return 0
 
 

@@ -16,11 +16,8 @@ from typing import cast
 
 from anabranch import _native
 from anabranch.command import streams
+from anabranch.command.status import FAILED, INPUT_ERROR, INTERRUPTED
 from anabranch.errors import AnabranchError, PlanError, ScenarioError, SchemeError
-
-FAILED = 1
-INPUT_ERROR = 2
-INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from anabranch.command.parser import Parser
+from anabranch.command.status import INPUT_ERROR, INTERRUPTED
 from anabranch.errors import ExperimentError
 from anabranch.papers.catalogue import ALL, DATA, keys, read_key, select
-
-INPUT_ERROR = 2
-INTERRUPTED = 130
 
 _EXAMPLES = """\
 Examples:

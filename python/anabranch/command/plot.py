@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from anabranch.command.parser import Parser
 from anabranch.command.quantities import time_s
+from anabranch.command.status import INPUT_ERROR
 from anabranch.counting import counted
 from anabranch.errors import AnabranchError, FigureError, StatisticsError
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from anabranch.results import Results
     from anabranch.series import Series
 
-DONE = 0
-INPUT_ERROR = 2
 
 _EXAMPLES = """Examples:
   See which figures fit a folder:
@@ -107,7 +106,7 @@ def _plot(options: argparse.Namespace) -> int:
         entry.draw(data, **given, title=options.title, ax=axes)
         for file in files:
             print(save(axes, file))
-    return DONE
+    return 0
 
 
 def _chosen(folder: Path, name: str) -> tuple[Entry, Results | Series]:
@@ -186,7 +185,7 @@ def _list(folder: Path) -> int:
                 print(f"{'':14} not without more: {mismatch}")
     for name, values in _contents(data).items():
         print(f"{name}: {', '.join(values) or 'none'}")
-    return DONE
+    return 0
 
 
 def _contents(data: Results | Series) -> dict[str, list[str]]:

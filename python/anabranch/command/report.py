@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from anabranch.command.parser import Parser
+from anabranch.command.status import INPUT_ERROR
 from anabranch.reporting.choice import ChoiceError
 
 _EXAMPLES = """\
@@ -16,7 +17,6 @@ Examples:
 
 exit status: 0 written, 1 the folder cannot be read or the file not written, 2 wrong command line, 130 Ctrl-C
 """
-_INPUT_ERROR = 2
 
 
 def main(arguments: list[str]) -> int:
@@ -30,7 +30,7 @@ def main(arguments: list[str]) -> int:
         written = write_report(options.folder, options.out, options.timeline, options.seed, options.title, progress)
     except ChoiceError as error:
         print(f"anabranch report: {error}", file=sys.stderr)
-        return _INPUT_ERROR
+        return INPUT_ERROR
     for warning in written.warnings:
         print(f"anabranch report: warning: {warning}", file=sys.stderr)
     if not options.quiet:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from anabranch.command.parser import Parser
 from anabranch.command.quantities import time_s
+from anabranch.command.status import FAILED, INPUT_ERROR, INTERRUPTED
 from anabranch.errors import AnabranchError, PlanError, ScenarioError, SchemeError, SweepError
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ Status: 0 all went well, 1 a run failed or something could not be read or writte
 scenario is wrong, 130 Ctrl-C."""
 
 _EXECUTOR = re.compile(r"(threads|processes):[1-9]\d{0,3}|dask://\S+:\d+")
-_INPUT_ERROR = (PlanError, SweepError, ScenarioError, SchemeError)
+_INPUT_ERRORS = (PlanError, SweepError, ScenarioError, SchemeError)
 
 
 def main(arguments: list[str]) -> int:
@@ -43,15 +44,15 @@ def main(arguments: list[str]) -> int:
     try:
         options = _parser().parse_args(arguments)
     except SystemExit as error:
-        return error.code if isinstance(error.code, int) else 2
+        return error.code if isinstance(error.code, int) else INPUT_ERROR
     try:
         return _sweep(options)
     except AnabranchError as error:
         print(error, file=sys.stderr)
-        return 2 if isinstance(error, _INPUT_ERROR) else 1
+        return INPUT_ERROR if isinstance(error, _INPUT_ERRORS) else FAILED
     except KeyboardInterrupt:
         print("interrupted before the first run", file=sys.stderr)
-        return 130
+        return INTERRUPTED
 
 
 def _parser() -> Parser:
@@ -156,7 +157,7 @@ def _sweep(options: argparse.Namespace) -> int:
         return _incomplete(error, options, kept=cache is not None and not cache.unstored)
     results.write(options.out, overwrite=options.force)
     print(as_json(results, options.out) if options.json else as_text(results, options.out, cache))
-    return 1 if failures(results) else 0
+    return FAILED if failures(results) else 0
 
 
 def _say(text: str) -> None:
@@ -205,4 +206,4 @@ def _incomplete(error: Interrupted | StoppedError, options: argparse.Namespace, 
     if not kept and error.results.runs.num_rows:
         error.results.write(options.out, overwrite=options.force)
         print(f"the finished runs are in {options.out}", file=sys.stderr)
-    return 130 if isinstance(error, KeyboardInterrupt) else 1
+    return INTERRUPTED if isinstance(error, KeyboardInterrupt) else FAILED

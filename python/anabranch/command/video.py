@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from anabranch.video.evaluation import Evaluation
     from anabranch.video.user_clip import ReadOptions
 
-INPUT_ERROR = 2
 
 _STATUS = "exit status: 0 done, 1 a file cannot be read, decoded or written, 2 wrong command line, 130 Ctrl-C"
 _EXAMPLES = f"""\

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anabranch.command.status import INPUT_ERROR, INTERRUPTED
 from anabranch.command.video_values import deadline_ms, whole_number
 from anabranch.errors import SchemeError, SweepError, VideoError
 
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from anabranch.video_comparison.page import Settings
     from anabranch.video_comparison.runs import Runs
 
-INPUT_ERROR = 2
-INTERRUPTED = 130
 # The figures of each run are kept in memory, and the tables have a row for it.
 MAX_RUNS = 1000
 _DEFAULT_DEADLINE_MS = 150.0

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anabranch.command.status import INPUT_ERROR, INTERRUPTED
 from anabranch.command.video_values import deadline_ms, port, seconds, whole_number
 from anabranch.errors import VideoError
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from anabranch.video.live.playing import Player
     from anabranch.video.live.sending import ClipSender, Sent
 
-INPUT_ERROR = 2
-INTERRUPTED = 130
 
 _DEFAULT_DEADLINE_MS = 150.0
 _DEFAULT_PORT = 9899
