@@ -120,7 +120,7 @@ pub enum CopyFate {
     /// credits the copy on the path of the SACK, else the latest.
     Unjudged,
     /// Delivered if the peer reports a duplicate, and lost if later packets of the path overtake the copy by the packet or the time
-    /// threshold of RFC 9002 section 6.1. Judged once the peer has reported a duplicate, because some peers report none. The
+    /// threshold of RFC 9002 section 6.1. Judging begins with the first report of a duplicate, because some peers report none. The
     /// acknowledgement credits the copy whose round trip is plausible.
     Judged,
 }

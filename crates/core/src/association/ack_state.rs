@@ -1,4 +1,4 @@
-//! The acknowledgement that is owed, and the window that it advertises.
+//! Pending acknowledgement, and the window that it advertises.
 
 use crate::path_id::PathId;
 use crate::policy::AckForm;
@@ -7,12 +7,12 @@ use crate::recv::{BlocksByDelivery, Receiver};
 use crate::time::Time;
 use crate::units::WindowBytes;
 
-/// State of the acknowledgement that is owed.
+/// State of the pending acknowledgement.
 #[derive(Debug, Default)]
 pub(crate) struct AckState {
     /// Packets with DATA since the last SACK.
     packets: u32,
-    /// The time at which it is due at the latest.
+    /// Latest time at which it is due.
     deadline: Option<Time>,
     /// It is due now.
     due: bool,
@@ -23,9 +23,9 @@ pub(crate) struct AckState {
     /// The window in the last SACK.
     advertised: Option<WindowBytes>,
     any_before: bool,
-    /// Both sides have announced NR-SACK.
+    /// Announcement of NR-SACK by both sides.
     uses_nr_sack: bool,
-    /// Reused from NR-SACK to NR-SACK.
+    /// Reused memory for the blocks of an NR-SACK.
     blocks: BlocksByDelivery,
 }
 
@@ -72,7 +72,7 @@ impl AckState {
         self.uses_nr_sack = uses_nr_sack;
     }
 
-    /// The form of acknowledgement, as far as the peer knows it.
+    /// Returns the form of acknowledgement that the peer understands.
     #[inline]
     pub(crate) fn form(&self, wanted: AckForm) -> AckForm {
         if self.uses_nr_sack { wanted } else { AckForm::Sack }

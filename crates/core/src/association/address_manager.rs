@@ -1,4 +1,4 @@
-//! The addresses of both sides, and what the two have agreed on for changes of them (RFC 5061).
+//! Addresses of both sides, and their agreement on changes of them (RFC 5061).
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::authentication::{Keys, RANDOM_LEN};
 use crate::config::{Encapsulation, InterfaceMtu};
 use crate::path_id::MAX_PATHS;
 
-/// A local end that the association is not to use any more.
+/// Local end that the association no longer uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Gone {
     end: LocalEnd,
@@ -33,18 +33,18 @@ pub(crate) struct AddressManager {
     encapsulation: Encapsulation,
     /// Addresses that have not proved themselves get little: see [`Guard`](crate::Guard).
     guarded: bool,
-    /// Ours, as far as they were not taken out of use.
+    /// Local ends in use.
     local: Vec<LocalEnd>,
     interface_mtus: Arc<[InterfaceMtu]>,
-    /// Local addresses that are not to be used any more.
+    /// Local addresses that are no longer used.
     gone: Vec<Gone>,
     /// Verified and listed addresses of the peer.
     peer: ArrayVec<IpAddr, MAX_PATHS>,
     /// Addresses that the peer has reported in protected packets.
     reported: ArrayVec<IpAddr, MAX_PATHS>,
-    /// Our addresses that the peer was told of in protected packets, without a path.
+    /// Local addresses without a path that were reported to the peer in protected packets.
     advertised: ArrayVec<IpAddr, MAX_PATHS>,
-    /// Addresses that the peer has deleted: what comes from there is out of the blue. No more than [`MAX_PATHS`], and mostly none,
+    /// Addresses that the peer has deleted: packets from there are out of the blue. No more than [`MAX_PATHS`], and mostly none,
     /// for which an idle association needs no room.
     deleted: Vec<IpAddr>,
     /// Packets between these hosts, on any UDP port, do not make paths again.
@@ -131,7 +131,7 @@ impl AddressManager {
         self.gone.push(Gone { end, stage: Stage::Needed });
     }
 
-    /// Takes a local end back whose paths are still there. Returns `true` if it is one.
+    /// Puts a removed local end whose paths remain into use again. Returns `true` if there was one.
     pub(crate) fn revert_removal(&mut self, end: LocalEnd) -> bool {
         let found = self.gone.iter().position(|gone| gone.end == end && gone.stage == Stage::Needed);
         found.map(|at| self.gone.remove(at)).is_some()
@@ -142,7 +142,7 @@ impl AddressManager {
         self.gone.retain(|gone| gone.end != end);
     }
 
-    /// Takes the next local end whose paths are needed no more, as `is_needless` decides. Its paths are to be retired.
+    /// Takes the next local end whose paths `is_needless` declares superfluous; the caller retires them.
     pub(crate) fn take_needless(
         &mut self,
         is_needless: impl Fn(&Self, LocalEnd) -> bool,
@@ -153,7 +153,7 @@ impl AddressManager {
         Some(self.gone[at].end)
     }
 
-    /// Returns `true` if any local end is not to be used any more.
+    /// Returns `true` if any local end is no longer used.
     pub(crate) fn any_gone(&self) -> bool {
         !self.gone.is_empty()
     }
@@ -191,12 +191,12 @@ impl AddressManager {
         self.reported.contains(&address) || self.reported.try_push(address).is_ok()
     }
 
-    /// Returns `true` if the peer has been told of this local address, which no path begins at.
+    /// Returns `true` if this local address, at which no path begins, was reported to the peer.
     pub(crate) fn is_advertised(&self, local: IpAddr) -> bool {
         self.advertised.contains(&local)
     }
 
-    /// Records that the peer is told of a local address. One that finds no room is reported all the same, and not withdrawn.
+    /// Records that a local address is reported to the peer. An address without room in the list is reported too, and never withdrawn.
     pub(crate) fn note_advertised(&mut self, local: IpAddr) {
         if !self.advertised.contains(&local) {
             let _ = self.advertised.try_push(local);
@@ -232,7 +232,7 @@ impl AddressManager {
         self.asconf.as_ref()
     }
 
-    /// The same to change.
+    /// State of ASCONF for changes, if both sides do it.
     #[inline]
     pub(crate) fn asconf_mut(&mut self) -> Option<&mut Asconf> {
         self.asconf.as_mut()
@@ -250,12 +250,12 @@ impl AddressManager {
         }
     }
 
-    /// Returns `true` if a local end is not to be used any more.
+    /// Returns `true` if a local end is no longer used.
     pub(crate) fn is_gone(&self, local: LocalEnd) -> bool {
         self.gone.iter().any(|gone| gone.end == local)
     }
 
-    /// Packets do not make a path between these hosts again. The oldest pair makes room for a new one.
+    /// Prevents packets from creating a path between these hosts again. The oldest pair makes room for a new one.
     pub(crate) fn bar(&mut self, address: PathAddress) {
         if self.barred.len() == MAX_PATHS {
             self.barred.remove(0);
@@ -263,7 +263,7 @@ impl AddressManager {
         self.barred.push(address);
     }
 
-    /// A path between these hosts was asked for.
+    /// Permits a path between these hosts again, because the application asked for it.
     pub(crate) fn unbar(&mut self, address: &PathAddress) {
         self.barred.retain(|barred| !barred.same_hosts(address));
     }
@@ -272,7 +272,7 @@ impl AddressManager {
         self.barred.iter().any(|barred| barred.same_hosts(address))
     }
 
-    /// The peer has deleted an address. The oldest one makes room for a new one.
+    /// Records an address that the peer has deleted. The oldest one makes room for a new one.
     pub(crate) fn delete(&mut self, address: IpAddr) {
         if !self.deleted.contains(&address) {
             if self.deleted.len() == MAX_PATHS {
@@ -284,7 +284,7 @@ impl AddressManager {
         self.reported.retain(|known| *known != address);
     }
 
-    /// The peer has added an address.
+    /// Records an address that the peer has added.
     pub(crate) fn undelete(&mut self, address: IpAddr) {
         self.deleted.retain(|deleted| *deleted != address);
     }

@@ -112,7 +112,7 @@ pub(crate) trait PacketContext: Sized {
             lead(self, &mut writer);
             let filled = fill(self, &mut writer);
             let (length, unwritten_bytes) = match self.identity().integrity {
-                // A checksum is of all bytes, whatever they hold.
+                // A checksum covers all bytes of the packet.
                 Integrity::Checksum => (writer.finish(), 0),
                 Integrity::Driver => {
                     let unwritten_bytes = writer.unwritten_bytes();

@@ -48,7 +48,7 @@ impl Reachability {
         self.silent_since = now;
     }
 
-    /// Notes that the peer has answered something: all errors are forgiven.
+    /// Clears all errors, because the peer has answered.
     #[inline]
     pub(crate) fn note_answer(&mut self) {
         self.errors = 0;
@@ -68,7 +68,7 @@ impl Reachability {
         self.errors = self.errors.max(errors);
     }
 
-    /// Moves the begin of a silence. Before the first error the peer was asked nothing for as long as HEARTBEATs were apart: its silence
+    /// Moves the start of a silence. Before the first error the peer was asked nothing for as long as HEARTBEATs were apart: its silence
     /// begins no more than HB.interval ago, however long the association was idle.
     pub(crate) fn forgive_idle_silence(&mut self, interval: Span, now: Time) {
         if self.errors == 0 {

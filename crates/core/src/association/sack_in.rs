@@ -135,7 +135,7 @@ impl Association {
         self.suspect_black_hole(id);
         self.mark_path_lost(id, LossCause::Timeout, false);
         self.paths.reset_bursts();
-        // Where only copies were in flight there is nothing to send again, and nothing else would let new data go.
+        // Copies alone in flight leave nothing to retransmit, and no other event would let new data leave.
         let new_data = self.profile.timeout_opens_new_data || self.sender.lost().is_empty();
         self.open_opportunity(OpportunityCause::Timeout(id), new_data);
         self.paths.grant_exemptions(self.profile.exemption_outlives_event);

@@ -70,8 +70,7 @@ pub struct AckedTransmission {
     pub stamps: SendStamps,
     /// Whether the chunk was sent only once, so that the ack is unambiguous.
     pub sent_once: bool,
-    /// Whether no other transmission of the chunk can have arrived just now: it was sent once, or this is the copy that the peer
-    /// reports as a duplicate.
+    /// Unambiguous arrival: the chunk was sent once, or the peer reports this copy as a duplicate.
     pub certain: bool,
     /// Whether the cumulative part of the SACK covered it.
     pub cumulative: bool,

@@ -3,7 +3,7 @@
 use crate::path_id::{MAX_PATHS, PathId};
 use crate::profile::Profile;
 use crate::send::chunk_list::assert_same;
-use crate::send::{Chunk, ChunkState, Orphan, PathBytes, Sender};
+use crate::send::{Chunk, ChunkState, DuplicateCopy, PathBytes, Sender};
 use crate::units::{ChunkBytes, WindowBytes};
 
 /// Sums over the records of chunks and transmissions.
@@ -128,9 +128,9 @@ impl Sender {
     }
 
     fn check_path(&self, id: PathId, recount: &PathRecount) {
-        let orphans: ChunkBytes = self.orphans(id).map(|orphan: &Orphan| orphan.bytes).sum();
+        let duplicates: ChunkBytes = self.duplicates(id).map(|copy: &DuplicateCopy| copy.bytes).sum();
         let bytes = self.bytes(id);
-        assert_eq!(bytes.in_flight, recount.bytes.in_flight + orphans, "in_flight of {id:?}");
+        assert_eq!(bytes.in_flight, recount.bytes.in_flight + duplicates, "in_flight of {id:?}");
         assert_eq!(bytes.bound, recount.bytes.bound, "bound of {id:?}");
         assert_eq!(bytes.held, recount.bytes.held, "held of {id:?}");
         assert_eq!(bytes.lost_unsent, recount.bytes.lost_unsent, "lost_unsent of {id:?}");

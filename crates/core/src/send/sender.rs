@@ -17,7 +17,7 @@ use crate::path_id::{MAX_PATHS, PathId, PathSet};
 use crate::policy::{AssociationFacts, DeliverySample, HeadOfLine, Limiter, LossCause, SendStamps};
 use crate::profile::Profile;
 use crate::send::delivery::{Delivered, Delivery};
-use crate::send::orphans::{LatestDelivered, Orphan, Orphans};
+use crate::send::duplicate_copies::{DuplicateCopies, DuplicateCopy, LatestDelivered};
 use crate::send::partial::ForwardTsnState;
 use crate::send::peer_window::{PeerWindow, WindowProbe};
 use crate::send::{
@@ -30,7 +30,7 @@ use crate::units::{ChunkBytes, WindowBytes};
 #[derive(Debug, Default)]
 pub(super) struct SenderPath {
     pub(super) bytes: PathBytes,
-    orphans: Orphans,
+    duplicates: DuplicateCopies,
     /// Transmission records that name this path.
     transmissions: u32,
     delivery: Delivery,
@@ -173,8 +173,8 @@ impl Sender {
     }
 
     #[inline]
-    pub(crate) fn orphans(&self, path: PathId) -> impl Iterator<Item = &Orphan> {
-        self.paths[path.index()].orphans.iter()
+    pub(crate) fn duplicates(&self, path: PathId) -> impl Iterator<Item = &DuplicateCopy> {
+        self.paths[path.index()].duplicates.iter()
     }
 
     #[inline]
@@ -258,13 +258,13 @@ impl Sender {
     }
 
     #[inline]
-    pub(crate) fn has_orphans(&self) -> bool {
-        self.paths.iter().any(|path| !path.orphans.is_empty())
+    pub(crate) fn has_duplicates(&self) -> bool {
+        self.paths.iter().any(|path| !path.duplicates.is_empty())
     }
 
     #[inline]
-    pub(crate) fn has_orphan_on(&self, path: PathId, tsn: u64) -> bool {
-        self.paths[path.index()].orphans.iter().any(|orphan| orphan.tsn == tsn)
+    pub(crate) fn has_duplicate_on(&self, path: PathId, tsn: u64) -> bool {
+        self.paths[path.index()].duplicates.iter().any(|copy| copy.tsn == tsn)
     }
 
     /// The copy that an acknowledgement credits: of those in flight the one on the path that the SACK came in on, because
@@ -541,7 +541,7 @@ impl Sender {
     }
 
     /// A chunk has arrived, in the copy that is credited. The bytes of that copy stay in flight until
-    /// [`settle`](Self::settle), because windows grow by what was in flight before a SACK; copies on other paths become orphans.
+    /// [`settle`](Self::settle), because windows grow by what was in flight before a SACK; copies on other paths become duplicates.
     pub(crate) fn acknowledge(&mut self, tsn: u64, credited: &Transmission) {
         let Some(bytes) = self.outstanding.get(tsn).map(Chunk::bytes) else { return };
         self.end_other_flights(tsn, credited);
@@ -569,7 +569,7 @@ impl Sender {
                 path.bytes.in_flight -= copy.bytes;
                 return;
             }
-            path.orphans.push(tsn, copy.bytes, copy.stamps);
+            path.duplicates.push(tsn, copy.bytes, copy.stamps);
         });
     }
 
@@ -607,7 +607,7 @@ impl Sender {
     pub(crate) fn renege(&mut self, tsn: u64) -> Option<Left> {
         let chunk = self.outstanding.get(tsn).filter(|chunk| chunk.state == ChunkState::Acked)?;
         let (path, bytes) = (chunk.path, chunk.bytes());
-        self.forget_orphans_of(tsn);
+        self.forget_duplicates_of(tsn);
         self.outstanding.unmark_acked(tsn);
         self.window.renege(self.cost(bytes));
         self.path_mut(path).bytes.in_flight += bytes;
@@ -671,45 +671,45 @@ impl Sender {
     }
 
     /// Something sent at `sent_at` has arrived on this path: what left before it and was not reported is gone.
-    pub(crate) fn end_overtaken_orphans(&mut self, path: PathId, sent_at: Time) {
+    pub(crate) fn end_overtaken_duplicates(&mut self, path: PathId, sent_at: Time) {
         let counts = self.path_mut(path);
-        while let Some(orphan) = counts.orphans.pop_sent_before(sent_at) {
-            counts.bytes.in_flight -= orphan.bytes;
+        while let Some(copy) = counts.duplicates.pop_sent_before(sent_at) {
+            counts.bytes.in_flight -= copy.bytes;
         }
     }
 
-    /// Counts the packets of a SACK that have overtaken orphans of the path.
-    pub(crate) fn count_overtaken_orphans(&mut self, path: PathId, delivered: &LatestDelivered) {
-        self.paths[path.index()].orphans.count_overtaken(delivered);
+    /// Counts the packets of a SACK that have overtaken duplicate copies of the path.
+    pub(crate) fn count_overtaken_duplicates(&mut self, path: PathId, delivered: &LatestDelivered) {
+        self.paths[path.index()].duplicates.count_overtaken(delivered);
     }
 
-    /// Takes an orphan that later packets have overtaken, and that is lost by the thresholds of [`Orphans::pop_lost`].
-    pub(crate) fn lose_orphan(&mut self, path: PathId, now: Time, longest: Span) -> Option<Orphan> {
+    /// Takes a duplicate copy that is lost by the thresholds of [`DuplicateCopies::pop_lost`].
+    pub(crate) fn lose_duplicate(&mut self, path: PathId, now: Time, longest: Span) -> Option<DuplicateCopy> {
         let counts = self.path_mut(path);
-        let orphan = counts.orphans.pop_lost(now, longest)?;
-        counts.bytes.in_flight -= orphan.bytes;
-        counts.bytes.lost += orphan.bytes;
-        Some(orphan)
+        let copy = counts.duplicates.pop_lost(now, longest)?;
+        counts.bytes.in_flight -= copy.bytes;
+        counts.bytes.lost += copy.bytes;
+        Some(copy)
     }
 
     /// T3 expired on the path, or it is gone.
-    pub(crate) fn end_orphans(&mut self, path: PathId) {
+    pub(crate) fn end_duplicates(&mut self, path: PathId) {
         let counts = self.path_mut(path);
-        while let Some(orphan) = counts.orphans.pop() {
-            counts.bytes.in_flight -= orphan.bytes;
+        while let Some(copy) = counts.duplicates.pop() {
+            counts.bytes.in_flight -= copy.bytes;
         }
     }
 
-    /// The peer reported the orphan as a duplicate, so it has arrived. Its bytes stay in flight until [`settle`](Self::settle).
-    pub(crate) fn take_orphan(&mut self, path: PathId, tsn: u64) -> Option<Orphan> {
-        self.paths[path.index()].orphans.take(tsn)
+    /// Takes a copy that the peer reported as a duplicate. Its bytes stay in flight until [`settle`](Self::settle).
+    pub(crate) fn take_duplicate(&mut self, path: PathId, tsn: u64) -> Option<DuplicateCopy> {
+        self.paths[path.index()].duplicates.take(tsn)
     }
 
-    /// The acknowledgement that made them orphans was taken back: their flights are over.
-    fn forget_orphans_of(&mut self, tsn: u64) {
+    /// Ends the flights of duplicate copies whose acknowledgement the peer reneged.
+    fn forget_duplicates_of(&mut self, tsn: u64) {
         for (index, path) in self.paths.iter_mut().enumerate() {
-            while let Some(orphan) = path.orphans.take(tsn) {
-                path.bytes.in_flight -= orphan.bytes;
+            while let Some(copy) = path.duplicates.take(tsn) {
+                path.bytes.in_flight -= copy.bytes;
                 self.changed.insert(PathId::new(index));
             }
         }

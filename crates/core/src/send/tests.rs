@@ -76,7 +76,7 @@ enum Step {
         at: usize,
         path: usize,
     },
-    OrphansEnd {
+    DuplicatesEnd {
         path: usize,
     },
     /// The cumulative TSN passes all that is acknowledged in a row.
@@ -104,7 +104,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => at().prop_map(|at| Step::Renege { at }),
         1 => (at(), 0..9_u64).prop_map(|(from, count)| Step::Keep { from, count }),
         1 => (at(), path()).prop_map(|(at, path)| Step::Duplicate { at, path }),
-        1 => path().prop_map(|path| Step::OrphansEnd { path }),
+        1 => path().prop_map(|path| Step::DuplicatesEnd { path }),
         3 => Just(Step::Discard),
     ]
 }
@@ -198,7 +198,7 @@ fn take(sender: &mut Sender, step: &Step, now: Time) {
             sender.keep(start, start + count);
         }
         Step::Duplicate { at, path } => duplicate(sender, at, PathId::new(path)),
-        Step::OrphansEnd { path } => sender.end_orphans(PathId::new(path)),
+        Step::DuplicatesEnd { path } => sender.end_duplicates(PathId::new(path)),
         Step::Discard => discard(sender),
     }
 }
@@ -240,17 +240,17 @@ fn acknowledge(sender: &mut Sender, at: usize, source: PathId, now: Time) {
         sender.revoke_loss(tsn);
     }
     sender.acknowledge(tsn, &credited);
-    sender.end_overtaken_orphans(credited.path, credited.stamps.sent_at);
+    sender.end_overtaken_duplicates(credited.path, credited.stamps.sent_at);
     let delivered = Delivered { stamps: credited.stamps, certain: true, same_way: true };
     sender.deliver(credited.path, credited.bytes, delivered, now);
     sender.settle(credited.path, credited.bytes);
 }
 
 fn duplicate(sender: &mut Sender, at: usize, path: PathId) {
-    let tsns: Vec<u64> = sender.orphans(path).map(|orphan| orphan.tsn).collect();
+    let tsns: Vec<u64> = sender.duplicates(path).map(|copy| copy.tsn).collect();
     if let Some(&tsn) = tsns.get(at % tsns.len().max(1)) {
-        let orphan = sender.take_orphan(path, tsn).expect("it is there");
-        sender.settle(path, orphan.bytes);
+        let copy = sender.take_duplicate(path, tsn).expect("it is there");
+        sender.settle(path, copy.bytes);
     }
 }
 
@@ -303,7 +303,7 @@ proptest! {
         }
         discard(&mut sender);
         for path in (0..MAX_PATHS).map(PathId::new) {
-            sender.end_orphans(path);
+            sender.end_duplicates(path);
             let bytes = *sender.bytes(path);
             prop_assert_eq!(bytes.in_flight + bytes.lost_unsent + bytes.bound + bytes.held, ChunkBytes::ZERO);
             prop_assert_eq!(sender.transmissions(path), 0);
@@ -391,10 +391,10 @@ fn copies_of_a_chunk_that_the_receiver_dropped_are_no_longer_in_flight_and_other
     for _ in 0..2 {
         acknowledge(&mut sender, 0, first, Time::ZERO);
     }
-    let orphans = |sender: &Sender| sender.orphans(second).map(|orphan| orphan.tsn).collect::<Vec<_>>();
-    assert_eq!(orphans(&sender), [FIRST_TSN, FIRST_TSN + 1]);
+    let duplicates = |sender: &Sender| sender.duplicates(second).map(|copy| copy.tsn).collect::<Vec<_>>();
+    assert_eq!(duplicates(&sender), [FIRST_TSN, FIRST_TSN + 1]);
     sender.renege(FIRST_TSN);
-    assert_eq!(orphans(&sender), [FIRST_TSN + 1]);
+    assert_eq!(duplicates(&sender), [FIRST_TSN + 1]);
     sender.check();
 }
 

@@ -1,4 +1,4 @@
-//! What SACK and NR-SACK have in common.
+//! Common view of SACK and NR-SACK.
 
 use anabranch_wire::{GapBlock, Items, NrSackView, SackView, Tsn};
 

@@ -12,13 +12,12 @@ use crate::intervals::{self, Interval};
 use crate::send::Sender;
 use crate::sliding::Sliding;
 
-/// Blocks that stand in the place of others. Two lists that are in order and apart, as both of these are, can be compared by what
-/// changed alone.
+/// Blocks that replace others. Both lists are in order and apart, so their changes suffice to compare them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Change {
-    /// Which of a SACK's blocks.
+    /// Blocks of the SACK.
     pub(super) blocks: Range<usize>,
-    /// Which of those known before.
+    /// Blocks known before that they replace.
     pub(super) known: Range<usize>,
 }
 
@@ -26,21 +25,21 @@ pub(super) struct Change {
 #[derive(Debug)]
 pub(super) struct SackBlocks {
     intervals: Sliding<Interval>,
-    /// The low 16 bits of their first and last TSNs, with which those of the next SACK are compared several at a time.
+    /// Low 16 bits of their first and last TSNs. Those of the next SACK are compared with several of them at a time.
     ends: Sliding<[u16; 2]>,
-    /// The same of the SACK before, from the first that the latest one does not repeat.
+    /// Intervals of the SACK before, from the first that the latest SACK does not repeat.
     before: Vec<Interval>,
     ends_before: Vec<[u16; 2]>,
-    /// Where the latest SACK differs from the one before.
+    /// Differences between the latest SACK and the one before.
     changes: Vec<Change>,
 }
 
-/// How far the blocks of a SACK have been read.
+/// Progress of reading the blocks of a SACK.
 struct Reading {
     cumulative: u64,
     /// TSNs from here on were never sent.
     unsent: u64,
-    /// Whether they are in order and apart so far, as the standard wants them, and the least TSN that the next may begin with.
+    /// Order so far: blocks are in order and apart, as the standard requires, and the next begins at `lowest_apart` or above.
     in_order: bool,
     lowest_apart: u64,
 }
@@ -72,18 +71,18 @@ impl SackBlocks {
         &self.changes
     }
 
-    /// How many at the start are as they were.
+    /// Returns the number of unchanged blocks at the start.
     pub(super) fn unchanged(&self) -> usize {
         self.changes.first().map_or(self.len(), |change| change.blocks.start)
     }
 
-    /// All blocks from `same` on stand in the place of what a list of so many has from there on.
+    /// Replaces the known blocks from `same` to `known` by all blocks from `same` on.
     pub(super) fn change_all(&mut self, same: usize, known: usize) {
         self.changes.clear();
         self.note_change(same, same..known);
     }
 
-    /// The blocks from `at` on stand in the place of these.
+    /// Records that the blocks from `at` on replace these.
     fn note_change(&mut self, at: usize, known: Range<usize>) {
         let blocks = at..self.len();
         if !blocks.is_empty() || !known.is_empty() {
@@ -91,8 +90,8 @@ impl SackBlocks {
         }
     }
 
-    /// Leaves the blocks above the cumulative TSN. If it stands in one, none is left: a SACK that repeats that block is wrong, since
-    /// blocks begin above the cumulative TSN, and is not to be believed for having been right before.
+    /// Keeps the blocks above the cumulative TSN. If one contains it, no block is kept: a SACK that repeats that block is malformed,
+    /// because blocks begin above the cumulative TSN.
     fn forget_passed(&mut self, cumulative: u64) {
         let passed = self.len() - intervals::above(self, cumulative).len();
         self.intervals.forget(passed);
@@ -102,7 +101,8 @@ impl SackBlocks {
         }
     }
 
-    /// How many of the first are repeated by a SACK with a cumulative TSN below all of them, and not below that of the SACK before.
+    /// Returns the number of blocks at the start that a SACK repeats. Its cumulative TSN is below all of them, and not below that of the
+    /// SACK before.
     fn repeated(&self, gaps: &[[u8; 4]], cumulative: u64) -> usize {
         // So no two TSNs that either SACK can name have the same low bits.
         debug_assert!(self.first().is_none_or(|&(start, _)| start > cumulative));
@@ -110,7 +110,7 @@ impl SackBlocks {
         common_ends(gaps, &self.ends, cumulative)
     }
 
-    /// Takes the place of the SACK before, of which the first blocks are repeated.
+    /// Replaces the SACK before, of which the first blocks are repeated.
     fn replace_from(&mut self, repeated: usize) {
         self.before.clear();
         self.before.extend_from_slice(&self.intervals[repeated..]);
@@ -239,7 +239,7 @@ impl LossRecovery {
     }
 }
 
-/// Whether blocks are what is known but for their changes.
+/// Returns `true` if blocks and known blocks differ by the changes alone.
 fn only_changes_differ(blocks: &SackBlocks, known: &[Interval]) -> bool {
     let mut from = (0, 0);
     let ends = (blocks.len()..blocks.len(), known.len()..known.len());
@@ -251,10 +251,10 @@ fn only_changes_differ(blocks: &SackBlocks, known: &[Interval]) -> bool {
     })
 }
 
-/// How many blocks are compared without a branch for each.
+/// Number of blocks that are compared without a branch for each.
 const AT_ONCE: usize = 16;
 
-/// How many blocks at the start of a SACK are those of a list.
+/// Returns the number of blocks at the start of a SACK that a list has too.
 pub(super) fn repeated(gaps: &[[u8; 4]], list: &[Interval], cumulative: u64) -> usize {
     common_start(gaps, list, |gap, &(start, end)| {
         let block = unwrapped(gap, cumulative);
@@ -262,7 +262,7 @@ pub(super) fn repeated(gaps: &[[u8; 4]], list: &[Interval], cumulative: u64) -> 
     })
 }
 
-/// How many blocks at the start of a SACK have these low bits.
+/// Returns the number of blocks at the start of a SACK with these low bits.
 fn common_ends(gaps: &[[u8; 4]], ends: &[[u16; 2]], cumulative: u64) -> usize {
     let low = cumulative as u16;
     common_start(gaps, ends, |gap, &[start, end]| {
@@ -270,7 +270,7 @@ fn common_ends(gaps: &[[u8; 4]], ends: &[[u16; 2]], cumulative: u64) -> usize {
     })
 }
 
-/// How many items at the start of two lists are the same. Neither `same` nor the code around it branches for a single pair.
+/// Returns the number of equal items at the start of two lists. Neither `same` nor the code around it branches for a single pair.
 fn common_start<B>(gaps: &[[u8; 4]], list: &[B], same: impl Fn(GapBlock, &B) -> bool) -> usize {
     let same = |(gap, block): (&[u8; 4], &B)| same(GapBlock::from_wire(*gap), block);
     let parts = gaps.as_chunks::<AT_ONCE>().0.iter().zip(list.as_chunks::<AT_ONCE>().0);
@@ -338,7 +338,7 @@ mod tests {
         blocks
     }
 
-    /// What becomes of a SACK's blocks until the next one: a hole is filled, a block grows, begins or is taken back; or anything.
+    /// Changes the blocks of a SACK for the next one: fills a hole, lets a block grow, begins or removes one, or draws any blocks.
     fn change(gaps: &mut Vec<GapBlock>, at: usize, edit: u8, bytes: [u8; 4]) {
         let at = at % gaps.len().max(1);
         let next = gaps.get(at + 1).copied();

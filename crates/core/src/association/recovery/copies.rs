@@ -7,34 +7,37 @@ use crate::profile::CopyFate;
 use crate::send::Transmission;
 
 impl LossRecovery {
-    /// Returns `true` if copies count as lost without a duplicate report. Before the first report from the peer its absence says
-    /// nothing.
+    /// Returns `true` if copies count as lost without a duplicate report. Before the peer's first report, a missing report is no evidence.
     pub(super) fn judges_copies(&self, paths: &Paths) -> bool {
         paths.profile().copy_fate == CopyFate::Judged && self.peer_reports_duplicates
     }
 
     /// Returns the transmission of a chunk that an acknowledgement credits.
     pub(super) fn credited_copy(&self, tsn: u64, d: &Dispatcher<'_>) -> Option<Transmission> {
-        let guess = d.sender.credited_copy(tsn, self.source);
+        let guess = d.sender.credited_copy(tsn, self.source)?;
+        let has_copies = d.sender.outstanding().get(tsn).is_some_and(|chunk| chunk.transmissions > 1);
         match d.paths.profile().copy_fate {
-            CopyFate::Unjudged => guess,
-            CopyFate::Judged => guess.map(|guess| plausible_copy(tsn, guess, d)),
+            CopyFate::Judged if has_copies => Some(plausible_copy(tsn, guess, d)),
+            CopyFate::Judged | CopyFate::Unjudged => Some(guess),
         }
     }
 
     /// Declares copies lost that later packets of their paths have overtaken.
-    pub(super) fn judge_orphans(&mut self, d: &mut Dispatcher<'_>) {
-        if !self.judges_copies(d.paths) || !d.sender.has_orphans() {
+    pub(super) fn judge_duplicates(&mut self, d: &mut Dispatcher<'_>) {
+        if !self.judges_copies(d.paths) || !d.sender.has_duplicates() {
             return;
         }
         for id in d.paths.ids() {
+            if d.sender.duplicates(id).next().is_none() {
+                continue;
+            }
             let rtt = &d.paths.facts(id).rtt;
             // RFC 9002 section 6.1.2: kTimeThreshold is 9/8.
             let round_trip = rtt.smoothed.unwrap_or_default().max(rtt.latest.unwrap_or_default());
             let (now, longest) = (d.now, round_trip + round_trip.over(8));
-            d.sender.count_overtaken_orphans(id, &self.delivered[id.index()]);
-            while let Some(orphan) = d.update_sender(|sender| sender.lose_orphan(id, now, longest)) {
-                d.lose_copy(id, &orphan);
+            d.sender.count_overtaken_duplicates(id, &self.delivered[id.index()]);
+            while let Some(copy) = d.update_sender(|sender| sender.lose_duplicate(id, now, longest)) {
+                d.lose_copy(id, &copy);
             }
         }
     }

@@ -8,9 +8,14 @@ use crate::send::{ChunkState, Delivered, Transmission};
 
 impl LossRecovery {
     /// Credits one chunk to one of its transmissions.
-    pub(super) fn credit(&mut self, tsn: u64, cumulative: bool, d: &mut Dispatcher<'_>) {
+    pub(super) fn credit(
+        &mut self,
+        tsn: u64,
+        credited: &Transmission,
+        cumulative: bool,
+        d: &mut Dispatcher<'_>,
+    ) {
         let Some(chunk) = d.sender.outstanding().get(tsn) else { return };
-        let Some(credited) = self.credited_copy(tsn, d) else { return };
         let (path, bytes, stamps) = (credited.path, chunk.bytes(), credited.stamps);
         let once = chunk.transmissions == 1;
         let judges = self.judges_copies(d.paths);
@@ -20,15 +25,15 @@ impl LossRecovery {
             if was_lost {
                 sender.revoke_loss(tsn);
             }
-            sender.acknowledge(tsn, &credited);
+            sender.acknowledge(tsn, credited);
             if !was_lost && !judges {
-                sender.end_overtaken_orphans(path, stamps.sent_at);
+                sender.end_overtaken_duplicates(path, stamps.sent_at);
             }
         });
         if once && judges {
             self.delivered[path.index()].note(stamps.sent_at);
         }
-        self.note_ack(tsn, &credited, cumulative, d);
+        self.note_ack(tsn, credited, cumulative, d);
         measure(tsn, path, once, timed_out, d);
         if once && !timed_out && self.source == Some(path) {
             // The least round-trip time counts chunks that were sent once and acknowledged on the path itself.
@@ -84,13 +89,13 @@ impl LossRecovery {
 
     /// Credits the copy of a chunk that the peer reports as received twice, if one still counts as in flight. Returns `true` if there
     /// was one.
-    pub(super) fn credit_orphan(&mut self, tsn: u64, d: &mut Dispatcher<'_>) -> bool {
-        let on = |path: &PathId| d.sender.has_orphan_on(*path, tsn);
+    pub(super) fn credit_duplicate(&mut self, tsn: u64, d: &mut Dispatcher<'_>) -> bool {
+        let on = |path: &PathId| d.sender.has_duplicate_on(*path, tsn);
         let Some(path) = self.source.filter(on).or_else(|| d.paths.live().find(on)) else {
             return false;
         };
-        let Some(orphan) = d.sender.take_orphan(path, tsn) else { return false };
-        let (bytes, stamps) = (orphan.bytes, orphan.stamps);
+        let Some(copy) = d.sender.take_duplicate(path, tsn) else { return false };
+        let (bytes, stamps) = (copy.bytes, copy.stamps);
         let ack = &mut self.acks[path.index()];
         ack.gap += bytes;
         ack.gap_after_pseudo += bytes;
@@ -110,7 +115,7 @@ impl LossRecovery {
         d.dispatch(&Event::Acked(&event));
         d.path_proved(path, ProofOfLife::Ambiguous);
         if !judges {
-            d.update_sender(|sender| sender.end_overtaken_orphans(path, stamps.sent_at));
+            d.update_sender(|sender| sender.end_overtaken_duplicates(path, stamps.sent_at));
         }
         true
     }

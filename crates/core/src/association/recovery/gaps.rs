@@ -1,7 +1,7 @@
-//! Crediting what gap blocks acknowledge.
+//! Crediting chunks that gap blocks acknowledge.
 //!
 //! Blocks repeat what earlier SACKs said, and name holes that wait for other paths. Only chunks that are newly covered are
-//! visited; what a walk over all unacknowledged chunks below them would find of each path, its list says.
+//! visited. The list of each path replaces a walk over all unacknowledged chunks below them.
 
 use crate::association::dispatch::Dispatcher;
 use crate::association::recovery::LossRecovery;
@@ -51,12 +51,12 @@ impl LossRecovery {
         }
         let path = chunk.path;
         self.search_pseudo(path, tsn, d.paths, d.sender);
-        let credited = self.credited_copy(tsn, d).map_or(path, |copy| copy.path);
-        if credited != path {
-            self.search_pseudo(credited, tsn, d.paths, d.sender);
+        let Some(credited) = self.credited_copy(tsn, d) else { return };
+        if credited.path != path {
+            self.search_pseudo(credited.path, tsn, d.paths, d.sender);
         }
-        self.see_earliest(tsn, d);
-        self.credit(tsn, false, d);
+        self.see_earliest(tsn, credited.path, d.sender);
+        self.credit(tsn, &credited, false, d);
     }
 
     /// CUC version 2's searches (Iyengar 2006, as in ns-2), on one path up to a TSN: the first chunk sent once, and the first
@@ -69,21 +69,14 @@ impl LossRecovery {
         });
     }
 
-    /// RFC 9260 section 6.3.2 R3, per path: an ack of the path's earliest outstanding chunk restarts its T3. Where several
-    /// copies are in flight that is the credited one's path; the others' earliest chunks are still on their way.
-    pub(super) fn see_earliest(&mut self, tsn: u64, d: &Dispatcher<'_>) {
-        let sender = &*d.sender;
-        let Some(chunk) = sender.outstanding().get(tsn).filter(|c| c.latest.is_some()) else { return };
-        let latest = chunk.path;
-        let credited = if chunk.transmissions > 1 {
-            self.credited_copy(tsn, d).map_or(latest, |copy| copy.path)
-        } else {
-            latest
-        };
+    /// Implements RFC 9260 section 6.3.2 R3 per path: an ack of the path's earliest outstanding chunk restarts its T3. With several
+    /// copies in flight it is the path of the credited one; the earliest chunks of the others are still on their way.
+    pub(super) fn see_earliest(&mut self, tsn: u64, credited: PathId, sender: &Sender) {
+        let Some(chunk) = sender.outstanding().get(tsn) else { return };
         let seen = &mut self.earliest_seen;
         let earlier = seen[credited.index()] || sender.outstanding().earliest_on(credited, tsn).is_some();
         seen[credited.index()] = true;
-        seen[latest.index()] = true;
+        seen[chunk.path.index()] = true;
         if !earlier {
             self.restart_t3[credited.index()] = true;
         }

@@ -4,7 +4,7 @@ use crate::association::dispatch::Dispatcher;
 use crate::association::recovery::{LossRecovery, Losses};
 use crate::path_id::{MAX_PATHS, PathId};
 use crate::policy::{Event, LossCause, Reason, Refused};
-use crate::send::{ChunkState, Loss, Orphan};
+use crate::send::{ChunkState, DuplicateCopy, Loss};
 use crate::trace::Decided;
 
 impl LossRecovery {
@@ -108,8 +108,8 @@ impl Dispatcher<'_> {
     }
 
     /// Reports the loss of a copy whose chunk has arrived in another copy, and cuts the window once per round trip.
-    pub(super) fn lose_copy(&mut self, path: PathId, orphan: &Orphan) {
-        let Orphan { tsn, bytes, stamps, .. } = *orphan;
+    pub(super) fn lose_copy(&mut self, path: PathId, copy: &DuplicateCopy) {
+        let DuplicateCopy { tsn, bytes, stamps, .. } = *copy;
         let (cause, sent_at) = (LossCause::FastRetransmit, stamps.sent_at);
         self.paths.note_loss(path, stamps);
         let reason = Reason::rule("later packets of the path overtook the copy");
@@ -138,7 +138,7 @@ impl Dispatcher<'_> {
     //# of size smaller than or equal to the PMTU (rule E3 above) SHOULD be marked for retransmission and sent as soon as
     //# cwnd allows (normally, when a SACK chunk arrives).
     pub(crate) fn mark_path_lost(&mut self, id: PathId, cause: LossCause, all: bool) {
-        self.update_sender(|sender| sender.end_orphans(id));
+        self.update_sender(|sender| sender.end_duplicates(id));
         self.sender.unwatch_path(id);
         self.withdraw_forward_tsn(id);
         let mut next = self.sender.outstanding().first_unacked();

@@ -3,7 +3,7 @@
 //! One SACK is processed in this order, which decides ties: acknowledgements in TSN order, missing reports and losses, window
 //! growth, T3, window cuts. Then the association opens a send opportunity, in which retransmissions leave before new data.
 //!
-//! [`LossRecovery`] keeps what one SACK leaves for the next ones, and the memory that processing one needs.
+//! [`LossRecovery`] keeps state between SACKs, and reused memory for processing one.
 
 mod acknowledgement;
 mod blocks;
@@ -28,7 +28,7 @@ use crate::units::WindowBytes;
 pub(crate) use acknowledgement::Acknowledgement;
 use blocks::{SackBlocks, repeated};
 
-/// Processing of the current SACK, and what it leaves for the next ones. Memory is reused, so that no SACK allocates.
+/// Processing of the current SACK, and state for the next ones. Memory is reused, so that no SACK allocates.
 #[derive(Debug)]
 pub(crate) struct LossRecovery {
     /// The gap blocks. They stay until the next SACK, which repeats most of them.
@@ -62,7 +62,7 @@ pub(crate) struct LossRecovery {
     reneging_at: Option<Time>,
     /// The blocks of the latest SACK, for that moment, while there is one.
     latest_blocks: Vec<Interval>,
-    /// Packets of each path that the present SACK shows as delivered beyond doubt, if copies are judged.
+    /// Packets of each path whose delivery the present SACK proves, if copies are judged.
     delivered: [LatestDelivered; MAX_PATHS],
     /// The peer has reported a copy in flight as a duplicate, so it reports the arrival of each.
     peer_reports_duplicates: bool,
@@ -177,7 +177,7 @@ impl LossRecovery {
         release_kept(cumulative, sack, d);
         self.check_reneging(d);
         self.note_duplicates(sack, d);
-        self.judge_orphans(d);
+        self.judge_duplicates(d);
         self.count_missing(cumulative, new_cumulative, sack, d);
         //= docs/rfc9260.txt#section-7.2.4
         //# Note: Before the above adjustments, if the received SACK chunk also acknowledges new DATA chunks and advances
@@ -203,12 +203,12 @@ impl LossRecovery {
     /// burst limit would otherwise let that path send only as often as the fast one's arrive. ns-2 does so too.
     fn on_overtaken_sack(&mut self, source: PathId, sack: &Acknowledgement<'_>, d: &mut Dispatcher<'_>) {
         d.outputs.statistics.sacks_ignored += 1;
-        if d.sender.has_orphans() {
+        if d.sender.has_duplicates() {
             let cumulative = d.sender.outstanding().cumulative();
             self.source = Some(source);
             self.begin_sack(d);
             self.note_duplicates(sack, d);
-            self.judge_orphans(d);
+            self.judge_duplicates(d);
             self.settle_windows(cumulative, false, d);
             self.settle_t3(d);
         }
@@ -253,8 +253,9 @@ impl LossRecovery {
     /// Credits every chunk up to `cumulative` that was not acknowledged before.
     fn ack_cumulative(&mut self, cumulative: u64, d: &mut Dispatcher<'_>) {
         while let Some(tsn) = d.sender.outstanding().first_unacked().filter(|&t| t <= cumulative) {
-            self.see_earliest(tsn, d);
-            self.credit(tsn, true, d);
+            let Some(credited) = self.credited_copy(tsn, d) else { break };
+            self.see_earliest(tsn, credited.path, d.sender);
+            self.credit(tsn, &credited, true, d);
         }
     }
 
@@ -280,7 +281,7 @@ impl LossRecovery {
         for duplicate in sack.dups() {
             d.outputs.statistics.duplicates_reported += 1;
             let tsn = Tsn::unwrap_near(duplicate, d.sender.outstanding().cumulative());
-            if self.credit_orphan(tsn, d) {
+            if self.credit_duplicate(tsn, d) {
                 continue;
             }
             let mut latest = d.sender.outstanding().transmissions_of(tsn).map(|sent| sent.path);

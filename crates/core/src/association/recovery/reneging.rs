@@ -57,7 +57,7 @@ impl LossRecovery {
         self.reneging_at
     }
 
-    /// Takes no gap acknowledgements as reneging any more, because the association is closed.
+    /// Stops the deadline for reneging, because the association is closed.
     pub(crate) fn stop(&mut self) {
         self.reneging_at = None;
     }

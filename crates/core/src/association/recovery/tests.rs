@@ -1,9 +1,9 @@
 //! Loss recovery on a sender, paths and policies alone.
 
 use super::*;
-use crate::association::testing::{FIRST, Rig, at, with_sack};
+use crate::association::testing::{FIRST, PAYLOAD, Rig, at, with_sack};
 use crate::policy::LossCause;
-use crate::profile::{Profile, Reneging};
+use crate::profile::{CopyFate, Profile, Reneging};
 use crate::send::ChunkState;
 use crate::time::Span;
 
@@ -16,6 +16,9 @@ fn a() -> PathId {
 fn b() -> PathId {
     PathId::new(1)
 }
+
+/// Chunk bytes of each chunk.
+const CHUNK: u64 = PAYLOAD as u64 + 16;
 
 /// A rig and its loss recovery.
 fn begin(profile: Profile) -> (Rig, LossRecovery) {
@@ -160,4 +163,80 @@ fn time_alone_loses_overdue_chunks_and_spares_fresh_ones() {
     assert_eq!((rig.in_flight(a()), rig.in_flight(b())), (0, 1));
     assert_eq!((rig.paths[a()].timers.t3, rig.paths[b()].timers.t3.is_some()), (None, true));
     assert!(!recovery.recheck(&mut rig.dispatcher()), "the lost chunk is not lost again");
+}
+
+/// A profile that judges copies.
+fn judging() -> Profile {
+    Profile { copy_fate: CopyFate::Judged, ..Profile::rfc9260() }
+}
+
+/// Measures round trips of 20 ms on path a() and of 1 s on path b(), with one chunk on each.
+fn measure_round_trips(rig: &mut Rig, recovery: &mut LossRecovery) {
+    for (path, ms, acked) in [(a(), 20, 1), (b(), 1_000, 2)] {
+        rig.send(path, 1);
+        rig.now += Span::from_millis(ms);
+        sack((&mut *rig, &mut *recovery), acked, &[]).expect("a valid SACK");
+    }
+}
+
+fn copy(rig: &mut Rig, tsn: u64, path: PathId) {
+    let now = rig.now;
+    rig.dispatcher().update_sender(|sender| sender.copy(tsn, path, now)).expect("a copy");
+}
+
+#[test]
+fn sack_on_slow_path_credits_copy_with_plausible_round_trip() {
+    for (profile, in_flight) in [(Profile::rfc9260(), (1, 0)), (judging(), (0, 1))] {
+        let (mut rig, mut recovery) = begin(profile);
+        measure_round_trips(&mut rig, &mut recovery);
+        rig.send(b(), 1);
+        copy(&mut rig, FIRST + 2, a());
+        rig.now += Span::from_millis(25);
+        let outcome =
+            with_sack(FIRST + 2, &[], &[], |sack| recovery.on_sack(b(), sack, &mut rig.dispatcher()));
+        assert!(outcome.is_ok_and(|outcome| outcome.acknowledged));
+        assert_eq!((rig.in_flight(a()), rig.in_flight(b())), in_flight);
+    }
+}
+
+#[test]
+fn overtaken_copies_are_losses_that_cut_the_window_of_their_path() {
+    let (mut rig, mut recovery) = begin(judging());
+    measure_round_trips(&mut rig, &mut recovery);
+    // Chunks 2 to 4 leave on path b(), and arrive in copies on path a().
+    let sent_at = rig.now;
+    rig.send(b(), 3);
+    (2..5).for_each(|chunk| copy(&mut rig, FIRST + chunk, a()));
+    rig.now += Span::from_millis(20);
+    sack((&mut rig, &mut recovery), 5, &[]).expect("a valid SACK");
+    assert_eq!(rig.in_flight(b()), 3);
+    // One copy is reported. Three later packets of path b() overtake the other two.
+    with_sack(FIRST + 4, &[], &[FIRST + 2], |sack| recovery.on_sack(b(), sack, &mut rig.dispatcher()))
+        .expect("a valid SACK");
+    rig.send(b(), 3);
+    rig.now += Span::from_millis(500);
+    assert!(rig.paths.is_uncut_since(b(), sent_at));
+    with_sack(FIRST + 7, &[], &[], |sack| recovery.on_sack(b(), sack, &mut rig.dispatcher()))
+        .expect("a valid SACK");
+    assert_eq!((rig.in_flight(b()), rig.sender.bytes(b()).lost.get()), (0, 2 * CHUNK));
+    assert_eq!(rig.sender.bytes(a()).lost.get(), 0);
+    assert!(!rig.paths.is_uncut_since(b(), sent_at) && rig.paths.is_uncut_since(a(), sent_at));
+    rig.sender.check();
+}
+
+#[test]
+fn copies_are_not_judged_before_a_copy_is_reported() {
+    let (mut rig, mut recovery) = begin(judging());
+    measure_round_trips(&mut rig, &mut recovery);
+    rig.send(b(), 1);
+    copy(&mut rig, FIRST + 2, a());
+    rig.now += Span::from_millis(20);
+    // A report of a chunk that was sent once is no evidence.
+    with_sack(FIRST + 2, &[], &[FIRST], |sack| recovery.on_sack(a(), sack, &mut rig.dispatcher()))
+        .expect("a valid SACK");
+    rig.send(b(), 3);
+    rig.now += Span::from_millis(500);
+    with_sack(FIRST + 5, &[], &[], |sack| recovery.on_sack(b(), sack, &mut rig.dispatcher()))
+        .expect("a valid SACK");
+    assert_eq!((rig.in_flight(b()), rig.sender.bytes(b()).lost.get()), (0, 0));
 }

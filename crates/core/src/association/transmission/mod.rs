@@ -175,8 +175,8 @@ impl Transmission {
         };
     }
 
-    /// Opens the next one at this time, or earlier if something else does; whether that lies ahead. A time that does not would
-    /// be no wait.
+    /// Schedules the next opportunity for this time, unless an earlier one is scheduled. Returns `false` if the time has passed, which is
+    /// no wait.
     fn resume_at(&mut self, at: Time, now: Time) -> bool {
         let ahead = at > now;
         if ahead {
@@ -262,7 +262,7 @@ impl Transmission {
 
     /// Continues where pacing stopped: these paths may send again. Lost chunks that had other reasons to wait are not offered again.
     fn resume(&mut self, released: PathSet) {
-        // One that is open for all paths already stays so.
+        // An open opportunity for all paths is not restricted to the released ones.
         if !self.is_open() || !self.released.is_empty() {
             self.released = self.released.iter().chain(released.iter()).collect();
         }

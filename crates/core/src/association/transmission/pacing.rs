@@ -4,7 +4,7 @@
 //! core refuses what they send too early. As a send opportunity ends, the data that pacing alone kept back is noted
 //! ([`Paced`](super::Paced)), and the timer set to the earliest time at which some of it may leave. Then the
 //! opportunity continues for the paths that are free, rather than a new one begin: a packet costs one question to the policy
-//! that places it, however many packets wait.
+//! that places it, regardless of the number of waiting packets.
 
 use crate::association::dispatch::Dispatcher;
 use crate::association::policies;
