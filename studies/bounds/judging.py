@@ -12,7 +12,7 @@ from anabranch.experiments.pages.document import Table
 from anabranch.experiments.points import Bench, Trial
 from studies.alone import ratios_left_out
 from studies.bounds.bound import GOODPUT_TO_BOUND, bound_of
-from studies.bounds.points import FLOW, LimitPoint, PointClass, scenario_of
+from studies.bounds.points import SUBJECT, LimitPoint, PointClass, scenario_of
 
 GOAL, ALONE = "goal", "best path alone"
 
@@ -51,7 +51,7 @@ def _trial(plan: Plan, point: LimitPoint, scheme: str, alone: str | None = None)
 
 def _goodputs(plan: Plan, point: LimitPoint, scheme: str, bench: Bench, alone: str | None = None) -> list[float]:
     runs = bench.of(_trial(plan, point, scheme, alone), plan.seeds)
-    return [figures.goodput_kbps[FLOW] for figures in runs]
+    return [figures.goodput_kbps[SUBJECT] for figures in runs]
 
 
 def _goal(plan: Plan, point: LimitPoint, scheme: str, bench: Bench) -> Finding:

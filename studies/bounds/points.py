@@ -28,7 +28,7 @@ BUFFER_BYTES = (1500, 64 << 20)
 RATE_KBPS = (1, 10_000_000)
 DELAY_MS = (0, 60_000)
 
-FLOW = "subject"
+SUBJECT = "subject"
 """Name of the flow whose scheme is judged."""
 
 FULL_PACKET_BITS = 1500 * 8
@@ -160,7 +160,7 @@ def scenario_of(point: LimitPoint, duration_s: float, alone: str | None = None) 
     """Returns the canonical scenario of a point, with all paths or one of them `alone`."""
     table = table_of(point, duration_s)
     if alone:
-        table["flow"] = [{"name": FLOW, "paths": [alone]}]
+        table["flow"] = [{"name": SUBJECT, "paths": [alone]}]
     return Scenario.from_dict(table, name=point.id).to_toml(resolved=True)
 
 
@@ -176,7 +176,7 @@ def table_of(point: LimitPoint, duration_s: float) -> dict[str, Any]:
         "path": [
             {"name": name, "via": [f"{name}-left", f"{name}-middle", f"{name}-right"]} for name in point.path_names
         ],
-        "flow": [{"name": FLOW, "paths": point.path_names}],
+        "flow": [{"name": SUBJECT, "paths": point.path_names}],
     }
 
 
@@ -184,7 +184,7 @@ def _links(name: str, path: PointPath) -> Sequence[dict[str, Any]]:
     access = {"rate": "100 Mbit/s", "delay": "1 us", "queue": f"{QUEUE_PACKETS} packets"}
     middle = {
         "name": f"{name}-middle",
-        "rate": _rate(path.rate_kbps),
+        "rate": kbit(path.rate_kbps),
         "delay": f"{path.delay_ms:g} ms",
         "queue": f"{QUEUE_PACKETS} packets",
         "loss": path.loss,
@@ -195,11 +195,11 @@ def _links(name: str, path: PointPath) -> Sequence[dict[str, Any]]:
 
 def _background(path: PointPath) -> list[dict[str, Any]]:
     if path.cbr_kbps:
-        return [{"kind": "cbr", "rate": _rate(path.cbr_kbps), "packet": "500 B", "jitter": 0.5}]
+        return [{"kind": "cbr", "rate": kbit(path.cbr_kbps), "packet": "500 B", "jitter": 0.5}]
     if not path.pareto_load:
         return []
     # Eight sources that are on for half of the time.
-    source = _rate(2 * path.pareto_load * path.rate_kbps / 8)
+    source = kbit(2 * path.pareto_load * path.rate_kbps / 8)
     return [
         {"kind": "pareto", "rate": source, "packet": f"{size} B", "count": count}
         | ({"fragment": "1000 B"} if size > 1000 else {})
@@ -207,5 +207,6 @@ def _background(path: PointPath) -> list[dict[str, Any]]:
     ]
 
 
-def _rate(kbps: float) -> str:
-    return f"{round(kbps * 1000)} bit/s"
+def kbit(rate_kbps: float) -> str:
+    """Returns the text of a rate."""
+    return f"{round(rate_kbps * 1000)} bit/s"

@@ -11,7 +11,7 @@ from anabranch.quantity import numbers_of
 from anabranch.scenario import Link, Loss, Path
 
 PAYLOAD = 1468 / 1500
-"""Of a full packet, what is DATA chunk with its header of 16 bytes."""
+"""Part of a full packet that is a DATA chunk, with its header of 16 bytes."""
 
 COORDINATES = ("buffer_kib", "rate_ratio", "rtt_ratio", "loss_percent")
 

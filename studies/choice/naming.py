@@ -53,7 +53,7 @@ def places(points: Sequence[tuple[float, float]], names: Sequence[str], frame: B
 
 
 def _around(x: float, y: float, half: float) -> Iterator[tuple[float, float]]:
-    """Places for the middle of a name, the nearest to its point first."""
+    """Yields places for the centre of a name, the nearest to its point first."""
     for radius in _RADII_IN:
         for angle in _ANGLES:
             aside = (MARKER_IN + half) * math.cos(angle) + radius * math.cos(angle)

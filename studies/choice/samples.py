@@ -1,6 +1,6 @@
-"""Goodputs as one array, so that thousands of means and intervals are made at once.
+"""Goodputs as one array, so that NumPy computes thousands of means and intervals together.
 
-What comes out is what `anabranch.statistics` gives group by group; a test compares the two.
+The results equal those of `anabranch.statistics` for single groups; a test compares the two.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ NO_COLLAPSE = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Scope of the checks: random settings, plans of sweeps, other flows, and whether it is a part only."""
+    """Scope of the checks: random settings, plans of sweeps, other flows, and `quick` for a part of them."""
 
     random_settings: int
     draw_seed: int
@@ -44,7 +44,7 @@ class Scope:
         return draw(self.draw_seed, self.random_settings, plan.duration_s)
 
     def compared(self, plan: Plan) -> list[Setting]:
-        """Settings in which goodput is compared: points, cells of plans, random ones."""
+        """Returns the settings in which goodput is compared: points, cells of plans, random ones."""
         points = [of_point(point, plan.duration_s) for point in self.points()]
         cells = [setting for file in self.plans for setting in of_plan(file, plan.duration_s)]
         return [*points, *cells, *self.drawn(plan)]
@@ -72,5 +72,5 @@ CHECKS: dict[str, _Check] = {
 
 
 def check(names: Sequence[str], scope: Scope, plan: Plan, bench: Bench) -> list[CheckOutcome]:
-    """Carries out these checks."""
+    """Runs these checks."""
     return [outcome for name in names for outcome in CHECKS[name](scope, plan, bench)]

@@ -66,13 +66,11 @@ def _parser() -> Parser:
 
 
 def _plan(options: argparse.Namespace) -> Plan:
-    from anabranch.experiments.limits.outcome import Plan
-
     count = options.choosing or (_QUICK_CHOOSING if options.quick else 5)
     choosing = tuple(range(_CHOOSING_FROM, _CHOOSING_FROM + count))
     seeds = seeds_of(options.seeds or (_QUICK_SEEDS if options.quick else "20"))
     if set(seeds) & set(choosing):
-        raise PlanError(f"--seeds: {_CHOOSING_FROM} and the next {count - 1} are those on which is chosen; name others")
+        raise PlanError(f"--seeds: {_CHOOSING_FROM} and the next {count - 1} choose what is compared with; name others")
     return Plan(
         schemes=schemes_of(options.schemes),
         seeds=seeds,

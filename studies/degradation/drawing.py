@@ -1,4 +1,4 @@
-"""Settings at random: what one looks like depends on the seed of the draw and on its number only."""
+"""Random settings, which depend only on the seed of the draw and on their number."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOSS = (0.001, 0.1)
 QUEUE_PACKETS = (20.0, 200.0)
 BUFFER_BYTES = (32 * 1024.0, 4 * 1024 * 1024.0)
 
-# How often each of these occurs.
+# Probabilities of properties of a path or setting.
 LOSSLESS, BURSTY, CHANGING, CROSSED, CONTESTED = 0.35, 0.3, 0.2, 0.3, 0.25
 
 UNEVEN_RATIO = 1.5
@@ -110,7 +110,7 @@ def _loss(dice: _Dice, loss: float) -> Table:
     where = dice.one_of(("before-queue", "after-queue"))
     if not dice.chance(BURSTY):
         return {"model": "bernoulli", "rate": round(loss, 6), "where": where}
-    # Bursts of two to ten packets in the mean, so often that this part of all packets is lost.
+    # Bursts of two to ten packets on average, at the rate that loses this part of all packets.
     leave = 1 / dice.uniform(2, 10)
     enter = leave * loss / (1 - loss)
     return {"model": "gilbert-elliott", "p": round(enter, 6), "r": round(leave, 6), "where": where}

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import Any
 
+from anabranch.experiments.scenarios import tables_of
 from anabranch.sweeps.plan import read_plan
 from anabranch.sweeps.steps import read_grid
 from studies.bounds.points import LimitPoint, table_of
 from studies.degradation.setting import Setting, run_table, subject
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 def of_point(point: LimitPoint, duration_s: float) -> Setting:
@@ -40,7 +34,7 @@ def of_plan(file: Path, duration_s: float) -> list[Setting]:
 
 
 def _of_text(name: str, text: str, duration_s: float) -> Setting:
-    document: dict[str, Any] = tomllib.loads(text)
+    document = tables_of(text)
     paths = [path["name"] for path in document["path"]]
     table = {**document, "run": run_table(duration_s), "flow": [subject(paths)]}
     return Setting(name, table, tuple(paths), uneven=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from studies.bounds.points import FULL_PACKET_BITS
 from studies.degradation.setting import SUBJECT, Contest, Setting, Table, kbit, ms, poisson, run_table, subject
 
 QUEUES_PACKETS = (10, 20, 42, 84, 200)
@@ -16,8 +17,6 @@ WARMUP_S = 20.0
 _BUFFER = "1 MiB"
 """Receive buffer of more than a round trip and a full queue, so that windows divide the link, and not buffers."""
 
-_PACKET_BITS = 12_000
-
 
 @dataclass(frozen=True, slots=True)
 class Bottleneck:
@@ -28,7 +27,7 @@ class Bottleneck:
 
     @property
     def name(self) -> str:
-        """For names of settings."""
+        """Part of the names of settings."""
         return f"queue-{self.queue_packets}-delay-{self.delay_ms:g}"
 
     @property
@@ -45,12 +44,12 @@ class Bottleneck:
     @property
     def empty_delay_ms(self) -> float:
         """Time of a full packet over the empty link."""
-        return self.delay_ms + _PACKET_BITS / RATE_KBPS
+        return self.delay_ms + FULL_PACKET_BITS / RATE_KBPS
 
     @property
     def full_queue_ms(self) -> float:
         """Wait of a packet in a full queue."""
-        return self.queue_packets * _PACKET_BITS / RATE_KBPS
+        return self.queue_packets * FULL_PACKET_BITS / RATE_KBPS
 
 
 def bottlenecks(quick: bool = False) -> list[Bottleneck]:

@@ -1,4 +1,4 @@
-"""Settings in which harm is looked for."""
+"""Settings of the checks, in which one flow is judged."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any
 
 from anabranch.experiments.points import Figures, Trial
 from anabranch.scenario import Scenario
-
-SUBJECT = "subject"
-"""Name of the flow whose scheme is judged."""
+from studies.bounds.points import SUBJECT as SUBJECT
+from studies.bounds.points import kbit as kbit
 
 Table = Mapping[str, Any]
 
@@ -26,7 +25,7 @@ class Contest:
     def share(self, figures: Figures) -> float:
         """Returns the share of the subject, where 1 is the mean of the other flows.
 
-        Goodput is known for a flow and not for a path, so that the bytes that arrive over the link count.
+        Goodput is measured per flow and not per path. Bytes that arrive over the link are compared instead.
         """
         own, others = (
             sum(figures.paths[name].arrived_bytes for name in names) for names in (self.own_paths, self.other_paths)
@@ -45,7 +44,7 @@ def share_of(own: float, others: float, other_flows: int) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Setting:
-    """Scenario with the parts of the subject. `uneven` is `True` if paths lose packets or differ."""
+    """Scenario with the paths of the subject. `uneven` is `True` if paths lose packets or differ."""
 
     name: str
     table: Table = field(repr=False)
@@ -76,16 +75,11 @@ def run_table(duration_s: float, **more: object) -> Table:
     return {"duration": f"{duration_s:g} s", "profile": "rfc9260", "delays": True, **more}
 
 
-def kbit(rate_kbps: float) -> str:
-    """Returns the text of a rate."""
-    return f"{round(rate_kbps * 1000)} bit/s"
-
-
 def ms(delay_ms: float) -> str:
     """Returns the text of a time, to the microsecond."""
     return f"{round(delay_ms * 1000)} us"
 
 
 def poisson(rate_kbps: float) -> Table:
-    """Returns a little random traffic, so that drop-tail queues do not drop in phase with their senders."""
+    """Returns random cross traffic of a low rate, so that drop-tail queues do not drop in phase with their senders."""
     return {"kind": "poisson", "rate": kbit(rate_kbps), "packet": "500 B"}

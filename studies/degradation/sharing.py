@@ -102,10 +102,10 @@ def check_policer(plan: Plan, bench: Bench) -> list[CheckOutcome]:
 
 
 def dropped(figures: Figures) -> float:
-    """Packets with DATA that links dropped, of those that left."""
+    """Returns the packets with DATA that links dropped, relative to those that were sent."""
     sent = sum(path.sent_packets for path in figures.paths.values())
     return sum(path.dropped_packets for path in figures.paths.values()) / max(sent, 1)
 
 
-def _run(what: str, settings: Iterable[Setting], plan: Plan, bench: Bench) -> None:
-    bench.run(what, [setting.trial(scheme) for scheme in plan.schemes for setting in settings], plan.seeds)
+def _run(about: str, settings: Iterable[Setting], plan: Plan, bench: Bench) -> None:
+    bench.run(about, [setting.trial(scheme) for scheme in plan.schemes for setting in settings], plan.seeds)
