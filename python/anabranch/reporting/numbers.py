@@ -8,15 +8,6 @@ NOTHING = "\N{EN DASH}"
 """Text in place of a missing value."""
 
 
-def counted(count: int, what: str) -> str:
-    """Returns a count with its noun, in the plural unless the count is 1.
-
-    >>> counted(1, "run"), counted(2, "run")
-    ('1 run', '2 runs')
-    """
-    return f"{count} {what}{'' if count == 1 else 's'}"
-
-
 def number(value: float | None, digits: int = 0) -> str:
     """Returns a number with this many decimals, or a dash if there is no value.
 

@@ -6,9 +6,10 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from anabranch.counting import counted
 from anabranch.errors import QlogError
 from anabranch.reporting.content import Column, Page, Recipe, Table
-from anabranch.reporting.numbers import NOTHING, counted, number
+from anabranch.reporting.numbers import NOTHING, number
 from anabranch.reporting.qlog.connection import Connection
 from anabranch.reporting.qlog.drawn import timeline_of_connections
 from anabranch.reporting.qlog.logs import log_files, read_logs

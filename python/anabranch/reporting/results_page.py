@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from anabranch.counting import counted
 from anabranch.errors import ReportError, RunError, ScenarioError, SchemeError
 from anabranch.reporting.answer import answer
 from anabranch.reporting.charts import charts_of
 from anabranch.reporting.choice import MAX_CHOSEN, MAX_RUNS, Choice, ChoiceError, left_out, listed, schemes_of
 from anabranch.reporting.content import Page, TimelineSection
-from anabranch.reporting.numbers import counted
 from anabranch.reporting.points import Point, at_point, chosen_point, point_text, points_of, value_text, varied_keys
 from anabranch.reporting.progress import Progress
 from anabranch.reporting.recipes import REPORT_COMMAND, documents_of, recipes_of, timeline_words

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anabranch.counting import counted
 from anabranch.errors import ReportError
 from anabranch.reporting.choice import MAX_CHOSEN, MAX_RUNS, Choice, ChoiceError, left_out, listed, schemes_of
 from anabranch.reporting.content import Column, Document, Page, Recipe, Table
-from anabranch.reporting.numbers import NOTHING, counted, number
+from anabranch.reporting.numbers import NOTHING, number
 from anabranch.reporting.progress import Progress
 from anabranch.reporting.run_index import RunIndex, index_of
 from anabranch.reporting.section import timeline_section

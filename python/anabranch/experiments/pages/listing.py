@@ -8,6 +8,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable
 
+from anabranch.counting import counted
 from anabranch.experiments.claims.claim import RANKS, Claim
 from anabranch.experiments.model import Change, Experiment, settings_text
 from anabranch.experiments.study import Study
@@ -25,7 +26,7 @@ def _study_lines(study: Study) -> list[str]:
     ranks = ", ".join(f"{claims[rank]} {word}" for rank, word in RANKS.items() if claims[rank])
     first, *others = study.authors or ("",)
     authors = first + (" et al." if len(others) > 1 else f" and {others[0]}" if others else "")
-    about = f"{authors}, {study.venue}, {study.year}; {_count(len(study.claims), 'claim')}: {ranks}"
+    about = f"{authors}, {study.venue}, {study.year}; {counted(len(study.claims), 'claim')}: {ranks}"
     return [f"{study.key}  {study.title}", *_wrapped(about, "  "), *_experiment_lines(study)]
 
 
@@ -33,13 +34,9 @@ def _experiment_lines(study: Study) -> list[str]:
     width = max((len(experiment.id) for experiment in study.experiments), default=0)
     return [
         f"  {each.id:{width}}  {each.title} [{each.source}]: "
-        f"{_count(len(study.claims_of(each.id)), 'claim')}, {runs_text(each)}"
+        f"{counted(len(study.claims_of(each.id)), 'claim')}, {runs_text(each)}"
         for each in study.experiments
     ]
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def runs_text(experiment: Experiment) -> str:
@@ -52,8 +49,8 @@ def runs_text(experiment: Experiment) -> str:
         (len(experiment.readings), "reading"),
         (len(experiment.ablations), "ablation"),
     ]
-    changes = [_count(number, word) for number, word in counts if number]
-    return ", ".join([_count(cells * experiment.seeds, "run"), *changes])
+    changes = [counted(number, word) for number, word in counts if number]
+    return ", ".join([counted(cells * experiment.seeds, "run"), *changes])
 
 
 def show_study(study: Study) -> str:
@@ -82,7 +79,7 @@ def show_experiment(study: Study, experiment: Experiment) -> str:
         if changes:
             lines += ["", title, *[line for change in changes for line in _change(change)]]
     claims = study.claims_of(experiment.id)
-    lines += ["", _count(len(claims), "claim"), *[line for claim in claims for line in _claim(claim, experiment)]]
+    lines += ["", counted(len(claims), "claim"), *[line for claim in claims for line in _claim(claim, experiment)]]
     return "\n".join(lines)
 
 

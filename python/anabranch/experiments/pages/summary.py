@@ -76,13 +76,7 @@ def chance_text(claims: Sequence[out.ClaimOutcome]) -> str:
 
 def counts_text(outcome: out.Outcome) -> str:
     """Returns the counts as plain text for a terminal."""
-    table = counts_table(claims_of(outcome["studies"]))
-    rows = [list(map(str, row)) for row in (table.header, *table.rows)]
-    first, *others = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join([name.ljust(first), *[cell.rjust(width) for cell, width in zip(cells, others, strict=True)]])
-        for name, *cells in rows
-    )
+    return counts_table(claims_of(outcome["studies"])).text()
 
 
 def scope_text(outcome: out.Outcome) -> str:
@@ -102,13 +96,13 @@ def scope_text(outcome: out.Outcome) -> str:
 
 
 def reference(study: out.StudyOutcome) -> str:
-    """Authors, venue, year and DOI."""
+    """Returns authors, venue, year and DOI."""
     doi = f", doi:{study['doi']}" if study["doi"] else ""
     return f"{', '.join(study['authors'])}. {study['venue']}, {study['year']}{doi}."
 
 
 def summary_blocks(outcome: out.Outcome) -> Iterator[Block]:
-    """Counts of all and of each study, and the claims of each experiment with a link to its page; no pictures."""
+    """Yields the counts of all and of each study, and the claims of each experiment with a link to its page."""
     yield from _head(outcome)
     for study in outcome["studies"]:
         yield from _study_head(study)
