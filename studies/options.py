@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from anabranch.command.parser import Parser
-from anabranch.command.quantities import time_within
+from anabranch.command.quantities import positive, time_within
 from anabranch.command.status import FAILED
 from anabranch.errors import PlanError, ScenarioError, SchemeError, SweepError
 from anabranch.experiments.limits.known import news, read_known, write_known
@@ -20,8 +20,6 @@ from anabranch.experiments.points import Bench
 from anabranch.experiments.stored import about_now
 from anabranch.experiments.sweeps import SweepOptions
 from studies.stored import write_study
-
-_MAX_NUMBER = 100_000
 
 STATUS = (
     "Finished runs are kept in the cache, so that an interrupted command resumes.\n\n"
@@ -111,14 +109,6 @@ def _status(options: argparse.Namespace, outcomes: Sequence[CheckOutcome]) -> in
     for each in fresh:
         print(f"{each}: broken, and not known to be", file=sys.stderr)
     return FAILED if fresh else 0
-
-
-def positive(text: str) -> int:
-    """Returns a whole number above 0, with an upper bound, so that the settings fit into memory."""
-    number = int(text) if text.isdecimal() and len(text) < 10 else 0
-    if not 1 <= number <= _MAX_NUMBER:
-        raise argparse.ArgumentTypeError(f"{text[:32]!r} is no whole number from 1 to {_MAX_NUMBER}")
-    return number
 
 
 def seconds(text: str) -> float:

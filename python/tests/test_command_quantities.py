@@ -1,10 +1,10 @@
-"""Sizes and times of options, which the native commands read in the same way."""
+"""Sizes, times and numbers of options."""
 
 import argparse
 
 import pytest
 
-from anabranch.command.quantities import size_bytes, time_s, time_within
+from anabranch.command.quantities import positive, size_bytes, time_s, time_within
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,10 @@ def test_time_out_of_bounds_is_refused_with_both() -> None:
     assert time_within("5", 5, 10) == 5
     with pytest.raises(argparse.ArgumentTypeError, match="'4s' is not between 5s and 10s"):
         time_within("4s", 5, 10)
+
+
+def test_positive_number_is_a_whole_one_within_bounds() -> None:
+    assert [positive(text) for text in ("1", "100000")] == [1, 100_000]
+    for text in ("", "0", "-1", "1.5", "100001", "9" * 5000, "\u0663"):
+        with pytest.raises(argparse.ArgumentTypeError, match="is no whole number from 1 to 100000"):
+            positive(text)

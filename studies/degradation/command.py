@@ -6,10 +6,11 @@ import argparse
 from pathlib import Path
 
 from anabranch.command.parser import Parser
+from anabranch.command.quantities import positive
 from anabranch.errors import PlanError
 from anabranch.experiments.limits.outcome import Plan
 from studies.degradation.checking import CHECKS, Scope, check
-from studies.options import STATUS, add_options, bench_of, chosen, conclude, positive, schemes_of, seconds, seeds_of
+from studies.options import STATUS, add_options, bench_of, chosen, conclude, schemes_of, seconds, seeds_of
 
 _EXAMPLES = f"""\
 Examples:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from anabranch.command.parser import Parser
+from anabranch.command.quantities import positive
 from anabranch.command.status import INPUT_ERROR, INTERRUPTED
 from anabranch.errors import ExperimentError
 from anabranch.papers.catalogue import ALL, DATA, keys, read_key, select
@@ -83,7 +84,7 @@ def _add_reproduce(commands: Any) -> None:
         help="fewer seeds and values, no variants, no ablations: everything takes two and a half minutes of processor "
         "time",
     )
-    parser.add_argument("--seeds", type=_positive, metavar="N", help="so many seeds everywhere")
+    parser.add_argument("--seeds", type=positive, metavar="N", help="number of seeds of every experiment")
     parser.add_argument("--no-variants", dest="variants", action="store_false", help="only the values chosen")
     parser.add_argument("--no-ablations", dest="ablations", action="store_false", help="leave ablations out")
     parser.add_argument(
@@ -98,17 +99,10 @@ def _add_reproduce(commands: Any) -> None:
         help="where sweeps run: processes:N or dask://HOST:PORT (threads of this machine); runs that need a trace are "
         "made here in any case",
     )
-    parser.add_argument("--workers", type=_positive, metavar="N", help="threads or processes (one for each processor)")
+    parser.add_argument("--workers", type=positive, metavar="N", help="threads or processes (one for each processor)")
     parser.add_argument("--cache", type=Path, metavar="DIR", help="where finished runs are kept")
     parser.add_argument("--no-cache", action="store_true", help="keep no finished runs")
     parser.set_defaults(run=_reproduce)
-
-
-def _positive(text: str) -> int:
-    number = int(text) if text.isdecimal() else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
-    return number
 
 
 def _list(options: argparse.Namespace) -> int:

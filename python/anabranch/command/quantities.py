@@ -1,7 +1,8 @@
-"""Sizes and times in options, in the format of the native commands (`crates/cli/src/quantity.rs`).
+"""Sizes, times and numbers in options.
 
-A quantity is a number and a unit, with or without a blank between them: `64KiB`, `1.5 s`. The default units are bytes
-and seconds. `K`, `M` and `G`, in either case, are powers of 1024 bytes.
+Sizes and times have the format of the native commands (`crates/cli/src/quantity.rs`): a number and a unit, with or
+without a blank between them, such as `64KiB` or `1.5 s`. The default units are bytes and seconds. `K`, `M` and `G`, in
+either case, are powers of 1024 bytes.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ _SECONDS = {
 }
 _BYTES = {"": 1, "B": 1, "kB": 10**3, "KiB": 2**10, "MB": 10**6, "MiB": 2**20, "GB": 10**9, "GiB": 2**30}
 _SHORT_BYTES = {"K": 2**10, "M": 2**20, "G": 2**30}
+_MAX_NUMBER = 100_000
 
 
 def time_s(text: str) -> float:
@@ -60,3 +62,15 @@ def size_bytes(text: str) -> int:
             f"{text[:32]!r} is no size: expected bytes, or a unit as in 64K, 64KiB, 1.5M, 10MB or 1G"
         )
     return int(size)
+
+
+def positive(text: str) -> int:
+    """Returns a whole number above 0, with an upper bound, so that counted objects fit into memory.
+
+    >>> positive("20")
+    20
+    """
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
+    if not 1 <= number <= _MAX_NUMBER:
+        raise argparse.ArgumentTypeError(f"{text[:32]!r} is no whole number from 1 to {_MAX_NUMBER}")
+    return number
