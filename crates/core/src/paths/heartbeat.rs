@@ -1,4 +1,4 @@
-//! HEARTBEATs of a path, and when they are due.
+//! HEARTBEATs of a path, and the times at which they are due.
 
 use crate::path_id::{PathId, PathSet};
 use crate::paths::Paths;
@@ -6,7 +6,7 @@ use crate::paths::path::{AddressValidation, PendingHeartbeat};
 use crate::time::Time;
 
 impl Paths {
-    /// Records that a HEARTBEAT leaves: it counts as an error if it is not answered within an RTO.
+    /// Records that a HEARTBEAT is sent: it counts as an error if it is not answered within an RTO.
     pub(crate) fn begin_heartbeat(&mut self, id: PathId, nonce: u64, now: Time) {
         let rto = self.facts[id.index()].rto;
         let path = &mut self.paths[id.index()];
@@ -15,19 +15,19 @@ impl Paths {
         path.timers.heartbeat = None;
     }
 
-    /// Replaces the HEARTBEAT that waits for its answer. Its RTO continues: there is one error for each RTO, however many are sent.
+    /// Replaces the HEARTBEAT that waits for its answer. Its RTO continues, so that each RTO counts one error at most.
     pub(crate) fn repeat_heartbeat(&mut self, id: PathId, nonce: u64, now: Time) {
         let error_at = self[id].timers.heartbeat_timeout;
         self.begin_heartbeat(id, nonce, now);
         self.paths[id.index()].timers.heartbeat_timeout = error_at;
     }
 
-    /// Records that the HEARTBEAT that has begun on a path is not queued yet.
+    /// Records that the HEARTBEAT that was started on a path is not queued yet.
     pub(crate) fn note_unsent_heartbeat(&mut self, id: PathId) {
         self.unsent_heartbeats.insert(id);
     }
 
-    /// Takes the paths whose HEARTBEAT has begun and is not queued yet.
+    /// Takes the paths whose HEARTBEAT was started and is not queued yet.
     #[inline]
     pub(crate) fn take_unsent_heartbeats(&mut self) -> PathSet {
         std::mem::replace(&mut self.unsent_heartbeats, PathSet::EMPTY)
@@ -43,7 +43,7 @@ impl Paths {
         *timer = (*timer).min(Some(at));
     }
 
-    /// Notes that a HEARTBEAT of the peer delays the next one. Returns `true` if none has before, and one is due.
+    /// Records that a HEARTBEAT of the peer delays the next one. Returns `true` if none has before, and one is due.
     pub(crate) fn take_yield(&mut self, id: PathId) -> bool {
         let path = &mut self.paths[id.index()];
         path.timers.heartbeat.is_some() && !std::mem::replace(&mut path.yielded, true)
@@ -54,15 +54,15 @@ impl Paths {
         self.paths[id.index()].pending_heartbeat = None;
     }
 
-    /// Forgets it, and stops its time-out, because the path is put into service without an answer.
+    /// Clears the unanswered HEARTBEAT and stops its time-out, because the path is put into service without an answer.
     pub(crate) fn stop_heartbeat(&mut self, id: PathId) {
         let path = &mut self.paths[id.index()];
         path.timers.heartbeat_timeout = None;
         path.pending_heartbeat = None;
     }
 
-    /// Takes the HEARTBEAT of a live path that this nonce answers. A peer that knows the nonce is where it was sent
-    /// (RFC 9260 section 5.4).
+    /// Takes the HEARTBEAT of a live path that this nonce answers. A peer that knows the nonce receives packets at the address (RFC
+    /// 9260 section 5.4).
     pub(crate) fn answer_heartbeat(&mut self, id: PathId, nonce: u64) -> Option<PendingHeartbeat> {
         let path = self.paths.get_mut(id.index()).filter(|path| !path.removed)?;
         let pending = path.pending_heartbeat.take_if(|pending| pending.nonce == nonce)?;

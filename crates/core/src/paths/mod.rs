@@ -40,31 +40,31 @@ const COMMON_HEADER_BYTES: usize = 12;
 #[derive(Debug)]
 pub(crate) struct Paths {
     profile: Arc<Profile>,
-    /// At most [`MAX_PATHS`].
+    /// All paths by id, at most [`MAX_PATHS`].
     paths: Vec<Path>,
-    /// One for each path.
+    /// Facts of each path, by id.
     facts: Vec<PathFacts>,
     options: PathOptions,
     /// Length of the packets that every path carries.
     smallest_packet_bytes: usize,
-    /// Paths whose HEARTBEAT has begun and is not queued yet.
+    /// Paths whose HEARTBEAT was started and is not queued yet.
     unsent_heartbeats: PathSet,
-    /// The pacing of a path has changed, and no timer was adapted to it yet.
+    /// `true` if the pacing of a path has changed, and no timer was adapted to it yet.
     pacing_changed: bool,
 }
 
-/// The part of the configuration that concerns paths.
+/// Part of the configuration that concerns paths.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathOptions {
     /// Packet size before there is a path.
     pub(crate) default_packet_bytes: usize,
-    /// Packet sizes are searched for.
+    /// `true` if packet sizes are searched for.
     pub(crate) searches_mtu: bool,
-    /// The time after which a path that answers nothing has failed.
+    /// Time after which a path without any answer has failed.
     pub(crate) silence_limit: Option<Span>,
 }
 
-/// A path that is about to be added.
+/// Path that is about to be added.
 #[derive(Debug)]
 pub(crate) struct NewPath {
     pub(crate) address: PathAddress,
@@ -86,19 +86,19 @@ impl Paths {
         }
     }
 
-    /// Number of ids in use, those of removed paths included.
+    /// Returns the number of ids in use, including those of removed paths.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.paths.len()
     }
 
-    /// The ids of all paths, removed ones included.
+    /// Returns the ids of all paths, including removed ones.
     #[inline]
     pub(crate) fn ids(&self) -> impl DoubleEndedIterator<Item = PathId> + use<> {
         (0..self.paths.len()).map(PathId::new)
     }
 
-    /// The ids of the paths that are not removed.
+    /// Returns the ids of the paths that are not removed.
     #[inline]
     pub(crate) fn live(&self) -> impl Iterator<Item = PathId> + '_ {
         self.paths.iter().enumerate().filter(|(_, path)| !path.removed).map(|(index, _)| PathId::new(index))
@@ -120,31 +120,31 @@ impl Paths {
         self.paths.iter().position(|path| !path.removed && path.address == address).map(PathId::new)
     }
 
-    /// The facts of a path.
+    /// Returns the facts of a path.
     #[inline]
     pub(crate) fn facts(&self, id: PathId) -> &PathFacts {
         &self.facts[id.index()]
     }
 
-    /// The facts of a path that a policy or the peer has named, if there is one.
+    /// Returns the facts of a path that a policy or the peer has named, if there is one.
     #[inline]
     pub(crate) fn get_facts(&self, id: PathId) -> Option<&PathFacts> {
         self.facts.get(id.index())
     }
 
-    /// The facts of all paths, by id.
+    /// Returns the facts of all paths, by id.
     #[inline]
     pub(crate) fn all_facts(&self) -> &[PathFacts] {
         &self.facts
     }
 
-    /// The rules around the scheme.
+    /// Returns the profile.
     #[inline]
     pub(crate) fn profile(&self) -> &Profile {
         &self.profile
     }
 
-    /// The part of the configuration that concerns paths.
+    /// Returns the part of the configuration that concerns paths.
     #[inline]
     pub(crate) fn options(&self) -> &PathOptions {
         &self.options
@@ -177,9 +177,9 @@ impl Index<PathId> for Paths {
     }
 }
 
-/// Paths that come and leave.
+/// Addition and removal of paths.
 impl Paths {
-    /// Returns the id of the next path. The id of a removed path is used again if `is_named` says that nothing refers to it.
+    /// Returns the id of the next path. The id of a removed path is reused if `is_named` returns `false` for it.
     pub(crate) fn free_id(&self, is_named: impl Fn(PathId) -> bool) -> Option<PathId> {
         let retired = self.ids().find(|&id| self[id].removed && !is_named(id));
         retired.or_else(|| (self.paths.len() < MAX_PATHS).then(|| PathId::new(self.paths.len())))
@@ -208,7 +208,7 @@ impl Paths {
         PathFacts { rto: self.profile.rto_initial, primary, ipv6, ..PathFacts::new(id, largest) }
     }
 
-    /// Puts a path back into the state of a new one, because the peer has restarted. Its addresses stay validated.
+    /// Resets a path to the state of a new one, because the peer has restarted. Its addresses stay validated.
     pub(crate) fn restart(&mut self, id: PathId, mtu: Option<MtuSearch>) {
         let facts = self.facts(id);
         let facts = self.new_facts(id, facts.largest_chunk, facts.primary, facts.ipv6);
@@ -247,7 +247,7 @@ impl Paths {
         }
     }
 
-    /// Puts a path into a state, and returns the state before if that is another one.
+    /// Sets the state of a path. Returns the state before if it differs.
     pub(crate) fn set_state(&mut self, id: PathId, to: PathState, now: Time) -> Option<PathState> {
         let facts = &mut self.facts[id.index()];
         let from = std::mem::replace(&mut facts.state, to);
@@ -269,7 +269,7 @@ impl Paths {
     }
 }
 
-/// Facts that other parts have found.
+/// Facts that other modules provide.
 impl Paths {
     /// Adopts the byte counts that have changed in the sender.
     #[inline]
@@ -351,7 +351,7 @@ mod tests {
         PathAddress::from((IpAddr::from([192, 0, 2, 1]), IpAddr::from([198, 51, 100, host])))
     }
 
-    /// Paths with ids from 0 on, each active.
+    /// Returns active paths with ids from 0 on.
     fn active(count: usize, profile: Profile) -> Paths {
         let mut paths = Paths::new(Arc::new(profile), OPTIONS);
         for host in 0..count as u8 {

@@ -1,4 +1,4 @@
-//! The packet size of a path, and the probes of larger ones (RFC 8899 section 6.2: HEARTBEAT with PAD).
+//! Packet size of a path, and probes of larger sizes (RFC 8899 section 6.2: HEARTBEAT with PAD).
 
 use anabranch_wire::DATA_HEADER_LEN;
 
@@ -9,18 +9,18 @@ use crate::paths::{COMMON_HEADER_BYTES, Paths, largest_chunk};
 use crate::time::{Span, Time};
 use crate::units::ChunkBytes;
 
-/// The next step of a search for the packet size.
+/// Next step of a search for the packet size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MtuStep {
-    /// A probe of this many bytes leaves.
+    /// A probe of this many bytes is sent.
     Probe(usize),
-    /// Nothing is to be probed now.
+    /// No probe is sent now.
     Rest,
 }
 
 impl Paths {
-    /// The user bytes that fit one DATA chunk on every path, if each packet has to have room for `reserved_bytes` beside it. Where sizes
-    /// are searched for, only paths in service count: one that never answers would hold all others to the base size.
+    /// Returns the user bytes that fit one DATA chunk on every path if each packet needs room for `reserved_bytes` beside it. Where
+    /// sizes are searched for, only paths in service count: a path without answers would hold all others to the base size.
     //= docs/rfc9260.txt#section-6
     //# The size of each DATA chunk SHOULD be smaller than or equal to the Association Maximum DATA Chunk Size (AMDCS).
     //= docs/rfc9260.txt#section-6.9
@@ -40,8 +40,8 @@ impl Paths {
         (self.smallest_packet_bytes - COMMON_HEADER_BYTES - reserved_bytes) / 4 * 4 - DATA_HEADER_LEN
     }
 
-    /// Finds the size that every path carries, because paths, their sizes or their states have changed: it is asked for several times
-    /// with each packet.
+    /// Updates the size that every path carries after a change of paths, sizes or states. It is stored because each packet reads it
+    /// several times.
     pub(super) fn find_smallest_packet(&mut self) {
         let searches = self.options.searches_mtu;
         let in_service = self.live().filter(|&id| searches && self.facts(id).is_active());
@@ -50,7 +50,7 @@ impl Paths {
         self.smallest_packet_bytes = smallest.unwrap_or(self.options.default_packet_bytes);
     }
 
-    /// Bounds the search of a path by other sizes. Returns `true` if the packet size has changed.
+    /// Limits the search of a path to other sizes. Returns `true` if the packet size has changed.
     pub(crate) fn bound_mtu(&mut self, id: PathId, sizes: Sizes, now: Time) -> bool {
         let path = &mut self.paths[id.index()];
         let Some(search) = &mut path.mtu else { return false };
@@ -76,8 +76,8 @@ impl Paths {
         }
     }
 
-    /// Handles the end of the wait for a probe, or the time of the next one. A probe that a path in trouble has lost says nothing about
-    /// sizes. Returns `true` if the path is to be probed.
+    /// Handles the end of the wait for a probe, or the time of the next one. The loss of a probe on a path that is not active
+    /// implies nothing about sizes. Returns `true` if the path is to be probed.
     pub(crate) fn mtu_timer_expired(&mut self, id: PathId) -> bool {
         let active = self.facts[id.index()].is_active();
         let path = &mut self.paths[id.index()];
@@ -108,7 +108,7 @@ impl Paths {
         }
     }
 
-    /// Forgets the probe that waits for its answer. Returns `true` if there was one.
+    /// Clears the probe that waits for its answer. Returns `true` if there was one.
     pub(crate) fn forget_mtu_probe(&mut self, id: PathId) -> bool {
         self.paths[id.index()].pending_mtu_probe.take().is_some()
     }
@@ -126,7 +126,7 @@ impl Paths {
         true
     }
 
-    /// Ends the probe of this size that the system refused to send. Returns `true` if there was one.
+    /// Ends the probe of this size that the operating system refused to send. Returns `true` if there was one.
     pub(crate) fn refuse_mtu_probe(&mut self, id: PathId, bytes: usize) -> bool {
         let path = &mut self.paths[id.index()];
         if path.pending_mtu_probe.take_if(|(_, pending)| *pending == bytes).is_none() {
@@ -146,15 +146,15 @@ impl Paths {
         self.find_smallest_packet();
     }
 
-    /// Counts an expiry. If the path carries no large packets any more, its packets shrink to the base size, and below that to the
-    /// least size (RFC 8899 section 4.3). Returns `true` if they do.
+    /// Counts an expiry of T3. If the path no longer carries large packets, its packets shrink to the base size, and below that to
+    /// the least size (RFC 8899 section 4.3). Returns `true` if they do.
     pub(crate) fn suspect_black_hole(&mut self, id: PathId, now: Time) -> bool {
         let path = &mut self.paths[id.index()];
         if !path.mtu.as_mut().is_some_and(MtuSearch::expired) {
             return false;
         }
         path.pending_mtu_probe = None;
-        // The largest size was right before, so it may be an outage after all: it is tried again soon, not at once.
+        // The largest size was right before, so this may be an outage: the size is probed again soon, but not at once.
         path.timers.mtu = Some(now + LEAST_WAIT);
         self.adopt_packet_size(id);
         true

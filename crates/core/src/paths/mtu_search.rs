@@ -1,60 +1,60 @@
-//! The largest packet that a path carries, found by probing (Datagram PLPMTUD, RFC 8899): no ICMP message is waited for or
-//! believed. Sizes are those of SCTP packets, without IP and UDP.
+//! Search for the largest packet that a path carries by probing (Datagram PLPMTUD, RFC 8899). ICMP messages are not used. Sizes are
+//! those of SCTP packets, without IP and UDP.
 
 use crate::time::Span;
 
-/// Probes of one size that go unanswered before it counts as too large (RFC 8899 section 5.1.2: MAX_PROBES).
+/// Number of unanswered probes of one size after which it counts as too large (RFC 8899 section 5.1.2: MAX_PROBES).
 const MAX_PROBES: u32 = 3;
-/// How long a size stands before a larger one is tried again (RFC 8899 section 5.1.1: PMTU_RAISE_TIMER).
+/// Time after which a larger size is tried again (RFC 8899 section 5.1.1: PMTU_RAISE_TIMER).
 pub(crate) const RAISE_AFTER: Span = Span::from_secs(600);
-/// A probe is waited for this long at least (RFC 8899 section 5.1.1: PROBE_TIMER).
+/// Minimum wait for the answer to a probe (RFC 8899 section 5.1.1: PROBE_TIMER).
 pub(crate) const LEAST_WAIT: Span = Span::from_secs(1);
-/// A search that has come this close is complete.
+/// Remaining range in bytes at which a search is complete.
 const CLOSE_ENOUGH: usize = 8;
-/// T3 expiries without the delivery of a packet above the base size in between that mean a black hole (RFC 8899 section 4.3).
+/// Number of T3 expiries without delivery of a packet above the base size that indicate a black hole (RFC 8899 section 4.3).
 const BLACK_HOLE: u32 = 2;
 
-/// State of the search (RFC 8899 section 5.2). In its Error state, the size is below the base.
+/// State of the search (RFC 8899 section 5.2). In the RFC's Error state, the size is below the base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Trying this size, of which so many probes were lost. What is known to be too large, if anything is.
+    /// Search with a size that is tried, the number of its lost probes, and the smallest size that is known to be too large.
     Searching { candidate: usize, lost: u32, too_large: Option<usize> },
-    /// Nothing larger was found.
+    /// End of the search without a larger size.
     SearchComplete,
 }
 
-/// What the search wants next.
+/// Next step of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// A probe of this size.
+    /// A probe of this size is sent.
     Probe(usize),
-    /// Nothing, until the raise timer expires.
+    /// No probe is sent until the raise timer expires.
     Rest,
 }
 
-/// The sizes between which a path is searched, multiples of four.
+/// Sizes between which a path is searched, multiples of four.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sizes {
     /// Size of a path that does not carry the base size (RFC 8899 section 5.1.2: MIN_PLPMTU).
     pub(crate) least: usize,
-    /// Size that is taken to pass until a packet is lost (RFC 8899 section 5.1.2: BASE_PLPMTU).
+    /// Size that is assumed to pass until a packet is lost (RFC 8899 section 5.1.2: BASE_PLPMTU).
     pub(crate) base: usize,
-    /// What most paths carry: it is tried before anything larger.
+    /// Size that most paths carry: it is tried before larger ones.
     pub(crate) usual: usize,
-    /// What leaves the host, and what the configuration allows (RFC 8899 section 5.1.2: MAX_PLPMTU).
+    /// Limit of the interface and the configuration (RFC 8899 section 5.1.2: MAX_PLPMTU).
     pub(crate) most: usize,
 }
 
-/// The search on one path.
+/// Search on one path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MtuSearch {
     sizes: Sizes,
-    /// The largest size that was answered. Before that the base, or the least size once a packet was lost.
+    /// Largest size that was answered. Before an answer it is the base, or the least size after the loss of a packet.
     confirmed: usize,
-    /// A packet of the base size has arrived.
+    /// `true` once a packet of the base size has arrived.
     is_base_known: bool,
     state: State,
-    /// T3 expiries since a packet larger than the base was delivered.
+    /// Number of T3 expiries since a packet larger than the base was delivered.
     expiries: u32,
 }
 
@@ -71,8 +71,8 @@ impl MtuSearch {
         search
     }
 
-    /// Other sizes hold from now on, for example because the interface has another MTU. What was confirmed and is too large now
-    /// shrinks to the new limit, which the path carries as well.
+    /// Changes the sizes, for example because the interface has another MTU. A confirmed size that is too large now shrinks to the
+    /// new limit, which the path carries as well.
     pub(crate) fn bound(&mut self, sizes: Sizes) {
         if self.sizes == sizes {
             return;
@@ -87,12 +87,12 @@ impl MtuSearch {
         }
     }
 
-    /// The size that may be used.
+    /// Returns the size that may be used.
     pub(crate) fn confirmed(&self) -> usize {
         self.confirmed
     }
 
-    /// What is wanted now.
+    /// Returns the next step.
     pub(crate) fn next(&self) -> Next {
         match self.state {
             State::Searching { candidate, .. } => Next::Probe(candidate),
@@ -100,9 +100,9 @@ impl MtuSearch {
         }
     }
 
-    /// Begins, or begins anew as the raise timer expires. The usual size goes first, since mostly it is the right one, and then
-    /// the largest: a path that carries no more than the usual one has it after one round trip (RFC 8899 section 5.3.2 leaves the
-    /// choice of sizes open).
+    /// Starts the search, or restarts it after the raise timer has expired. The usual size is first, because most paths carry it,
+    /// and then the largest: a path with the usual size has it after one round trip (RFC 8899 section 5.3.2 does not specify the
+    /// choice of sizes).
     pub(crate) fn begin(&mut self) {
         let Sizes { base, usual, most, .. } = self.sizes;
         let next = [base, usual.min(most), most].into_iter().find(|size| *size > self.confirmed);
@@ -113,7 +113,7 @@ impl MtuSearch {
         });
     }
 
-    /// A probe of this size was answered.
+    /// Handles the answer to a probe of this size.
     pub(crate) fn answered(&mut self, size: usize) {
         self.confirmed = self.confirmed.max(size);
         self.is_base_known |= size >= self.sizes.base;
@@ -123,8 +123,8 @@ impl MtuSearch {
         }
     }
 
-    /// Handles a probe that was not answered in time. Its loss says nothing about congestion (RFC 8899 section 3). On a path that is
-    /// not known to carry the base size, packets have the least size from the first loss on, until the base size is answered.
+    /// Handles a probe that was not answered in time. Its loss is no sign of congestion (RFC 8899 section 3). On a path that is not
+    /// known to carry the base size, packets have the least size from the first loss on, until the base size is answered.
     pub(crate) fn unanswered(&mut self) {
         let State::Searching { candidate, lost, too_large } = self.state else { return };
         if !self.is_base_known && self.confirmed == self.sizes.base {
@@ -141,7 +141,7 @@ impl MtuSearch {
         }
     }
 
-    /// The system says that this size does not leave the host.
+    /// Handles the operating system's refusal to send this size.
     pub(crate) fn refused(&mut self, size: usize) {
         if let State::Searching { candidate, .. } = self.state
             && candidate >= size
@@ -150,7 +150,7 @@ impl MtuSearch {
         }
     }
 
-    /// Halves what lies between what is known to pass and what is known not to.
+    /// Tries the middle between the confirmed size and the smallest one that is too large.
     fn narrow(&mut self, too_large: Option<usize>) {
         let Some(limit) = too_large.filter(|limit| *limit >= self.confirmed + CLOSE_ENOUGH) else {
             self.state = State::SearchComplete;
@@ -163,7 +163,7 @@ impl MtuSearch {
         self.state = State::Searching { candidate, lost: 0, too_large };
     }
 
-    /// Handles the delivery of a packet of this size. One that is much smaller than the packets that are sent says nothing about them.
+    /// Handles the delivery of a packet of this size. A packet much smaller than the current size is no evidence for that size.
     pub(crate) fn delivered(&mut self, size: usize) {
         self.is_base_known |= size >= self.sizes.base;
         if size > self.size_below().max(self.confirmed / 2) {
@@ -171,8 +171,8 @@ impl MtuSearch {
         }
     }
 
-    /// Handles a T3 expiry with packets outstanding that are larger than [`size_below`](Self::size_below). Returns `true` if that makes
-    /// the path a black hole, which gets that size.
+    /// Handles a T3 expiry with packets outstanding that are larger than [`size_below`](Self::size_below). Returns `true` if the
+    /// path counts as a black hole now; its packets then have that size.
     pub(crate) fn expired(&mut self) -> bool {
         let below = self.size_below();
         if self.confirmed <= below {
@@ -198,17 +198,17 @@ impl MtuSearch {
 mod tests {
     use super::*;
 
-    /// On an interface that takes jumbo frames.
+    /// Sizes of an interface for jumbo frames.
     const JUMBO: Sizes = Sizes { least: 548, base: 1172, usual: 1472, most: 8972 };
-    /// On one of Ethernet.
+    /// Sizes of an Ethernet interface.
     const ETHERNET: Sizes = Sizes { most: 1472, ..JUMBO };
 
-    /// The sizes that are probed on a path that carries `mtu`, whose n-th probe is lost if `loses` says so, and what is found.
+    /// Returns the size that is found on a path that carries `mtu`, and the sizes probed. `loses` selects the probes that are lost.
     fn search(sizes: Sizes, mtu: usize, loses: impl Fn(usize) -> bool) -> (usize, Vec<usize>) {
         search_from(MtuSearch::new(sizes), mtu, loses)
     }
 
-    /// The same on a path that has carried packets of the base size.
+    /// Searches on a path that has carried packets of the base size.
     fn search_from_base(sizes: Sizes, mtu: usize, loses: impl Fn(usize) -> bool) -> (usize, Vec<usize>) {
         let mut search = MtuSearch::new(sizes);
         search.delivered(sizes.base);

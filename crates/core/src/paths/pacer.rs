@@ -1,30 +1,30 @@
-//! When the packets of a paced path may leave: the generic cell rate algorithm (ITU-T I.371, virtual scheduling), whose cell is a
-//! transmission and whose limit is the burst. One time says all: until when what has left keeps the path busy at its rate. So
-//! nothing has to be topped up while time passes, and in any span of time no more leaves than the rate carries and one burst.
+//! Pacer of a path: the generic cell rate algorithm (ITU-T I.371, virtual scheduling), whose cell is a transmission and whose limit
+//! is the burst. The only state is the time until which the sent packets occupy the path at its rate. No tokens have to be added
+//! while time passes, and in any interval the path sends at most the bytes of its rate and one burst.
 
 use crate::time::{Rate, Span, Time};
 use crate::units::ChunkBytes;
 
-/// The most that a burst holds, so that a driver can hand it to the system in one call: UDP segmentation offload takes 64 segments
-/// and 64 KiB with headers.
+/// Largest burst in bytes, so that a driver can pass it to the operating system in one call: UDP segmentation offload takes 64
+/// segments and 64 KiB with headers.
 const BURST_BYTES: ChunkBytes = ChunkBytes::new(60_000);
 const BURST_PACKETS: u64 = 60;
 
-/// The pacing state of one path. It decides about time only; windows are not its business.
+/// Pacing state of one path. It decides about time only, not about windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Pacer {
     rate: Option<Rate>,
-    /// What a full packet holds; while less than that is left of the burst, the path waits.
+    /// Bytes of a full packet; while less of the burst is left, the path waits.
     packet: ChunkBytes,
     burst: ChunkBytes,
     busy_until: Time,
-    /// Remainder of the latest division, so that long runs do not drift.
+    /// Remainder of the latest division, so that rounding errors do not accumulate.
     carry: u64,
 }
 
 impl Pacer {
-    /// Takes over a rate, which is not zero; `None` paces nothing. `timer` is how late the driver may wake the endpoint: what
-    /// the path could have sent in that time may leave at once.
+    /// Sets a rate above zero; `None` ends pacing. `timer` is the largest delay with which the driver wakes the endpoint: the bytes
+    /// that the path could have sent in that time may leave at once.
     pub(crate) fn set(&mut self, rate: Option<Rate>, packet: ChunkBytes, timer: Span, now: Time) {
         if self.rate == rate && self.packet == packet {
             return;
@@ -35,7 +35,7 @@ impl Pacer {
         };
         let late = ChunkBytes::new(carried(rate, timer));
         let burst = (packet + late).min(BURST_BYTES).min(packet.times(BURST_PACKETS)).max(packet);
-        // What has left keeps the path busy for as long as the new rate takes for it, and for no more than a burst.
+        // Sent packets occupy the path for their time at the new rate, at most for that of a burst.
         let waits = self.busy_until.since(now);
         let scaled = self.rate.map_or(Span::ZERO, |old| rescaled(waits, old, rate));
         let longest = rate.serialise(burst.get(), 0).0;
@@ -43,7 +43,7 @@ impl Pacer {
         *self = Pacer { rate: Some(rate), packet, burst, busy_until, carry: 0 };
     }
 
-    /// A transmission leaves.
+    /// Occupies the path with a transmission.
     pub(crate) fn occupy(&mut self, bytes: ChunkBytes, now: Time) {
         let Some(rate) = self.rate else { return };
         if self.busy_until < now {
@@ -54,7 +54,7 @@ impl Pacer {
         self.carry = carry;
     }
 
-    /// When the next packet may leave, if that is later than now.
+    /// Returns the time at which the next packet may leave, if it is later than now.
     pub(crate) fn held_until(&self, now: Time) -> Option<Time> {
         let rate = self.rate?;
         let tolerance = rate.serialise((self.burst - self.packet).get(), 0).0;
@@ -63,7 +63,7 @@ impl Pacer {
     }
 }
 
-/// Bytes that a rate carries in a span of time.
+/// Returns the bytes that a rate carries in a time span.
 fn carried(rate: Rate, span: Span) -> u64 {
     let bytes = u128::from(rate.as_bps()) * u128::from(span.as_nanos()) / 8_000_000_000;
     u64::try_from(bytes).unwrap_or(u64::MAX)
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     const PACKET: ChunkBytes = ChunkBytes::new(1_250);
-    /// At which a packet takes 10 ms.
+    /// Rate at which a packet takes 10 ms.
     const RATE: Rate = Rate::from_bps(1_000_000);
 
     fn ms(n: u64) -> Time {
@@ -171,7 +171,7 @@ mod tests {
     }
 
     proptest! {
-        /// What leaves from any packet to any later one is what the rate carries in the time between them, and a burst.
+        /// Checks all intervals from one packet to a later one: the bytes sent are at most those of the rate and one burst.
         #[test]
         fn no_span_of_time_holds_more_than_its_rate_and_a_burst(
             kbps in 10..1_000_000_u64,

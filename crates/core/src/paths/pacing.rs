@@ -1,4 +1,4 @@
-//! The pacer of a path, and when its next packet may leave.
+//! Pacing of a path in its facts: the rate in force and the time at which the next packet may leave.
 
 use crate::path_id::PathId;
 use crate::paths::Paths;
@@ -7,14 +7,14 @@ use crate::time::{Rate, Time};
 use crate::units::ChunkBytes;
 
 impl Paths {
-    /// Frees the paths whose next packet may leave by now.
+    /// Clears the wait of paths whose next packet may leave by now.
     pub(crate) fn release_paced(&mut self, now: Time) {
         for facts in &mut self.facts {
             facts.paced_until.take_if(|at| *at <= now);
         }
     }
 
-    /// Counts DATA that leaves on a path against its rate.
+    /// Counts DATA that is sent on a path against its rate.
     pub(crate) fn occupy_pacer(&mut self, id: PathId, bytes: ChunkBytes, now: Time) {
         if self.facts[id.index()].pacing.rate.is_some() {
             self.paths[id.index()].pacer.occupy(bytes, now);
@@ -26,8 +26,8 @@ impl Paths {
         self.facts[id.index()].paced_until = self.paths[id.index()].pacer.held_until(now);
     }
 
-    /// Adopts the pacing that congestion control wants. Returns the pacing in force if it has changed. A rate that holds a path longer
-    /// than the longest time-out would hold it forever, and so would a cap below one largest chunk: both are raised.
+    /// Adopts the pacing that congestion control requests. Returns the pacing in force if it has changed. A rate that delays a
+    /// packet by more than the longest time-out would block the path, and so would a cap below one largest chunk: both are raised.
     pub(crate) fn adopt_pacing(&mut self, id: PathId, wanted: Pacing, now: Time) -> Option<Pacing> {
         let largest = self.facts[id.index()].largest_chunk;
         let rate = wanted.rate.map(|rate| rate.max(self.slowest_rate(id)));
@@ -41,7 +41,7 @@ impl Paths {
         changed.then_some(pacing)
     }
 
-    /// The rate of one largest chunk in the longest retransmission time-out.
+    /// Returns the rate of one largest chunk per longest retransmission time-out.
     fn slowest_rate(&self, id: PathId) -> Rate {
         let bits = self.facts[id.index()].largest_chunk.get().saturating_mul(8_000);
         let milliseconds = (self.profile.rto_max.as_nanos() / 1_000_000).max(1);

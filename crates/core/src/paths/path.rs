@@ -1,6 +1,6 @@
 //! State of one path: a pair of a local and a remote address, with timers, HEARTBEATs and measurements.
 //!
-//! Other modules read it. Only [`Paths`](super::Paths) changes it.
+//! Other modules only read it: [`Paths`](super::Paths) changes it.
 
 use crate::address::PathAddress;
 use crate::path_id::PathId;
@@ -28,39 +28,39 @@ pub(crate) enum AddressValidation {
 /// Source of a path's addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PathSource {
-    /// The application named them, or the peer listed its address.
+    /// The application named the addresses, or the peer listed its address.
     Named,
-    /// A packet came from there.
+    /// A packet came from the address.
     Learned,
-    /// The driver offered them because the peer had reported its address.
+    /// The driver offered the addresses because the peer had reported its own.
     Offered,
 }
 
-/// A HEARTBEAT that waits for its answer.
+/// HEARTBEAT that waits for its answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PendingHeartbeat {
     pub(crate) nonce: u64,
     pub(crate) sent_at: Time,
 }
 
-/// The timers of a path. `None` is not running.
+/// Timers of a path. `None` is a stopped timer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PathTimers {
-    /// T3-rtx.
+    /// Expiry of T3-rtx.
     pub(crate) t3: Option<Time>,
-    /// The next tail probe follows an unanswered one, and does not restart T3.
+    /// `true` if the next tail probe follows an unanswered one, and does not restart T3.
     pub(crate) repeats_tail_probe: bool,
-    /// The next HEARTBEAT of an idle path.
+    /// Time of the next HEARTBEAT of an idle path.
     pub(crate) heartbeat: Option<Time>,
     /// Time at which an unanswered HEARTBEAT counts as an error.
     pub(crate) heartbeat_timeout: Option<Time>,
-    /// Time at which a path that sent nothing counts as idle for one RTO more.
+    /// Time at which a path without transmissions counts as idle for one more RTO.
     pub(crate) idle: Option<Time>,
-    /// Expiries of the idle timer since the path carried DATA.
+    /// Number of expiries of the idle timer since the path carried DATA.
     pub(crate) idle_rtos: u8,
-    /// Time at which the path has failed, unless something that it carried is answered before.
+    /// Time at which the path has failed, unless it gets an answer before.
     pub(crate) silence: Option<Time>,
-    /// End of the time that the failover policy lets a path be silent.
+    /// End of the silence that the failover policy permits.
     pub(crate) silence_limit: Option<Time>,
     /// Time at which a probe of the packet size is lost, or the next one is due.
     pub(crate) mtu: Option<Time>,
@@ -84,30 +84,30 @@ impl PathTimers {
 #[derive(Debug)]
 pub(crate) struct Path {
     pub(crate) address: PathAddress,
-    /// SCTP bytes that fit one packet.
+    /// Maximum SCTP packet length in bytes.
     //= docs/rfc9260.txt#section-7.3
     //# An endpoint MUST maintain separate PMTU estimates for each destination address of its peer.
     pub(crate) packet_bytes: usize,
-    /// The search for a larger size, where there is one.
+    /// Search for a larger size, if sizes are searched for.
     pub(crate) mtu: Option<MtuSearch>,
-    /// A probe of it that waits for its answer, and its size.
+    /// Unanswered probe of the packet size, and its size in bytes.
     pub(crate) pending_mtu_probe: Option<(PendingHeartbeat, usize)>,
     pub(crate) removed: bool,
-    /// Announcements of the local address to the peer.
+    /// Number of announcements of the local address to the peer.
     pub(crate) announcements: u8,
     pub(crate) validation: AddressValidation,
     pub(crate) source: PathSource,
-    /// A path between the same addresses with another port, which this one may have become.
+    /// Path between the same addresses with another port, which may replace this one.
     pub(crate) successor: Option<PathId>,
     pub(crate) timers: PathTimers,
-    /// The TSN whose first ack will be a round-trip sample (RFC 9260 section 6.3.1 C4: one at a time).
+    /// TSN whose first acknowledgement gives an RTT sample (RFC 9260 section 6.3.1 C4: one at a time).
     pub(crate) measuring: Option<u64>,
     pub(crate) pending_heartbeat: Option<PendingHeartbeat>,
-    /// A HEARTBEAT of the peer has delayed the one that is due next.
+    /// `true` if a HEARTBEAT of the peer has delayed the next one.
     pub(crate) yielded: bool,
     pub(crate) pseudo: PseudoCumulative,
     pub(crate) recovery: PathRecovery,
-    /// Packets that count against Max.Burst in this send opportunity.
+    /// Number of packets that count against Max.Burst in this send opportunity.
     pub(crate) burst_used: u32,
     pub(crate) pacer: Pacer,
     pub(crate) least_rtt: WindowedMin<Span>,

@@ -3,7 +3,7 @@
 use crate::path_id::PathId;
 use crate::paths::Paths;
 
-/// The two searches on a path: the earliest outstanding TSN sent once, and the earliest sent again.
+/// State of the two searches on a path: for the lowest outstanding TSN sent once, and for the lowest one sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PseudoCumulative {
     pub(crate) expected: u64,
@@ -17,7 +17,7 @@ impl PseudoCumulative {
         PseudoCumulative { expected: 0, find: true, expected_retransmitted: 0, find_retransmitted: true }
     }
 
-    /// Both searches start again: something moved.
+    /// Restarts both searches after a change.
     fn search_again(&mut self) {
         self.find = true;
         self.find_retransmitted = true;
@@ -25,12 +25,12 @@ impl PseudoCumulative {
 }
 
 impl Paths {
-    /// Starts both searches on a path again.
+    /// Restarts both searches on a path.
     pub(crate) fn search_pseudo_again(&mut self, id: PathId) {
         self.paths[id.index()].pseudo.search_again();
     }
 
-    /// Notes that a gap block acknowledged a chunk. Returns `true` if that advances a pseudo-cumulative TSN of the path.
+    /// Records that a gap block acknowledged a chunk. Returns `true` if that advances a pseudo-cumulative TSN of the path.
     pub(crate) fn advance_pseudo(&mut self, id: PathId, tsn: u64) -> bool {
         let pseudo = &mut self.paths[id.index()].pseudo;
         pseudo.find |= tsn == pseudo.expected;
@@ -38,7 +38,7 @@ impl Paths {
         tsn == pseudo.expected || tsn == pseudo.expected_retransmitted
     }
 
-    /// Continues the searches on a path. `earliest` finds the earliest chunk sent once, or sent again if asked with `true`.
+    /// Continues the searches on a path. `earliest` finds the lowest TSN sent once, or for `true` the lowest one sent again.
     pub(crate) fn find_pseudo(&mut self, id: PathId, earliest: impl Fn(bool) -> Option<u64>) {
         let pseudo = &mut self.paths[id.index()].pseudo;
         if pseudo.find
@@ -55,7 +55,7 @@ impl Paths {
         }
     }
 
-    /// Ends every wait for the acknowledgement of a chunk that was abandoned: measurements of round trips, and searches.
+    /// Ends every wait for the acknowledgement of a chunk that was abandoned: RTT measurements and searches.
     pub(crate) fn stop_waiting_for(&mut self, tsn: u64) {
         for path in &mut self.paths {
             path.measuring.take_if(|measured| *measured == tsn);

@@ -8,18 +8,18 @@ use crate::time::Time;
 /// Fast-recovery state of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PathRecovery {
-    /// Losses up to this TSN belong to a window that has been cut; 0 if none has.
+    /// TSN up to which losses belong to a window that has been cut; 0 if none has.
     pub(crate) point: u64,
-    /// The highest point so far, for [`RecoveryPoint::HighestOutstandingUnlessLower`].
+    /// Highest point so far, for [`RecoveryPoint::HighestOutstandingUnlessLower`].
     highest_point: u64,
-    /// Set by the latest fast-retransmit event: the path lost something and may send one packet beyond its window.
+    /// `true` if the path lost a chunk in the latest fast-retransmit event and may send one packet beyond its window.
     lost_in_event: bool,
     /// Time of the latest cut.
     cut_at: Option<Time>,
 }
 
 impl Paths {
-    /// Begins fast recovery: the window was cut for losses up to the highest TSN that is outstanding on the path.
+    /// Starts fast recovery: the window was cut for losses up to the highest TSN that is outstanding on the path.
     pub(crate) fn begin_recovery(&mut self, id: PathId, highest: u64, now: Time) {
         let recovery = &mut self.paths[id.index()].recovery;
         recovery.cut_at = Some(now);
@@ -34,7 +34,7 @@ impl Paths {
         self.facts[id.index()].recovery_point = Some(recovery.point);
     }
 
-    /// Returns `true` if the window was not cut since a packet left the path at this time: its loss is not answered yet.
+    /// Returns `true` if the window was not cut since this time: the loss of a packet sent then still causes a cut.
     pub(crate) fn is_uncut_since(&self, id: PathId, sent_at: Time) -> bool {
         self.paths[id.index()].recovery.cut_at.is_none_or(|cut_at| sent_at > cut_at)
     }
@@ -44,7 +44,7 @@ impl Paths {
         self.facts[id.index()].recovery_point = None;
     }
 
-    /// A fast-retransmit event begins: no path has lost anything in it yet.
+    /// Starts a fast-retransmit event, in which no path has lost a chunk yet.
     pub(crate) fn begin_loss_event(&mut self) {
         for path in &mut self.paths {
             path.recovery.lost_in_event = false;
@@ -55,7 +55,7 @@ impl Paths {
         self.paths[id.index()].recovery.lost_in_event = true;
     }
 
-    /// After a fast-retransmit event each path that lost something may send one packet beyond its window.
+    /// Permits each path with a loss in a fast-retransmit event one packet beyond its window.
     //= docs/rfc9260.txt#section-7.2.4
     //# When a Fast Retransmit is being performed, the sender SHOULD ignore the value of cwnd and SHOULD NOT delay
     //# retransmission for this single packet.

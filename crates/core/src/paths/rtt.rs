@@ -24,7 +24,7 @@ impl Paths {
         self.facts[id.index()].rto = self.profile.rto_initial;
     }
 
-    /// Ends the back-off of a handshake that needed retries.
+    /// Limits the RTO to its initial value after a handshake with retries.
     pub(crate) fn cap_rto(&mut self, id: PathId) {
         let facts = &mut self.facts[id.index()];
         facts.rto = facts.rto.min(self.profile.rto_initial);
@@ -40,12 +40,12 @@ impl Paths {
         self.paths[id.index()].measuring.take_if(|measured| *measured == tsn).is_some()
     }
 
-    /// Discards the measurement on a path: samples of this round trip could mix a loss into the estimate.
+    /// Discards the measurement on a path: a sample of this round trip could include a loss.
     pub(crate) fn cancel_measurement(&mut self, id: PathId) {
         self.paths[id.index()].measuring = None;
     }
 
-    /// Updates the least round-trip time of a path by a chunk that was sent once and acknowledged on the path itself.
+    /// Updates the minimum RTT of a path by a chunk that was sent once and acknowledged on the path itself.
     pub(crate) fn note_least_rtt(&mut self, id: PathId, sent_at: Time, now: Time) {
         let window = self.profile.min_rtt_window.as_nanos();
         let least = self.paths[id.index()].least_rtt.update(now.as_nanos(), now.since(sent_at), window);

@@ -1,4 +1,4 @@
-//! Limits of what a path may send in one opportunity, and what it has sent.
+//! Limits of the packets that a path may send in one opportunity, and records of sent ones.
 
 use crate::path_id::PathId;
 use crate::paths::Paths;
@@ -7,7 +7,7 @@ use crate::profile::BurstArming;
 use crate::time::Time;
 
 impl Paths {
-    /// Sets how many packets may still leave on a path in this opportunity. Without `limited` there is no limit.
+    /// Sets the number of packets that may still be sent on a path in this opportunity. Without `limited` there is no limit.
     pub(crate) fn refresh_burst(&mut self, id: PathId, limited: bool) {
         let used = self.paths[id.index()].burst_used;
         let facts = &mut self.facts[id.index()];
@@ -16,7 +16,7 @@ impl Paths {
             end_burst(facts);
             return;
         }
-        // ns-2 tests after it has sent a retransmission, so a fifth may leave.
+        // ns-2 tests the limit after it has sent a retransmission, so a fifth may be sent.
         let late = matches!(self.profile.burst_arming, BurstArming::AfterRecoveredLoss { .. });
         //= docs/rfc9260.txt#section-6.1
         //# D)  When the time comes for the sender to transmit new DATA chunks, the protocol parameter 'Max.Burst' SHOULD
@@ -34,14 +34,14 @@ impl Paths {
         self.refresh_burst(id, true);
     }
 
-    /// Lets every path send a whole burst again.
+    /// Resets the count against Max.Burst on every path.
     pub(crate) fn reset_bursts(&mut self) {
         for path in &mut self.paths {
             path.burst_used = 0;
         }
     }
 
-    /// Ends a send opportunity. Exemptions from the window stay on paths where `keeps_exemption` says so.
+    /// Ends a send opportunity. Exemptions from the window stay on paths for which `keeps_exemption` returns `true`.
     pub(crate) fn end_opportunity(&mut self, keeps_exemption: impl Fn(PathId) -> bool) {
         self.reset_bursts();
         for facts in &mut self.facts {
@@ -56,7 +56,7 @@ impl Paths {
         self.facts[id.index()].last_sent_at = Some(now);
     }
 
-    /// Adopts the delivery rate that a SACK has shown.
+    /// Adopts the delivery rate that a SACK has measured.
     pub(crate) fn note_delivery(&mut self, id: PathId, sample: Option<DeliverySample>) {
         let facts = &mut self.facts[id.index()];
         facts.delivery = sample.or(facts.delivery);

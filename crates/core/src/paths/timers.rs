@@ -1,4 +1,4 @@
-//! T3-rtx, the idle clock, and the two limits of silence.
+//! T3-rtx, the idle timer, and the two limits of silence.
 
 use crate::path_id::PathId;
 use crate::paths::Paths;
@@ -8,7 +8,7 @@ use crate::time::{Span, Time};
 /// Number of consecutive idle RTOs that are reported. After that many halvings a window of 2^32 packets is one packet.
 const MOST_IDLE_RTOS: u8 = 32;
 
-/// A timer of a path.
+/// Timer of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PathTimer {
     T3,
@@ -70,7 +70,7 @@ impl Paths {
         }
     }
 
-    /// Stops T3 of each path with nothing in flight, except where it runs for a FORWARD-TSN.
+    /// Stops T3 of each path without bytes in flight, except where it runs for a FORWARD-TSN.
     pub(crate) fn stop_t3_of_empty_paths(&mut self, awaits_answer: impl Fn(PathId) -> bool) {
         for (path, facts) in self.paths.iter_mut().zip(&self.facts) {
             if facts.in_flight.is_zero() && !awaits_answer(facts.id) {
@@ -79,7 +79,7 @@ impl Paths {
         }
     }
 
-    /// Ends the round trip of a path whose T3 has expired: nothing is measured, and the path is not idle.
+    /// Ends the round trip of a path whose T3 has expired: its measurement ends, and its idle timer stops.
     pub(crate) fn end_round(&mut self, id: PathId) {
         let path = &mut self.paths[id.index()];
         path.timers.t3 = None;
@@ -87,12 +87,12 @@ impl Paths {
         path.measuring = None;
     }
 
-    /// Sets how the next tail probe treats T3: one that repeats an unanswered probe does not restart it.
+    /// Sets the treatment of T3 by the next tail probe: one that repeats an unanswered probe does not restart it.
     pub(crate) fn set_repeated_tail_probe(&mut self, id: PathId, repeats: bool) {
         self.paths[id.index()].timers.repeats_tail_probe = repeats;
     }
 
-    /// Restarts the idle clock, because the path carried DATA.
+    /// Restarts the idle timer, because the path carried DATA.
     pub(crate) fn restart_idle_clock(&mut self, id: PathId, now: Time) {
         let rto = self.facts[id.index()].rto;
         let timers = &mut self.paths[id.index()].timers;
@@ -100,7 +100,7 @@ impl Paths {
         timers.idle_rtos = 0;
     }
 
-    /// Counts an idle RTO, and restarts the idle clock unless enough are counted: otherwise every association that once carried
+    /// Counts an idle RTO, and restarts the idle timer unless the limit is reached: otherwise every association that once carried
     /// DATA would wake up at each RTO.
     pub(crate) fn count_idle_rto(&mut self, id: PathId, now: Time) {
         let rto = self.facts[id.index()].rto;
@@ -109,24 +109,24 @@ impl Paths {
         timers.idle = (timers.idle_rtos < MOST_IDLE_RTOS).then(|| now + rto);
     }
 
-    /// Starts the wait for an answer to data, unless it has begun.
+    /// Starts the wait for an answer to data, unless it runs.
     pub(crate) fn begin_silence(&mut self, id: PathId, limit: Span, now: Time) {
         self.paths[id.index()].timers.silence.get_or_insert(now + limit);
     }
 
-    /// Starts that wait again, because something that the path carried was answered.
+    /// Restarts that wait if it runs, because the path got an answer.
     pub(crate) fn extend_silence(&mut self, id: PathId, limit: Span, now: Time) {
         if let Some(until) = &mut self.paths[id.index()].timers.silence {
             *until = now + limit;
         }
     }
 
-    /// Sets the time until which the failover policy lets a path be silent.
+    /// Sets the time until which the failover policy permits silence.
     pub(crate) fn set_silence_limit(&mut self, id: PathId, at: Option<Time>) {
         self.paths[id.index()].timers.silence_limit = at;
     }
 
-    /// Ends both waits, because nothing is in flight.
+    /// Ends both waits, because no bytes are in flight.
     pub(crate) fn end_silence(&mut self, id: PathId) {
         let timers = &mut self.paths[id.index()].timers;
         timers.silence = None;

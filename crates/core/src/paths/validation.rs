@@ -5,7 +5,7 @@ use crate::path_id::PathId;
 use crate::paths::Paths;
 use crate::paths::path::{AddressValidation, PathSource};
 
-/// Bytes that may be sent to an unvalidated address for each byte from it. QUIC has the same factor (RFC 9000 section 8.1).
+/// Bytes that may be sent to an unvalidated address for each byte from it, as in QUIC (RFC 9000 section 8.1).
 pub(crate) const REPLY_FACTOR: u64 = 3;
 
 impl Paths {
@@ -14,7 +14,7 @@ impl Paths {
         self.paths[id.index()].address = address;
     }
 
-    /// Marks a path as learned from a packet. If the endpoint is guarded, its address may get nothing yet.
+    /// Marks a path as learned from a packet. On a guarded endpoint, nothing may be sent to its address yet.
     pub(crate) fn mark_learned(&mut self, id: PathId, guarded: bool) {
         let path = &mut self.paths[id.index()];
         path.source = PathSource::Learned;
@@ -30,7 +30,7 @@ impl Paths {
         path.validation = AddressValidation::Listed;
     }
 
-    /// Marks the address of a path as listed by the peer, and not heard from.
+    /// Marks the address of a path as listed by the peer, without a packet from it.
     pub(crate) fn mark_listed(&mut self, id: PathId) {
         self.paths[id.index()].validation = AddressValidation::Listed;
     }
@@ -39,13 +39,13 @@ impl Paths {
         self.paths[id.index()].validation = AddressValidation::Trusted;
     }
 
-    /// Limits a path whose address is not proved to the answer to a packet of this many bytes.
+    /// Limits a path to an unproved address to the reply to a packet of this many bytes.
     pub(crate) fn limit_to_reply(&mut self, id: PathId, bytes: usize) {
         let allowance_bytes = REPLY_FACTOR * bytes as u64;
         self.paths[id.index()].validation = AddressValidation::Seen { allowance_bytes };
     }
 
-    /// Counts a packet that came from the far end of a path.
+    /// Counts a packet that came from the remote address of a path.
     pub(crate) fn note_received(&mut self, id: PathId, bytes: usize, guarded: bool) {
         let validation = &mut self.paths[id.index()].validation;
         let more = REPLY_FACTOR * bytes as u64;
@@ -58,8 +58,8 @@ impl Paths {
         };
     }
 
-    /// Returns `true` if a packet of this length may be sent to the far end of a path, and counts it. An address that was only listed
-    /// gets no more than `small` bytes if the endpoint is guarded.
+    /// Returns `true` if a packet of this length may be sent to the remote address of a path, and counts it. On a guarded endpoint,
+    /// an address that was only listed gets at most `small` bytes.
     pub(crate) fn admit_packet(&mut self, id: PathId, bytes: usize, small: usize, guarded: bool) -> bool {
         match &mut self.paths[id.index()].validation {
             AddressValidation::Trusted => true,
@@ -72,12 +72,12 @@ impl Paths {
         }
     }
 
-    /// Records that another path may have taken the place of this one.
+    /// Records that another path may have replaced this one.
     pub(crate) fn set_successor(&mut self, id: PathId, successor: PathId) {
         self.paths[id.index()].successor = Some(successor);
     }
 
-    /// Counts an announcement of the local address, and returns how many there were before.
+    /// Counts an announcement of the local address, and returns the number of earlier ones.
     pub(crate) fn count_announcement(&mut self, id: PathId) -> u8 {
         let announcements = &mut self.paths[id.index()].announcements;
         let before = *announcements;

@@ -1,29 +1,28 @@
-//! Where fragments lie: slots that are used again, chained into runs, and lists of runs.
+//! Storage of fragments: reused slots, chained into runs, and lists of runs.
 //!
-//! A run is a chain of fragments of one message with consecutive TSNs. Its first fragment knows the last one and the
-//! totals of the run, and its last one knows the first, so two runs join in constant time. Lists run through the
-//! slots themselves, so that putting a run on a list needs no memory. A freed slot keeps its buffer for the next
-//! fragment.
+//! A run is a chain of fragments of one message with consecutive TSNs. Its first fragment stores the index of the last one and the
+//! totals of the run, and its last one the index of the first, so two runs join in constant time. Lists are linked through the
+//! slots themselves and need no further memory. A free slot keeps its buffer for the next fragment.
 
 use std::ops::{Index, IndexMut};
 
 use crate::contents::Contents;
 
-/// No slot.
+/// Index of no slot.
 pub(super) const NONE: u32 = u32::MAX;
 /// List of the runs that can be read now.
 pub(super) const READY: u32 = 0;
 /// List of the unfinished ordered messages that are next in their streams.
 pub(super) const OPEN_ORDERED: u32 = 1;
-/// List of the unfinished unordered messages whose beginning is here.
+/// List of the unfinished unordered messages whose beginning has arrived.
 pub(super) const OPEN_UNORDERED: u32 = 2;
-/// How many slots stand for nothing but the ends of the lists above.
+/// Number of slots that are only the ends of the lists above.
 const LISTS: u32 = 3;
 
-/// Buffer space kept beyond twice the most that was ever held.
+/// Buffer bytes kept beyond twice the peak of held bytes.
 const SPARE: u64 = 64 * 1024;
 
-/// What all fragments of a message have in common (RFC 9260 section 6.9).
+/// Fields that all fragments of a message share (RFC 9260 section 6.9).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Message {
     pub(super) stream: u16,
@@ -33,38 +32,38 @@ pub(super) struct Message {
 }
 
 impl Message {
-    /// Whether fragments with these two descriptions can belong together.
+    /// Returns `true` if fragments with these two descriptions can belong together.
     pub(super) fn fits(&self, other: &Message) -> bool {
-        // The SSN of an unordered fragment means nothing and is ignored (RFC 9260 section 3.3.1).
+        // The SSN of an unordered fragment is ignored (RFC 9260 section 3.3.1).
         let same_place = self.unordered || self.ssn == other.ssn;
         (self.stream, self.ppid, self.unordered) == (other.stream, other.ppid, other.unordered) && same_place
     }
 }
 
-/// One fragment, or the stub of a message whose first part has been read already.
+/// One fragment, or the stub of a message whose first part has been read.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
-    /// The fragment's TSN; of a stub, the last TSN that was read.
+    /// TSN of the fragment; of a stub, the last TSN that was read.
     pub(super) tsn: u64,
     pub(super) message: Message,
-    /// Whether the fragment is the first of its message.
+    /// `true` if the fragment is the first of its message.
     pub(super) beginning: bool,
-    /// Whether the fragment is the last of its message.
+    /// `true` if the fragment is the last of its message.
     pub(super) ending: bool,
-    /// Whether the fragment follows directly on the part of its message that has been read.
+    /// `true` if the fragment directly follows the part of its message that has been read.
     pub(super) continues: bool,
-    /// Whether this is a stub: it holds no data, and is the end of the list of what its stream holds back.
+    /// `true` for a stub: it has no data, and is the end of the list of messages that its stream holds back.
     pub(super) stub: bool,
-    /// In the first fragment of a run, the last one; in the last, the first. In a stub, the first fragment of the
-    /// run that continues it, or [`NONE`].
+    /// Index of the last fragment in the first of a run, and of the first in the last. In a stub it is the first fragment of the
+    /// run that continues the message, or [`NONE`].
     pub(super) other_end: u32,
-    /// User data in the run; kept in its first fragment only.
+    /// User bytes of the run; set in its first fragment only.
     pub(super) run_bytes: u64,
-    /// Fragments in the run; kept in its first fragment only.
+    /// Number of fragments of the run; set in its first fragment only.
     pub(super) run_chunks: usize,
-    /// The next fragment of the run, or the next free slot.
+    /// Next fragment of the run, or next free slot.
     next: u32,
-    /// Neighbours on a list; [`NONE`] off any list.
+    /// Neighbours on a list; [`NONE`] outside lists.
     before: u32,
     after: u32,
     payload: Payload,
@@ -74,7 +73,7 @@ pub(super) struct Slot {
 #[derive(Debug)]
 enum Payload {
     Carried(Vec<u8>),
-    /// How many bytes it has.
+    /// Number of bytes, without content.
     Counted(usize),
 }
 
@@ -99,11 +98,11 @@ impl Payload {
         }
     }
 
-    /// Takes a fragment's user data over.
+    /// Stores a fragment's user data in the empty buffer.
     fn put(&mut self, payload: &[u8], contents: Contents) {
         match (self, contents) {
             (Payload::Carried(bytes), Contents::Carried) => {
-                // Exactly, because the doubling of a growing vector would pay off only if it grew further.
+                // The exact size: the doubling of a growing vector would pay off only if it grew further.
                 bytes.reserve_exact(payload.len());
                 bytes.extend_from_slice(payload);
             }
@@ -112,7 +111,7 @@ impl Payload {
         }
     }
 
-    /// Forgets it and keeps its memory.
+    /// Clears the data and keeps its memory.
     fn clear(&mut self) {
         match self {
             Payload::Carried(bytes) => bytes.clear(),
@@ -132,7 +131,7 @@ pub(super) struct Arena {
     /// Sum of the capacities of all buffers, in use or not.
     capacity: u64,
     contents: Contents,
-    /// As many zeros as the longest fragment had bytes, where these are counted.
+    /// Zeros, as many as the longest counted fragment has bytes.
     zeros: Vec<u8>,
 }
 
@@ -152,28 +151,28 @@ impl Arena {
         }
     }
 
-    /// The same for user data that comes like this.
+    /// Sets the form in which user data is stored.
     pub(super) fn with_contents(self, contents: Contents) -> Self {
         Self { contents, ..self }
     }
 
-    /// User data in all fragments.
+    /// Returns the user bytes of all fragments.
     pub(super) fn held_bytes(&self) -> u64 {
         self.held_bytes
     }
 
-    /// Number of fragments.
+    /// Returns the number of fragments.
     pub(super) fn held_chunks(&self) -> u64 {
         self.held_chunks
     }
 
-    /// Number of slots, in use or not.
+    /// Returns the number of slots, in use or not.
     #[cfg(test)]
     pub(super) fn slot_count(&self) -> usize {
         self.slots.len()
     }
 
-    /// Stores a fragment as a run of its own.
+    /// Stores a fragment as a run of its own and returns its slot.
     pub(super) fn insert(&mut self, tsn: u64, message: Message, ends: (bool, bool), payload: &[u8]) -> u32 {
         let at = self.take_free_slot();
         let slot = &mut self.slots[at as usize];
@@ -203,7 +202,7 @@ impl Arena {
         at
     }
 
-    /// Makes a stub, with an empty list, for a message that has been read up to `tsn`.
+    /// Returns a stub, with an empty list, for a message that has been read up to `tsn`.
     pub(super) fn insert_stub(&mut self, tsn: u64, message: Message) -> u32 {
         let at = self.take_free_slot();
         let slot = &mut self.slots[at as usize];
@@ -212,12 +211,12 @@ impl Arena {
         at
     }
 
-    /// Gives back a stub whose list is empty.
+    /// Frees a stub whose list is empty.
     pub(super) fn remove_stub(&mut self, stub: u32) {
         self.release(stub);
     }
 
-    /// Joins two runs, the second of which follows directly on the first.
+    /// Joins two runs; the second one directly follows the first.
     pub(super) fn join(&mut self, first: u32, second: u32) {
         let (seam, end) = (self[first].other_end, self[second].other_end);
         let (bytes, chunks) = (self[second].run_bytes, self[second].run_chunks);
@@ -229,13 +228,13 @@ impl Arena {
         head.run_chunks += chunks;
     }
 
-    /// The first and the last fragment of the run of which this slot is either.
+    /// Returns the first and the last fragment of the run that has this slot at either end.
     pub(super) fn ends_of(&self, end: u32) -> (u32, u32) {
         let other = self[end].other_end;
         if self[other].tsn < self[end].tsn { (other, end) } else { (end, other) }
     }
 
-    /// Frees a run, passing the user data of each fragment on.
+    /// Frees a run and passes the user data of each fragment on.
     pub(super) fn remove_run(&mut self, head: u32, mut pass_on: impl FnMut(&[u8])) {
         let mut at = head;
         while at != NONE {
@@ -252,18 +251,18 @@ impl Arena {
         }
     }
 
-    /// The slot that has been longest on a list.
+    /// Returns the slot that was put on the list first.
     pub(super) fn first(&self, list: u32) -> Option<u32> {
         let first = self[list].after;
         (first != list).then_some(first)
     }
 
-    /// Whether the slot is on a list.
+    /// Returns `true` if the slot is on a list.
     pub(super) fn is_listed(&self, slot: u32) -> bool {
         self[slot].after != NONE
     }
 
-    /// Puts a slot that is on no list at the end of one.
+    /// Appends a slot that is on no list.
     pub(super) fn list_last(&mut self, list: u32, slot: u32) {
         let last = self[list].before;
         self[slot].before = last;
@@ -272,7 +271,7 @@ impl Arena {
         self[list].before = slot;
     }
 
-    /// Takes the slot off its list, if it is on one.
+    /// Removes the slot from its list, if it is on one.
     pub(super) fn unlist(&mut self, slot: u32) {
         let Slot { before, after, .. } = self[slot];
         if after != NONE {
@@ -293,7 +292,7 @@ impl Arena {
         (self.slots.len() - 1) as u32
     }
 
-    /// Makes a slot free. Its buffer stays for the next fragment unless too much is kept already.
+    /// Frees a slot. Its buffer stays for the next fragment unless the kept buffers are too large.
     fn release(&mut self, at: u32) {
         let bound = self.peak_bytes.saturating_mul(2).saturating_add(SPARE);
         let slot = &mut self.slots[at as usize];
@@ -307,7 +306,7 @@ impl Arena {
     }
 }
 
-/// A slot that is linked to nothing.
+/// Returns a slot without links.
 fn unlinked() -> Slot {
     Slot { other_end: NONE, next: NONE, before: NONE, after: NONE, ..Slot::default() }
 }

@@ -1,4 +1,4 @@
-//! The receiving side of an association: which TSNs have arrived, and the messages that their fragments make up.
+//! Receiving side of an association: record of the TSNs that have arrived, and reassembly of messages.
 
 mod arena;
 mod reassembly;

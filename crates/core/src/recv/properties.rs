@@ -1,4 +1,4 @@
-//! Properties of the tracker and the reassembly together: what is sent is what is read.
+//! Properties of tracker and reassembly together: the reader gets the messages that were sent.
 
 use super::reassembly::{Fragment, Reassembly, ReceivedMessage};
 use super::tracker::{Arrival, Tracker};
@@ -8,17 +8,17 @@ use std::collections::BTreeMap;
 
 const STREAMS: u16 = 4;
 
-/// One message as the sender sees it.
+/// Message as the sender sees it.
 #[derive(Clone, Debug)]
 struct Sent {
     stream: u16,
     unordered: bool,
-    /// Never reaches the receiver whole, and is skipped with a FORWARD-TSN in the end.
+    /// Never arrives completely, and is skipped with a FORWARD-TSN in the end.
     abandoned: bool,
     fragment_sizes: Vec<usize>,
 }
 
-/// A fragment on its way.
+/// Fragment between sender and receiver.
 #[derive(Clone, Debug)]
 struct InFlight {
     message: usize,
@@ -29,12 +29,12 @@ struct InFlight {
     payload: Vec<u8>,
 }
 
-/// The receiver, and what its reader has got.
+/// Receiver, and the messages that its reader has got.
 struct Receiver {
     tracker: Tracker,
     reassembly: Reassembly,
     out: Vec<u8>,
-    /// Per stream, the message that is being read in parts.
+    /// Message that is being read in parts, by stream.
     begun: BTreeMap<u16, (ReceivedMessage, Vec<u8>)>,
     /// Whole messages, in the order in which their ends were read.
     messages: Vec<(ReceivedMessage, Vec<u8>)>,
@@ -95,7 +95,7 @@ impl Receiver {
         }
     }
 
-    /// Puts pieces together by stream, as the reader has to, and checks that nothing comes between them.
+    /// Joins pieces by stream, as a reader does, and checks that no piece of another message comes between them.
     fn assemble(&mut self, piece: ReceivedMessage) {
         let mut bytes = std::mem::take(&mut self.out);
         assert_eq!(bytes.len(), piece.bytes);
@@ -106,7 +106,7 @@ impl Receiver {
             before.append(&mut bytes);
             bytes = before;
         } else if let Some((unfinished, _)) = self.begun.remove(&piece.stream) {
-            // Only an abandoned message may be left without its end; the caller sees that it is not in `messages`.
+            // Only an abandoned message may lack its end; the caller finds that it is not in `messages`.
             assert_ne!(unfinished.ppid, piece.ppid);
         }
         if piece.ending {
@@ -117,7 +117,7 @@ impl Receiver {
     }
 }
 
-/// Cuts the messages into fragments, whose bytes tell the message and the place in it.
+/// Cuts the messages into fragments, whose bytes identify the message and the place in it.
 fn transmit(sent: &[Sent], initial_tsn: u64, initial_ssn: u16) -> Vec<InFlight> {
     let mut ssns = [initial_ssn; STREAMS as usize];
     let mut fragments: Vec<InFlight> = Vec::new();
@@ -151,8 +151,8 @@ fn shuffle(fragments: &[InFlight], window: u64, entropy: &mut Entropy) -> Vec<In
     keyed.into_iter().map(|(_, fragment)| fragment.clone()).collect()
 }
 
-/// Skips abandoned TSNs from the cumulative TSN on, as the sender does (RFC 3758 section 3.5): at times only to the
-/// middle of a message, whose rest may still arrive, unless `whole`.
+/// Skips abandoned TSNs from the cumulative TSN on, as the sender does (RFC 3758 section 3.5). Unless `whole`, it may skip only to
+/// the middle of a message, whose rest can still arrive.
 fn forward(
     receiver: &mut Receiver,
     sent: &[Sent],
@@ -176,7 +176,7 @@ fn forward(
     }
 }
 
-/// Checks that each message that was not abandoned was read once, whole, and in order.
+/// Checks that each message that was not abandoned was read once, complete and in order.
 fn check(receiver: &Receiver, sent: &[Sent], fragments: &[InFlight]) {
     let mut last_ordered = [None; STREAMS as usize];
     let mut times_read = vec![0; sent.len()];
@@ -204,7 +204,7 @@ fn run(sent: &[Sent], initial: (u64, u16), window: u64, partial: bool, entropy: 
     let (initial_tsn, initial_ssn) = initial;
     let mut receiver = Receiver::new(initial_tsn, initial_ssn);
     let fragments = transmit(sent, initial_tsn, initial_ssn);
-    // Of an abandoned message each fragment is lost or not, but not all of them arrive.
+    // Each fragment of an abandoned message may be lost, and its last one is.
     let lost = |fragment: &InFlight, entropy: &mut Entropy| {
         sent[fragment.message].abandoned && (fragment.ending || entropy.coin())
     };
@@ -244,7 +244,7 @@ fn messages(abandoned: f64) -> impl Strategy<Value = Vec<Sent>> {
     prop::collection::vec(message, 1..60)
 }
 
-/// Numbers that wrap, in the 32-bit and the 16-bit form that the peer sees, within a run.
+/// Returns initial numbers that wrap within a run, in the 32-bit and the 16-bit form that the peer sees.
 fn initials() -> impl Strategy<Value = (u64, u16)> {
     (prop_oneof![Just(1_u64 << 32), (1_u64 << 33) - 100..(1 << 33) + 5], prop_oneof![Just(0), 65_500_u16..])
 }
@@ -292,7 +292,7 @@ proptest! {
             prop_assert_eq!(reassembly.has_message(), reassembly.readable_bytes() > 0);
             prop_assert_eq!(reassembly.held_payload_bytes(), reassembly.held_chunks() * 3);
         }
-        // Whatever is left is unfinished, so that skipping far ahead leaves only what can be read.
+        // All remaining messages are unfinished, so skipping far ahead leaves only readable ones.
         reassembly.forward(base + 1_000_000);
         for stream in 0..3 {
             for ssn in [0x7FFE, 0xFFFC, 0x7FFA, 0xFFF8, 0x7FF0] {

@@ -1,15 +1,14 @@
-//! From fragments to messages (RFC 9260 sections 6.5, 6.6 and 6.9).
+//! Reassembly of messages from fragments (RFC 9260 sections 6.5, 6.6 and 6.9).
 //!
-//! Fragments are joined by their TSNs alone: the fragments of a message have consecutive TSNs, so a fragment belongs
-//! to its direct neighbours or to nothing that is here. A message with both ends is complete. An unordered one can
-//! then be read at once, an ordered one when it is the next of its stream.
+//! Fragments are joined by their TSNs alone: the fragments of a message have consecutive TSNs, so a fragment can only be joined
+//! with its direct neighbours. A message with both ends is complete. An unordered message can then be read at once, an ordered one
+//! when it is the next of its stream.
 //!
-//! A message too large for the receive window is read in parts. Such a message has its stream to itself until its
-//! end has been read; whatever else of the stream becomes readable meanwhile is held back.
+//! A message too large for the receive window is read in parts. It blocks its stream until its end has been read: other messages of
+//! the stream that become readable meanwhile are held back.
 //!
-//! No step looks at more than the neighbours of a fragment, except for the place of an ordered message among those
-//! that wait in its stream, which a binary search finds. Storage is kept and used again, so that once an association
-//! has seen its largest backlog a fragment costs no allocation.
+//! Each step inspects only the neighbours of a fragment. A binary search finds the place of an ordered message among the waiting
+//! ones of its stream. Storage is reused: after its largest backlog, an association stores fragments without allocation.
 
 use super::arena::{Arena, Message, NONE, OPEN_ORDERED, OPEN_UNORDERED, READY, Slot};
 use super::ring::{Following, Mark, Ring};
@@ -17,7 +16,7 @@ use crate::contents::Contents;
 use std::collections::VecDeque;
 use thiserror::Error;
 
-/// SSNs from here on ahead of another are behind it (RFC 9260 section 1.6 uses the circular order of RFC 1982).
+/// Distance from which on an SSN counts as behind another (circular order of RFC 1982, RFC 9260 section 1.6).
 const HALF: u16 = 1 << 15;
 
 /// One DATA chunk, with its TSN unwrapped.
@@ -31,11 +30,11 @@ pub(crate) struct Fragment<'a> {
     pub(crate) ssn: u16,
     /// Payload protocol identifier.
     pub(crate) ppid: u32,
-    /// The U bit.
+    /// U bit.
     pub(crate) unordered: bool,
-    /// The B bit.
+    /// B bit.
     pub(crate) beginning: bool,
-    /// The E bit.
+    /// E bit.
     pub(crate) ending: bool,
     /// User data.
     pub(crate) payload: &'a [u8],
@@ -47,7 +46,7 @@ impl Fragment<'_> {
     }
 }
 
-/// What a read has handed out: a whole message, or a part of one where the receive buffer is too small for it.
+/// Piece that a read has returned: a whole message, or a part of one that is too large for the receive buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceivedMessage {
     /// Stream identifier.
@@ -56,54 +55,54 @@ pub struct ReceivedMessage {
     pub ppid: u32,
     /// Stream sequence number; without meaning if `unordered`.
     pub ssn: u16,
-    /// Whether the message takes no part in the order of its stream.
+    /// `true` if the message is not in the order of its stream.
     pub unordered: bool,
-    /// Whether the message starts here.
+    /// `true` if the message starts here.
     pub beginning: bool,
-    /// Whether the message ends here.
+    /// `true` if the message ends here.
     ///
-    /// If the next part on the stream is a `beginning` although this one is not an ending, the peer has abandoned
-    /// the rest of the message.
+    /// If the next part on the stream is a `beginning` although this one is not an ending, the peer has abandoned the rest of the
+    /// message.
     pub ending: bool,
-    /// User data handed out.
+    /// Number of user bytes returned.
     pub bytes: usize,
-    /// Fragments that it came in.
+    /// Number of fragments in which they arrived.
     pub chunks: usize,
 }
 
-/// How a fragment contradicts those that came before it. Nothing of it has been stored.
+/// Contradiction between a fragment and earlier ones. The fragment is not stored.
 ///
-/// The peer has broken the protocol, and RFC 9260 section 3.3.10.13 has an error cause for that.
+/// The peer has violated the protocol, for which RFC 9260 section 3.3.10.13 has an error cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(crate) enum Violation {
     /// The stream was not negotiated.
     #[error("fragment of a stream that does not exist")]
     NoSuchStream,
-    /// The TSN is further ahead than a SACK can name; it should have been dropped before it came here.
+    /// The TSN is further ahead than a SACK can name; the tracker drops such a fragment before.
     #[error("fragment too far ahead of the cumulative TSN")]
     OutOfReach,
     /// A message begins at a TSN directly after a fragment that does not end its own message.
     #[error("message begins inside another one")]
     BeginsInside,
-    /// A fragment without the B bit stands directly after one that ends its message.
+    /// A fragment without the B bit directly follows one that ends its message.
     #[error("fragment continues a message that has ended")]
     ContinuesNothing,
-    /// Neighbouring fragments of what must be one message differ in stream, SSN, payload protocol or U bit.
+    /// Adjacent fragments of one message differ in stream, SSN, payload protocol or U bit.
     #[error("fragments of one message disagree")]
     Disagrees,
-    /// The stream sequence number belongs to another message that is here already.
+    /// The stream sequence number belongs to another message that has arrived already.
     #[error("two messages with the same stream sequence number")]
     RepeatedSequence,
 }
 
-/// The order of one stream.
+/// Order of one stream.
 #[derive(Debug)]
 struct Stream {
-    /// The SSN that comes next.
+    /// Next SSN to deliver.
     next: u16,
-    /// Ordered messages whose beginning is here, with their first fragments, in the order of their SSNs from `next`.
+    /// SSNs and first fragments of ordered messages whose beginning has arrived, in the order of their SSNs from `next`.
     waiting: VecDeque<(u16, u32)>,
-    /// The stub of the message that is being read in parts, or [`NONE`].
+    /// Stub of the message that is being read in parts, or [`NONE`].
     stub: u32,
 }
 
@@ -112,10 +111,10 @@ impl Stream {
         Self { next: first, waiting: VecDeque::new(), stub: NONE }
     }
 
-    /// Where among the waiting messages this SSN belongs, and whether it is there already.
+    /// Returns the index of this SSN among the waiting messages, or the index at which it belongs as an error.
     ///
-    /// SSNs are taken as the distance ahead of `next`, over the full 16 bits: the TSNs in flight are fewer than the
-    /// SSNs there are, so a well-behaved peer can mean no other message.
+    /// SSNs are compared by their distance ahead of `next`, over the full 16 bits. Fewer TSNs are in flight than there are SSNs, so
+    /// the distance of a correct peer is unambiguous.
     //= docs/rfc9260.txt#section-1.6
     //# Any arithmetic done on Stream Sequence Numbers SHOULD use Serial Number Arithmetic, as defined in [RFC1982], where
     //# SERIAL_BITS = 16.
@@ -125,7 +124,7 @@ impl Stream {
     }
 }
 
-/// The unfinished runs on either side of a fragment, as slots; and whether its message has been abandoned.
+/// Slots of the unfinished runs on either side of a fragment, and `abandoned` if its message has been abandoned.
 struct Neighbours {
     left: Option<u32>,
     right: Option<u32>,
@@ -137,9 +136,9 @@ struct Neighbours {
 pub(crate) struct Reassembly {
     arena: Arena,
     ring: Ring,
-    /// Grows to the highest stream in use.
+    /// Streams up to the highest one in use.
     streams: Vec<Stream>,
-    /// Messages in the `waiting` lists of all streams.
+    /// Number of messages in the `waiting` lists of all streams.
     waiting_messages: usize,
     stream_count: u16,
     first_ssn: u16,
@@ -147,7 +146,7 @@ pub(crate) struct Reassembly {
 }
 
 impl Reassembly {
-    /// For a peer whose first TSN is `initial_tsn` and which may send on streams below `streams`.
+    /// Returns the state for a peer whose first TSN is `initial_tsn` and which may send on streams below `streams`.
     pub(crate) fn new(initial_tsn: u64, streams: u16) -> Self {
         Self {
             arena: Arena::new(),
@@ -160,32 +159,32 @@ impl Reassembly {
         }
     }
 
-    /// Awaits this SSN first in every stream instead of zero.
+    /// Sets the SSN that every stream delivers first, instead of zero.
     pub(crate) fn starting_with(self, first_ssn: u16) -> Self {
         Self { first_ssn, ..self }
     }
 
-    /// One to which user data comes like this.
+    /// Sets the form in which user data is stored.
     pub(crate) fn with_contents(self, contents: Contents) -> Self {
         Self { arena: self.arena.with_contents(contents), ..self }
     }
 
-    /// Whether [`take`](Self::take) has something to hand out without being allowed to begin a part of a message.
+    /// Returns `true` if [`take`](Self::take) returns a piece without `allow_partial`.
     pub(crate) fn has_message(&self) -> bool {
         self.arena.first(READY).is_some()
     }
 
-    /// User data received and not yet read, whether it can be read or not.
+    /// Returns the user bytes received and not yet read, readable or not.
     pub(crate) fn held_payload_bytes(&self) -> u64 {
         self.arena.held_bytes()
     }
 
-    /// Fragments received and not yet read, whether they can be read or not.
+    /// Returns the number of fragments received and not yet read, readable or not.
     pub(crate) fn held_chunks(&self) -> u64 {
         self.arena.held_chunks()
     }
 
-    /// User data that [`take`](Self::take) can hand out without being allowed to begin a part of a message.
+    /// Returns the user bytes that [`take`](Self::take) can return without `allow_partial`.
     pub(crate) fn readable_bytes(&self) -> u64 {
         self.readable_bytes
     }
@@ -195,16 +194,16 @@ impl Reassembly {
         stream < self.stream_count
     }
 
-    /// Stream sequence number of the message that a stream delivers next.
+    /// Returns the SSN of the message that a stream delivers next.
     pub(crate) fn next_ssn(&self, stream: u16) -> u16 {
         self.streams.get(usize::from(stream)).map_or(self.first_ssn, |line| line.next)
     }
 
-    /// Returns `true` if the missing TSNs below a new fragment may hold every message that its stream delivers before it.
+    /// Returns `true` if the missing TSNs below a new fragment suffice for all messages that its stream delivers before it.
     ///
-    /// A message takes at least one TSN, and TSNs of a stream ascend with its sequence numbers. So a sequence number that is further
-    /// ahead of the next one than the fragment is beyond the cumulative TSN will never be reached. A number that was delivered
-    /// before is nearly 2^16 ahead.
+    /// A message takes at least one TSN, and the TSNs of a stream ascend with its SSNs. An SSN that is further ahead of the next
+    /// one than the fragment's TSN is beyond the cumulative TSN is therefore never reached. An SSN that was delivered before is
+    /// nearly 2^16 ahead.
     pub(crate) fn awaits_sequence(&self, fragment: &Fragment<'_>) -> bool {
         let ahead = u64::from(fragment.ssn.wrapping_sub(self.next_ssn(fragment.stream)));
         fragment.unordered
@@ -212,14 +211,14 @@ impl Reassembly {
             || ahead < fragment.tsn.saturating_sub(self.ring.floor())
     }
 
-    /// Returns `true` if the beginning of the fragment's message has been read: the stream is past its sequence number.
+    /// Returns `true` if the beginning of the fragment's message has been read: the stream is past its SSN.
     fn continues_stub(&self, fragment: &Fragment<'_>) -> bool {
         let stub = self.streams.get(usize::from(fragment.stream)).map_or(NONE, |line| line.stub);
         stub != NONE && self.arena[stub].message.fits(&fragment.message())
     }
 
-    /// Returns `true` if a message waits for an earlier one of its stream, given that no TSN is missing. Only the message that the
-    /// highest TSN belongs to may wait then, for its own end.
+    /// Returns `true` if a message waits for an earlier one of its stream, given that no TSN is missing. Only the message with the
+    /// highest TSN may wait then, for its own end.
     pub(crate) fn waits_in_vain(&self) -> bool {
         match (self.waiting_messages, self.unfinished_tail()) {
             (0, _) => false,
@@ -230,16 +229,16 @@ impl Reassembly {
         }
     }
 
-    /// The message that the highest TSN leaves unfinished.
+    /// Returns the unfinished message to which the highest TSN belongs.
     fn unfinished_tail(&self) -> Option<Message> {
         let slot = self.ring.get(self.ring.highest())?.slot;
         (slot != NONE).then(|| self.arena[slot].message)
     }
 
-    /// Takes in a fragment. One that is here already, or lies below what a FORWARD-TSN skipped, changes nothing.
+    /// Stores a fragment. One that has arrived already, or lies below TSNs that a FORWARD-TSN skipped, changes nothing.
     ///
     /// # Errors
-    /// If the fragment contradicts what is here; nothing is changed then.
+    /// If the fragment contradicts earlier ones; nothing is changed then.
     pub(crate) fn push(&mut self, fragment: Fragment<'_>) -> Result<(), Violation> {
         if fragment.stream >= self.stream_count {
             return Err(Violation::NoSuchStream);
@@ -263,18 +262,18 @@ impl Reassembly {
         Ok(())
     }
 
-    /// Counts a fragment as arrived that is good for nothing, so that its neighbours know where they stand.
+    /// Records the TSN of a fragment that is not stored, so that its neighbours are checked against it.
     pub(crate) fn ignore(&mut self, fragment: &Fragment<'_>) {
         let following = if fragment.ending { Following::Begins } else { Following::Either };
         self.ring.mark(fragment.tsn, Mark::seen(fragment.beginning, following, NONE));
     }
 
-    /// Hands the parts of the next message to `out`, each with the number of bytes that follow it, and forgets it.
+    /// Passes the fragments of the next message to `out`, each with the number of bytes that follow it, and removes the message.
     ///
-    /// With `allow_partial`, if no whole message can be read, the leading fragments of an unfinished one are handed
-    /// out: an ordered one that is next in its stream if there is any, else an unordered one. RFC 9260 section 6.9
-    /// recommends this when the receive window is used up by messages that are not complete. The rest of such a
-    /// message is then readable as it comes, with or without `allow_partial`.
+    /// If `allow_partial` is set and no whole message can be read, the leading fragments of an unfinished message are returned: of
+    /// an ordered one that is next in its stream, otherwise of an unordered one. RFC 9260 section 6.9 recommends this when
+    /// incomplete messages use up the receive window. The rest of the message is then readable as it arrives, with or without
+    /// `allow_partial`.
     ///
     /// Returns the piece with its first and last TSN.
     pub(crate) fn take(
@@ -301,17 +300,17 @@ impl Reassembly {
         Some((piece, (first, last)))
     }
 
-    /// As [`take`](Self::take), without the TSNs.
+    /// Reads a piece like [`take`](Self::take), without its TSNs.
     #[cfg(test)]
     pub(crate) fn read(&mut self, out: &mut Vec<u8>, allow_partial: bool) -> Option<ReceivedMessage> {
         self.take(|part, _| out.extend_from_slice(part), allow_partial).map(|(piece, _)| piece)
     }
 
-    /// Gives up what can no longer be completed because the peer has abandoned all missing TSNs up to
-    /// `new_cumulative` (RFC 3758 section 3.6).
+    /// Removes messages that can no longer be completed, because the peer has abandoned all missing TSNs up to `new_cumulative`
+    /// (RFC 3758 section 3.6).
     ///
-    /// Messages that lack nothing, or only later TSNs, stay. The ordered messages that were skipped have to be named
-    /// with [`skip_ordered`](Self::skip_ordered) for their streams to go on.
+    /// Messages stay if they lack no TSN or only later ones. The caller passes the skipped ordered messages to
+    /// [`skip_ordered`](Self::skip_ordered), so that their streams continue.
     pub(crate) fn forward(&mut self, new_cumulative: u64) {
         if new_cumulative <= self.ring.floor() {
             return;
@@ -334,9 +333,9 @@ impl Reassembly {
         self.ring.skip_to(new_cumulative);
     }
 
-    /// Lets an ordered stream go on after the sequence number `ssn`, as a FORWARD-TSN demands (RFC 3758 section 3.6).
+    /// Continues an ordered stream after the sequence number `ssn`, as a FORWARD-TSN demands (RFC 3758 section 3.6).
     ///
-    /// Complete messages up to it become readable, unfinished ones are given up.
+    /// Complete messages up to it become readable, unfinished ones are removed.
     pub(crate) fn skip_ordered(&mut self, stream: u16, ssn: u16) {
         if stream >= self.stream_count {
             return;
@@ -365,7 +364,7 @@ impl Reassembly {
         self.advance(stream);
     }
 
-    /// What a new fragment meets, or how it contradicts it.
+    /// Returns the neighbours of a fragment, or its contradiction to them.
     //= docs/rfc9260.txt#section-6.9
     //# An endpoint MUST recognize fragmented DATA chunks by examining the B/ E bits in each of the received DATA chunks
     //# and queue the fragmented DATA chunks for reassembly.
@@ -402,7 +401,7 @@ impl Reassembly {
         Ok(neighbours)
     }
 
-    /// Joins a stored fragment with its neighbours, and sees what has become of its message.
+    /// Joins a stored fragment with its neighbours, and makes its message readable if it is complete and next.
     //= docs/rfc9260.txt#section-6
     //# The fragmentation and bundling mechanisms, as detailed in Sections 6.9 and 6.10, are OPTIONAL to implement by the
     //# data sender, but they MUST be implemented by the data receiver, i.e., an endpoint MUST properly receive and
@@ -452,7 +451,7 @@ impl Reassembly {
         self.arena.join(first, second);
     }
 
-    /// Takes a run out of the ring, once nothing can join it any more.
+    /// Removes a run from the ring, once no fragment can be joined to it.
     fn forget_ends(&mut self, head: u32) {
         let last = self.arena[head].other_end;
         self.ring.set_slot(self.arena[head].tsn, NONE);
@@ -470,7 +469,7 @@ impl Reassembly {
         }
     }
 
-    /// Puts a message whose beginning is here where it belongs now.
+    /// Puts a message whose beginning has arrived on the list of its state.
     fn line_up(&mut self, head: u32, completed: bool, has_just_begun: bool) {
         let Message { stream, ssn, unordered, .. } = self.arena[head].message;
         if unordered {
@@ -482,7 +481,7 @@ impl Reassembly {
             //= docs/rfc9260.txt#section-6.6
             //# The sender can fill the 'Stream Sequence Number' with arbitrary value, but the receiver MUST ignore the
             //# field.
-            // RFC 9260 section 6.6: it goes to the reader as soon as it is whole, past all order.
+            // RFC 9260 section 6.6: it is readable as soon as it is complete, outside the order.
             if completed {
                 self.arena.unlist(head);
                 self.dispatch(head);
@@ -496,7 +495,7 @@ impl Reassembly {
         } else {
             let line = self.stream(stream);
             if completed && ssn == line.next && line.waiting.is_empty() {
-                // The common case, a message in order and in one fragment, waits for nothing.
+                // The common case, a message in order and in one fragment, needs no place among the waiting ones.
                 line.next = ssn.wrapping_add(1);
                 self.dispatch(head);
             } else if let Err(place) = line.search(ssn) {
@@ -507,7 +506,7 @@ impl Reassembly {
         }
     }
 
-    /// Lets the messages of a stream go that are complete and next (RFC 9260 section 6.5).
+    /// Dispatches the messages of a stream that are complete and next (RFC 9260 section 6.5).
     //= docs/rfc9260.txt#section-6.6
     //# Within a stream, an endpoint MUST deliver DATA chunks received with the U flag set to 0 to the upper layer
     //# according to the order of their Stream Sequence Number.
@@ -530,7 +529,7 @@ impl Reassembly {
         }
     }
 
-    /// Takes the front message out of its stream's order, and makes the next number the awaited one.
+    /// Removes the front message from its stream's order, and awaits the next SSN.
     fn leave_line(&mut self, stream: u16) {
         let line = self.stream(stream);
         let left = line.waiting.pop_front().is_some();
@@ -538,7 +537,7 @@ impl Reassembly {
         self.waiting_messages -= usize::from(left);
     }
 
-    /// Makes a complete message readable, or holds it back while another one has the stream to itself.
+    /// Makes a complete message readable, or holds it back while another one is read in parts from its stream.
     fn dispatch(&mut self, head: u32) {
         let Message { stream, .. } = self.arena[head].message;
         let stub = self.stream(stream).stub;
@@ -550,14 +549,14 @@ impl Reassembly {
         }
     }
 
-    /// Takes a run off the list of readable ones.
+    /// Removes a run from the list of readable ones.
     fn unlist_ready(&mut self, head: u32) -> u32 {
         self.arena.unlist(head);
         self.readable_bytes -= self.arena[head].run_bytes;
         head
     }
 
-    /// Copies a run to the reader and frees it.
+    /// Passes a run to the reader and frees it.
     fn hand_out(&mut self, head: u32, mut out: impl FnMut(&[u8], usize)) -> ReceivedMessage {
         let run = &self.arena[head];
         let Message { stream, ssn, ppid, unordered } = run.message;
@@ -579,7 +578,7 @@ impl Reassembly {
         piece
     }
 
-    /// Finds an unfinished message that may be read in parts, and takes it off its list.
+    /// Finds an unfinished message that may be read in parts, and removes it from its list.
     fn find_open(&mut self) -> Option<u32> {
         for list in [OPEN_ORDERED, OPEN_UNORDERED] {
             while let Some(head) = self.arena.first(list) {
@@ -589,18 +588,18 @@ impl Reassembly {
                 if stub == NONE {
                     return Some(head);
                 }
-                // Another message has the stream to itself. Held back, this one is not looked at again before then.
+                // Another message of the stream is being read in parts. This one is held back until its end.
                 self.arena.list_last(stub, head);
             }
         }
         None
     }
 
-    /// Gives a stream to one message whose first part, up to the TSN `last`, has just been read.
+    /// Blocks a stream for one message whose first part, up to the TSN `last`, has just been read.
     fn begin_partial(&mut self, piece: &ReceivedMessage, last: u64) {
         let ReceivedMessage { stream, ssn, ppid, unordered, .. } = *piece;
         let stub = self.arena.insert_stub(last, Message { stream, ssn, ppid, unordered });
-        // The stub takes the place of the run's end, so the next fragment meets it as its neighbour.
+        // The stub takes the place of the run's end, so that the next fragment finds it as its neighbour.
         self.ring.set_slot(last, stub);
         self.stream(stream).stub = stub;
         if !unordered {
@@ -609,7 +608,7 @@ impl Reassembly {
         }
     }
 
-    /// Notes that a message has been read up to the TSN `last`, and not to its end.
+    /// Records that a message has been read up to the TSN `last`, which is not its end.
     fn move_stub(&mut self, stream: u16, last: u64) {
         let stub = self.stream(stream).stub;
         self.arena[stub].tsn = last;
@@ -617,7 +616,7 @@ impl Reassembly {
         self.ring.set_slot(last, stub);
     }
 
-    /// Opens a stream again to all its messages, those held back first.
+    /// Unblocks a stream; the messages held back come first.
     fn end_partial(&mut self, stream: u16) {
         let stub = std::mem::replace(&mut self.stream(stream).stub, NONE);
         while let Some(head) = self.arena.first(stub) {
@@ -669,7 +668,7 @@ impl Reassembly {
         }
     }
 
-    /// Whether a stub or unfinished run needs a missing TSN up to `new_cumulative`.
+    /// Returns `true` if a stub or unfinished run needs a missing TSN up to `new_cumulative`.
     fn lacks_below(&self, slot: u32, new_cumulative: u64) -> bool {
         if self.arena[slot].stub {
             return self.arena[slot].tsn < new_cumulative;
@@ -681,14 +680,14 @@ impl Reassembly {
         lacks_start || lacks_end
     }
 
-    /// Whether the message that is read in parts is an unfinished one up to the sequence number `ssn`.
+    /// Returns `true` if the message that is read in parts is unfinished, ordered, and at or before the sequence number `ssn`.
     fn is_skipped(&self, stub: u32, ssn: u16) -> bool {
         let Slot { message, other_end, .. } = self.arena[stub];
         let behind = !message.unordered && ssn.wrapping_sub(message.ssn) < HALF;
         behind && (other_end == NONE || !self.is_complete(other_end))
     }
 
-    /// Whether a run, given by its first fragment, reaches to the end of its message and lacks nothing before.
+    /// Returns `true` if a run, given by its first fragment, reaches the end of its message and lacks nothing before.
     fn is_complete(&self, head: u32) -> bool {
         let run = &self.arena[head];
         leads(run) && self.arena[run.other_end].ending
@@ -704,7 +703,7 @@ impl Reassembly {
     }
 }
 
-/// Whether nothing of the message is missing before this fragment.
+/// Returns `true` if no fragment of the message is missing before this one.
 fn leads(fragment: &Slot) -> bool {
     fragment.beginning || fragment.continues
 }

@@ -1,4 +1,4 @@
-//! Tracker and reassembly together, with what the receive window needs to know.
+//! Receiver: tracker, reassembly and receive window of an association.
 
 use crate::contents::Contents;
 use crate::intervals::{self, Interval};
@@ -7,31 +7,31 @@ use crate::recv::reassembly::{Fragment, Reassembly, ReceivedMessage, Violation};
 use crate::recv::tracker::{Arrival, Tracker};
 use crate::units::WindowBytes;
 
-/// What became of a DATA chunk.
+/// Outcome of a received DATA chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// Kept.
+    /// The chunk was stored.
     New,
-    /// Had arrived before.
+    /// The chunk had arrived before.
     Duplicate,
-    /// No room, or out of a SACK's reach.
+    /// The chunk found no room, or a SACK cannot name its TSN.
     Dropped,
 }
 
-/// The blocks beyond the cumulative TSN as distances from it, by whether the application has read them.
+/// Blocks beyond the cumulative TSN as distances from it, divided by delivery to the application.
 #[derive(Debug, Default)]
 pub(crate) struct BlocksByDelivery {
     pub(crate) unread: Vec<(u16, u16)>,
     pub(crate) read: Vec<(u16, u16)>,
 }
 
-/// The receiving half of an association.
+/// Receiving side of an association.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     pub(crate) tracker: Tracker,
     reassembly: Reassembly,
     buffer: WindowBytes,
-    /// The latest chunk that was not here yet found no room.
+    /// `true` if the latest new chunk found no room.
     starved: bool,
     /// First and last TSNs beyond the cumulative one that the application has read, ascending and disjoint.
     read_beyond: Vec<Interval>,
@@ -48,22 +48,22 @@ impl Receiver {
         }
     }
 
-    /// One to which user data comes like this.
+    /// Sets the form in which user data is stored.
     pub(crate) fn with_contents(self, contents: Contents) -> Self {
         Receiver { reassembly: self.reassembly.with_contents(contents), ..self }
     }
 
-    /// What the held chunks cost of the window.
+    /// Returns the cost of the held chunks in the window.
     fn held(&self, profile: &Profile) -> WindowBytes {
         profile.window_cost(self.reassembly.held_payload_bytes(), self.reassembly.held_chunks())
     }
 
-    /// All of the buffer.
+    /// Returns the size of the whole buffer.
     pub(crate) fn buffer(&self) -> WindowBytes {
         self.buffer
     }
 
-    /// Makes the buffer that large, if it is smaller.
+    /// Raises the size of the buffer. A smaller size has no effect.
     //= docs/rfc9260.txt#section-3.3.2
     //# During the life of the association, this buffer space SHOULD NOT be reduced (i.e., dedicated buffers ought not to
     //# be taken away from this association); however, an endpoint MAY change the value of a_rwnd it sends in SACK chunks.
@@ -74,7 +74,7 @@ impl Receiver {
         self.buffer = self.buffer.max(buffer);
     }
 
-    /// The free part of the buffer.
+    /// Returns the free part of the buffer.
     //= docs/rfc9260.txt#section-6.2
     //# The data receiver SHOULD NOT increment a_rwnd unless it has released bytes from its receive buffer.
     //= docs/rfc9260.txt#section-6.2
@@ -84,7 +84,7 @@ impl Receiver {
         if profile.shared_receive_window { self.buffer - self.held(profile) } else { self.buffer }
     }
 
-    /// Takes a chunk in if there is room for it.
+    /// Stores a chunk if there is room for it.
     //= docs/rfc9260.txt#section-6.2
     //= type=implication
     //# If a data receiver drops DATA chunks, it MUST NOT include them in Gap Ack Blocks in subsequent SACK chunks until
@@ -121,7 +121,7 @@ impl Receiver {
         }
         let pushed = self.reassembly.push(fragment);
         if pushed == Err(Violation::NoSuchStream) {
-            // RFC 9260 section 6.5: it is acknowledged like any other, or it would come again and again.
+            // RFC 9260 section 6.5: it is acknowledged like any other, or the peer would retransmit it forever.
             self.reassembly.ignore(&fragment);
         } else {
             pushed?;
@@ -133,8 +133,8 @@ impl Receiver {
         pushed.map(|()| Taken::New)
     }
 
-    /// The next in-order TSN is taken even by a full buffer if it can free something: that is, unless all the buffer holds
-    /// waits only for the application. Twice the buffer is the end of it, or one chunk beyond the buffer if chunks are
+    /// Returns `true` if a chunk may be stored. A full buffer takes the next in-order TSN if that can free memory: that is, unless
+    /// all held data waits only for the application. The limit is twice the buffer, or one chunk beyond the buffer if chunks are
     /// that large.
     //= docs/rfc9260.txt#section-6.2
     //# When the receiver's advertised window is 0, the receiver MUST drop any new incoming DATA chunk with a TSN larger
@@ -173,7 +173,7 @@ impl Receiver {
         unread.clear();
         read.clear();
         let cumulative = self.tracker.cumulative();
-        // Nothing beyond a SACK's reach is kept, so no cast cuts anything off.
+        // No TSN that a SACK cannot name is stored, so no cast truncates.
         let near = |tsn: u64| (tsn - cumulative) as u16;
         let mut done = self.read_beyond.iter().filter(|&&(_, end)| end > cumulative).peekable();
         for (start, end) in self.tracker.gap_blocks(usize::MAX) {
@@ -195,12 +195,12 @@ impl Receiver {
         }
     }
 
-    /// Whether the latest chunk that was not here yet found no room: the peer's chunks may be larger than ours.
+    /// Returns `true` if the latest new chunk found no room: the peer's chunks may be larger than the own ones.
     pub(crate) fn is_starved(&self) -> bool {
         self.starved
     }
 
-    /// Whether a read with `allow_partial` false would give something.
+    /// Returns `true` if a read without `allow_partial` returns a piece.
     pub(crate) fn has_message(&self) -> bool {
         self.reassembly.has_message()
     }
@@ -218,13 +218,13 @@ impl Receiver {
         self.reassembly.has_stream(stream)
     }
 
-    /// Stream sequence number of the message that a stream delivers next.
+    /// Returns the SSN of the message that a stream delivers next.
     pub(crate) fn next_ssn(&self, stream: u16) -> u16 {
         self.reassembly.next_ssn(stream)
     }
 
-    /// Returns `true` if the messages before this fragment's in its stream may all be among the TSNs that are missing below it. A
-    /// fragment that is here already is not inspected.
+    /// Returns `true` if the messages before this fragment's in its stream can all be among the TSNs that are missing below it. A
+    /// fragment that has arrived already is not inspected.
     pub(crate) fn awaits_sequence(&self, fragment: &Fragment<'_>) -> bool {
         match self.tracker.judge(fragment.tsn) {
             Arrival::Next | Arrival::Beyond => self.reassembly.awaits_sequence(fragment),
@@ -237,7 +237,7 @@ impl Receiver {
         !self.tracker.has_gaps() && self.reassembly.waits_in_vain()
     }
 
-    /// FORWARD-TSN (RFC 3758 section 3.6).
+    /// Moves the cumulative TSN for a FORWARD-TSN (RFC 3758 section 3.6).
     pub(crate) fn forward(&mut self, new_cumulative: u64) {
         self.tracker.forward(new_cumulative);
         self.reassembly.forward(new_cumulative);
@@ -295,7 +295,7 @@ mod tests {
     fn blocks_are_divided_where_the_application_has_read() {
         let profile = Profile::rfc9260();
         let mut receiver = Receiver::new(FIRST, 4, 0, 10_000);
-        // The first TSN is missing. Streams 1 and 2 are in order by themselves, stream 0 is not.
+        // The first TSN is missing. Streams 1 and 2 can be read, stream 0 cannot.
         let piece = |offset, stream, ssn| Fragment { stream, ssn, ..part(FIRST + offset, true, true, b"x") };
         for (offset, stream, ssn) in [(1, 0, 1), (2, 1, 0), (3, 1, 1), (4, 0, 2), (6, 2, 0), (8, 0, 3)] {
             assert_eq!(receiver.take(piece(offset, stream, ssn), &profile), Ok(Taken::New));
@@ -386,14 +386,14 @@ mod tests {
     fn chunks_that_come_again_or_from_no_stream_are_acknowledged_and_not_kept() {
         let profile = Profile::rfc9260();
         let mut receiver = Receiver::new(FIRST, 1, 0, 100);
-        // RFC 9260 section 6.5: a stream that does not exist is an error, and the TSN has arrived all the same.
+        // RFC 9260 section 6.5: a stream that does not exist is an error, and the TSN counts as arrived.
         let nowhere = Fragment { stream: 1, ..part(FIRST, true, true, b"x") };
         assert_eq!(receiver.take(nowhere, &profile), Err(Violation::NoSuchStream));
         assert_eq!(receiver.tracker.cumulative(), FIRST);
         assert_eq!(receiver.take(nowhere, &profile), Ok(Taken::Duplicate));
         assert_eq!(receiver.tracker.duplicates(), [FIRST]);
         assert_eq!(receiver.held_payload_bytes(), 0);
-        // Its message has ended, so what follows has to begin one.
+        // Its message has ended, so the next fragment must begin one.
         let continues = receiver.take(part(FIRST + 1, false, true, b"x"), &profile);
         assert_eq!(continues, Err(Violation::ContinuesNothing));
         assert_eq!(receiver.take(part(FIRST + 1, true, true, b"x"), &profile), Ok(Taken::New));

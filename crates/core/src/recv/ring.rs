@@ -1,50 +1,50 @@
-//! What is known of each TSN that a new fragment may still meet as its neighbour.
+//! Ring of marks for the TSNs that a new fragment can have as neighbours.
 //!
-//! The ring covers the TSNs from the floor (everything up to it has arrived) to the highest one seen. A TSN is marked
-//! once and the mark is cleared once, when the floor passes it, so keeping the ring costs a constant per TSN.
+//! The ring covers the TSNs from the floor, up to which all have arrived, to the highest one received. A TSN is marked once, and
+//! the mark is cleared once, when the floor passes it. The cost of the ring is therefore constant for each TSN.
 
 use super::arena::NONE;
 
-/// No more TSNs than these are ever covered: the floor, and as many beyond it as a gap block can name.
+/// Maximum number of TSNs covered: the floor, and those beyond it that a gap block can name.
 const WIDEST: u64 = 1 << 16;
-/// The ring's first size, so that small associations stay small.
+/// Initial size of the ring, so that small associations stay small.
 const NARROWEST: usize = 64;
 
-/// What the framing says about the TSN that follows one.
+/// Condition on the TSN that follows one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(super) enum Following {
-    /// It must begin a message.
+    /// The next TSN must begin a message.
     Begins,
-    /// It must continue this one's message.
+    /// The next TSN must continue the message.
     Continues,
-    /// It may do either: this one's message was abandoned, perhaps before its end had a TSN.
+    /// The next TSN may do either: the message was abandoned, perhaps before its end had a TSN.
     #[default]
     Either,
 }
 
-/// The record of one TSN.
+/// Record of one TSN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
-    /// Whether it has arrived.
+    /// `true` if the TSN has arrived.
     pub(super) seen: bool,
-    /// Whether it began a message.
+    /// `true` if it began a message.
     pub(super) begins: bool,
-    /// What has to follow it.
+    /// Condition on the next TSN.
     pub(super) following: Following,
-    /// The arena slot behind it if it is an end of an unfinished run of fragments, else [`NONE`].
+    /// Arena slot of the fragment if it is an end of an unfinished run, else [`NONE`].
     pub(super) slot: u32,
 }
 
 impl Mark {
     const UNSEEN: Mark = Mark { seen: false, begins: false, following: Following::Either, slot: NONE };
 
-    /// A TSN that has arrived.
+    /// Returns the mark of a TSN that has arrived.
     pub(super) fn seen(begins: bool, following: Following, slot: u32) -> Self {
         Self { seen: true, begins, following, slot }
     }
 }
 
-/// The marks from the floor upward, in a power of two of places.
+/// Marks from the floor upward; the number of places is a power of two.
 #[derive(Debug)]
 pub(super) struct Ring {
     marks: Vec<Mark>,
@@ -53,7 +53,7 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    /// A ring for an association whose first TSN is `initial`, which has to begin a message.
+    /// Returns a ring for an association whose first TSN is `initial`, which must begin a message.
     pub(super) fn new(initial: u64) -> Self {
         let floor = initial.saturating_sub(1);
         let mut ring = Self { marks: vec![Mark::UNSEEN; NARROWEST], floor, highest: floor };
@@ -61,29 +61,29 @@ impl Ring {
         ring
     }
 
-    /// The TSN up to which everything has arrived or been abandoned.
+    /// Returns the TSN up to which all have arrived or been abandoned.
     pub(super) fn floor(&self) -> u64 {
         self.floor
     }
 
-    /// The highest TSN marked.
+    /// Returns the highest TSN marked.
     pub(super) fn highest(&self) -> u64 {
         self.highest
     }
 
-    /// Whether this TSN is too far above the floor to be covered.
+    /// Returns `true` if this TSN is too far above the floor to be covered.
     pub(super) fn is_out_of_reach(&self, tsn: u64) -> bool {
         tsn.saturating_sub(self.floor) >= WIDEST
     }
 
-    /// The mark of a TSN if it is covered and has arrived.
+    /// Returns the mark of a TSN if it is covered and has arrived.
     pub(super) fn get(&self, tsn: u64) -> Option<Mark> {
         let covered = (self.floor..=self.highest).contains(&tsn);
         let mark = covered.then(|| self.marks.get(self.place(tsn)).copied()).flatten()?;
         mark.seen.then_some(mark)
     }
 
-    /// Marks a TSN above the floor and within reach; any other is left alone.
+    /// Marks a TSN above the floor and within reach; others are ignored.
     pub(super) fn mark(&mut self, tsn: u64, mark: Mark) {
         if tsn <= self.floor || self.is_out_of_reach(tsn) {
             return;
@@ -94,14 +94,14 @@ impl Ring {
         self.raise_floor();
     }
 
-    /// Changes the slot behind a TSN; one that is no longer covered needs none.
+    /// Changes the slot of a TSN; TSNs that are not covered are ignored.
     pub(super) fn set_slot(&mut self, tsn: u64, slot: u32) {
         if let Some(mark) = self.get(tsn) {
             self.put(tsn, Mark { slot, ..mark });
         }
     }
 
-    /// Notes that the rest of the message to which this TSN belongs is of no interest.
+    /// Records that the rest of the message to which this TSN belongs is abandoned.
     pub(super) fn abandon(&mut self, tsn: u64) {
         if let Some(mark) = self.get(tsn) {
             let following =
@@ -110,12 +110,12 @@ impl Ring {
         }
     }
 
-    /// Raises the floor to `tsn`, whatever is missing below, and on over what has arrived.
+    /// Raises the floor to `tsn` over missing TSNs, and further over those that have arrived.
     pub(super) fn skip_to(&mut self, tsn: u64) {
         if tsn <= self.floor {
             return;
         }
-        // Nothing is known of a TSN that never came, so anything may follow it.
+        // No fragment had this TSN, so the next one may begin or continue a message.
         let mark = self.get(tsn).unwrap_or(Mark::seen(false, Following::Either, NONE));
         for passed in self.floor..=self.highest.min(tsn) {
             self.put(passed, Mark::UNSEEN);
@@ -134,7 +134,7 @@ impl Ring {
         }
     }
 
-    /// Makes room so that `tsn` and the floor have places of their own.
+    /// Enlarges the ring so that `tsn` and the floor have different places.
     fn widen_to(&mut self, tsn: u64) {
         let span = (tsn - self.floor) as usize + 1;
         if span <= self.marks.len() {

@@ -1,47 +1,46 @@
-//! Which TSNs have arrived: the cumulative point, the blocks beyond it, and the duplicates (RFC 9260 sections 3.3.4
-//! and 6.2).
+//! Record of the TSNs that have arrived: cumulative TSN, blocks beyond it, and duplicates (RFC 9260 sections 3.3.4 and 6.2).
 //!
-//! TSNs are unwrapped to 64 bits before they come here, so all comparisons are those of plain integers.
+//! TSNs are unwrapped to 64 bits before, so all comparisons are those of plain integers.
 
 use arrayvec::ArrayVec;
 
 use crate::sliding::Sliding;
 
-/// A gap block names its ends as 16-bit distances from the cumulative TSN (RFC 9260 section 3.3.4).
+/// Largest distance from the cumulative TSN in a gap block, which has 16 bits (RFC 9260 section 3.3.4).
 const REACH: u64 = u16::MAX as u64;
-/// Blocks for which there is room from the first one on.
+/// Number of blocks for which memory is reserved when the first one is added.
 const BLOCK_ROOM: usize = 64;
-/// Duplicates listed until the next SACK; further ones are only counted.
+/// Number of duplicates listed until the next SACK; further ones are not listed.
 const LISTED_DUPLICATES: usize = 32;
 
-/// What an arriving TSN is to the receiver.
+/// Class of an arriving TSN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// It has arrived before, or a FORWARD-TSN has passed over it.
+    /// The TSN has arrived before, or a FORWARD-TSN has passed over it.
     Duplicate,
-    /// It is the lowest one missing.
+    /// The TSN is the lowest missing one.
     Next,
-    /// It is new, and at least one below it is missing.
+    /// The TSN is new, and at least one below it is missing.
     Beyond,
-    /// It is too far ahead for a SACK to name it, and must be dropped.
+    /// The TSN is too far ahead for a SACK to name it, and must be dropped.
     OutOfReach,
 }
 
-/// The TSNs received so far.
+/// TSNs received so far.
 #[derive(Clone, Debug)]
 pub(crate) struct Tracker {
-    /// Every TSN up to this one has arrived.
+    /// TSN up to which all have arrived.
     cumulative: u64,
-    /// The first TSN of each block beyond, ascending, with at least one missing TSN between any two blocks. The low 16 bits say all:
-    /// nothing beyond the reach is recorded, and the cumulative TSN only rises.
+    /// First TSN of each block beyond it, ascending; at least one TSN is missing between two blocks. The low 16 bits suffice: no
+    /// TSN out of reach is recorded, and the cumulative TSN only rises.
     starts: Sliding<u16>,
-    /// The last TSN of each. From two short lists rather than one of pairs a SACK takes several blocks at a time.
+    /// Last TSN of each block. Two short lists, unlike one of pairs, let a SACK process several blocks at a time.
     ends: Sliding<u16>,
     duplicates: ArrayVec<u64, LISTED_DUPLICATES>,
 }
 
 impl Tracker {
-    /// A tracker that waits for the TSN `initial` first.
+    /// Returns a tracker that waits for the TSN `initial` first.
     pub(crate) fn new(initial: u64) -> Self {
         Self {
             cumulative: initial.saturating_sub(1),
@@ -51,7 +50,7 @@ impl Tracker {
         }
     }
 
-    /// What this TSN would be, without recording it.
+    /// Returns the class of a TSN, without recording it.
     pub(crate) fn judge(&self, tsn: u64) -> Arrival {
         match tsn.checked_sub(self.cumulative) {
             None | Some(0) => Arrival::Duplicate,
@@ -62,11 +61,11 @@ impl Tracker {
         }
     }
 
-    /// Counts the TSN as received, of which [`judge`](Self::judge) says this. A duplicate, or one out of reach, changes nothing.
+    /// Records a TSN as received, with its class from [`judge`](Self::judge). A duplicate, or one out of reach, changes nothing.
     pub(crate) fn record(&mut self, tsn: u64, judged: Arrival) {
         debug_assert_eq!(judged, self.judge(tsn));
         match judged {
-            // What comes in order and leaves nothing beyond need not look at blocks.
+            // A TSN in order needs no search if there are no blocks.
             Arrival::Next if !self.has_gaps() => self.cumulative = tsn,
             Arrival::Next => self.advance(1),
             Arrival::Beyond => self.add_beyond((tsn - self.cumulative) as u16),
@@ -74,45 +73,45 @@ impl Tracker {
         }
     }
 
-    /// Remembers that a TSN came again, for the list of duplicates in the next SACK.
+    /// Records a repeated TSN for the list of duplicates in the next SACK.
     pub(crate) fn note_duplicate(&mut self, tsn: u64) {
-        // RFC 9260 section 3.3.4 lists a TSN once for each time it came again. A full list loses the rest: the
-        // sender reads it as a hint only, and the SACK must stay small.
+        // RFC 9260 section 3.3.4 lists a TSN once for each repetition. A full list drops the rest: the sender takes it only as a
+        // hint, and the SACK must stay small.
         let _ = self.duplicates.try_push(tsn);
     }
 
-    /// The duplicates noted since they were last cleared, in order of arrival, as far as they are listed.
+    /// Returns the duplicates listed since they were last cleared, in order of arrival.
     pub(crate) fn duplicates(&self) -> &[u64] {
         &self.duplicates
     }
 
-    /// Forgets the listed duplicates, once a SACK has reported them.
+    /// Clears the duplicates after a SACK has reported them.
     pub(crate) fn clear_duplicates(&mut self) {
         self.duplicates.clear();
     }
 
-    /// The highest TSN up to which everything has arrived.
+    /// Returns the TSN up to which all have arrived.
     pub(crate) fn cumulative(&self) -> u64 {
         self.cumulative
     }
 
-    /// The highest TSN that has arrived.
+    /// Returns the highest TSN that has arrived.
     #[cfg(test)]
     pub(crate) fn highest(&self) -> u64 {
         self.cumulative + self.ends.last().map_or(0, |&end| u64::from(self.distance(end)))
     }
 
-    /// Whether a TSN is missing below one that has arrived.
+    /// Returns `true` if a TSN is missing below one that has arrived.
     pub(crate) fn has_gaps(&self) -> bool {
         !self.starts.is_empty()
     }
 
-    /// How many blocks there are beyond the cumulative TSN.
+    /// Returns the number of blocks beyond the cumulative TSN.
     pub(crate) fn gap_count(&self) -> usize {
         self.starts.len()
     }
 
-    /// The first `most` blocks beyond the cumulative TSN, lowest first, each as the distances of its first and last TSN.
+    /// Returns the first `most` blocks beyond the cumulative TSN, lowest first, each as the distances of its first and last TSN.
     //= docs/rfc9260.txt#section-3.3.4
     //# Then, the parameter part of the SACK chunk MUST be constructed as follows (assuming the new a_rwnd is set to 4660
     //# by the sender):
@@ -123,14 +122,13 @@ impl Tracker {
         blocks.map(move |(start, end)| (start.wrapping_sub(cumulative), end.wrapping_sub(cumulative)))
     }
 
-    /// Moves the cumulative TSN to at least `new_cumulative`, as if everything up to it had arrived
-    /// (RFC 3758 section 3.6).
+    /// Moves the cumulative TSN to at least `new_cumulative`, as if all TSNs up to it had arrived (RFC 3758 section 3.6).
     pub(crate) fn forward(&mut self, new_cumulative: u64) {
-        // An older value than ours is a late FORWARD-TSN and tells nothing new.
+        // A value at or below the cumulative TSN comes from a late FORWARD-TSN and has no effect.
         self.advance(new_cumulative.saturating_sub(self.cumulative));
     }
 
-    /// Raises the cumulative TSN, and joins it to the next block if nothing is missing between them.
+    /// Raises the cumulative TSN, and joins it to the next block if no TSN is missing between them.
     fn advance(&mut self, by: u64) {
         let reached = |low: u16, by: u64| u64::from(self.distance(low)) <= by;
         let mut passed = self.ends.iter().take_while(|&&end| reached(end, by)).count();
@@ -144,7 +142,7 @@ impl Tracker {
         self.ends.forget(passed);
     }
 
-    /// How far beyond the cumulative TSN an end of a block is.
+    /// Returns the distance of an end of a block from the cumulative TSN.
     fn distance(&self, low: u16) -> u16 {
         low.wrapping_sub(self.cumulative as u16)
     }
@@ -172,7 +170,7 @@ impl Tracker {
             }
             (true, false) => self.ends[before] = low,
             (false, true) => self.starts[after] = low,
-            // Moves those behind it: new ones mostly come last.
+            // Later blocks are moved; new ones are mostly the last.
             (false, false) => {
                 if self.starts.is_empty() {
                     self.starts.reserve(BLOCK_ROOM);
@@ -285,7 +283,7 @@ mod tests {
         assert_eq!(tracker.judge(0), Arrival::Duplicate);
     }
 
-    /// The received TSNs as a plain set.
+    /// Received TSNs as a plain set.
     struct Model {
         initial: u64,
         received: BTreeSet<u64>,

@@ -1,12 +1,13 @@
-//! Giving messages up (RFC 3758 section 3.5): what becomes of their chunks, and how far the peer may be moved on.
+//! Abandonment of messages (RFC 3758 section 3.5): the states of their chunks, and the TSN to which the peer is moved on.
 //!
-//! A message is abandoned whole. What has no TSN leaves the queue; a message of which a part has one gets a last TSN that is
-//! never sent, so that the receiver is told to pass over an end and mistakes no later message for the rest. Every chunk of it
-//! that is outstanding becomes [`ChunkState::Abandoned`], whatever it was: it leaves flight, window, queues and the list of lost
-//! chunks, and is never credited to a window. A message that has arrived, as far as gap blocks tell, is not abandoned.
+//! A message is abandoned as a whole. Its part without TSNs leaves the queue. If another part has TSNs, a last TSN is assigned that
+//! is never sent. The receiver then skips to the end of the message and does not take a later message for the rest. Every
+//! outstanding chunk of the message becomes [`ChunkState::Abandoned`]: it leaves flight, window, queues and the list of lost
+//! chunks, and is never credited to a congestion window. A message whose chunks are all acknowledged, by gap blocks too, is not
+//! abandoned.
 //!
-//! A chunk that was abandoned in flight is watched until an acknowledgement covers it: if the loss policy finds it lost, its
-//! path's window is cut as for any other loss.
+//! A chunk that was abandoned in flight is watched until an acknowledgement covers it. If the loss policy finds it lost, the window
+//! of its path is cut as for any other loss.
 
 use crate::path_id::PathId;
 use crate::policy::LossCause;
@@ -17,22 +18,22 @@ use crate::send::{
 use crate::time::Time;
 use crate::units::ChunkBytes;
 
-/// The most messages that one call abandons to make room.
+/// Maximum number of messages that one call abandons to make room.
 const MOST_CANDIDATES: usize = 256;
 
-/// A message that was taken out of the sender's hands, as far as it had no TSN.
+/// Abandoned message whose part without TSNs has left the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Withdrawn {
     pub(crate) options: SendOptions,
-    /// Something of it has left.
+    /// `true` if some of its chunks have been sent.
     pub(crate) sent: bool,
-    /// Its outstanding TSNs, first and last, if it has any.
+    /// First and last of its outstanding TSNs, if it has any.
     pub(crate) tsns: Option<(u64, u64)>,
-    /// User bytes that had no TSN.
+    /// User bytes without a TSN.
     pub(crate) unsent_bytes: u64,
 }
 
-/// A chunk that was given up.
+/// Chunk that was abandoned, with its state before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AbandonedChunk {
     pub(crate) was: ChunkState,
@@ -41,14 +42,14 @@ pub(crate) struct AbandonedChunk {
     pub(crate) payload_bytes: u64,
 }
 
-/// Whether a retransmission would repair something.
+/// Returns `true` if a chunk in this state waits for a retransmission that repairs a loss.
 fn is_loss(state: ChunkState) -> bool {
     matches!(state, ChunkState::Lost(LossCause::FastRetransmit | LossCause::Timeout))
 }
 
-/// Which messages are due to be given up.
+/// Selection of the messages to abandon.
 impl Sender {
-    /// Whether some message has a limit, or was given up and is not behind the cumulative TSN.
+    /// Returns `true` if a message has a limit, or an abandoned one has TSNs beyond the cumulative TSN.
     #[inline]
     pub(crate) fn is_partially_reliable(&self) -> bool {
         !self.partial.messages.is_empty() || !self.partial.skipped.is_empty()
@@ -59,29 +60,29 @@ impl Sender {
         self.partial.support
     }
 
-    /// The handshake has said whether the peer takes FORWARD-TSN. Whether messages with a limit wait for a peer that does not.
+    /// Records if the peer supports FORWARD-TSN. Returns `true` if it does not and messages with a limit wait.
     pub(crate) fn learn_support(&mut self, taken: bool) -> bool {
         self.partial.support = if taken { Support::Yes } else { Support::No };
         !taken && !self.partial.messages.is_empty()
     }
 
-    /// When the next lifetime is over.
+    /// Returns the time at which the next lifetime ends.
     #[inline]
     pub(crate) fn next_expiry(&self) -> Option<Time> {
         self.partial.messages.next_expiry()
     }
 
-    /// The next message whose lifetime is over, told once. It may have arrived.
+    /// Takes the next message whose lifetime is over. Each message is returned once, even if it has arrived.
     pub(crate) fn take_expired(&mut self, now: Time) -> Option<MessageKey> {
         self.partial.messages.take_expired(now)
     }
 
-    /// Notes a chunk that was declared lost and whose message has a limit.
+    /// Records a chunk that was declared lost and whose message has a limit.
     pub(super) fn note_limited_loss(&mut self, tsn: u64) {
         self.partial.lost.push(tsn);
     }
 
-    /// The next message of which a lost chunk may not be retransmitted, and why.
+    /// Takes the next message with a lost chunk that may not be retransmitted, and the limit that forbids it.
     pub(crate) fn take_exhausted(&mut self, now: Time) -> Option<(MessageKey, AbandonCause)> {
         while let Some(tsn) = self.partial.lost.pop() {
             let Some(chunk) = self.outstanding.get(tsn).filter(|chunk| is_loss(chunk.state)) else {
@@ -93,7 +94,7 @@ impl Sender {
             if reliability.max_retransmissions().is_some_and(|most| chunk.retransmissions >= most) {
                 return Some((key, AbandonCause::Retransmissions));
             }
-            // The lifetime ended while the peer had the message, and the peer has dropped it since.
+            // The lifetime ended while the message counted as arrived, and the peer has reneged since.
             if message.expires_at.is_some_and(|at| at <= now) {
                 return Some((key, AbandonCause::Lifetime));
             }
@@ -101,9 +102,9 @@ impl Sender {
         None
     }
 
-    /// Finds messages that matter less than one of this kind and whose room together would let it in, or none. They are to be
-    /// abandoned then, with [`take_candidate`](Self::take_candidate). RFC 7496 section 3.2 leaves it open which: here those with
-    /// the largest number first, and the newest of equals, of which the least has been sent.
+    /// Returns `true` if abandoning messages of lower priority would make room for a message of this kind. These messages are then
+    /// abandoned with [`take_candidate`](Self::take_candidate). RFC 7496 section 3.2 does not specify the order. Messages with the
+    /// largest number are chosen first, and of equal ones the newest, of which the least has been sent.
     pub(crate) fn find_room(&mut self, payload_bytes: u64, reliability: Reliability) -> bool {
         let number = reliability.priority();
         let missing = payload_bytes.saturating_sub(self.buffer_free().unwrap_or(u64::MAX));
@@ -122,12 +123,12 @@ impl Sender {
         enough
     }
 
-    /// The next message to abandon for room.
+    /// Takes the next message to abandon for room.
     pub(crate) fn take_candidate(&mut self) -> Option<MessageKey> {
         self.partial.candidates.pop().map(|(_, key)| key)
     }
 
-    /// User bytes that are free once a message is abandoned; 0 if it has arrived.
+    /// Returns the user bytes that abandoning a message frees; 0 if it has arrived.
     fn held_bytes_of(&self, key: MessageKey) -> u64 {
         let Some(message) = self.partial.messages.get(key).filter(|_| self.is_abandonable(key)) else {
             return 0;
@@ -141,7 +142,7 @@ impl Sender {
         self.queue.bytes_at(message.place) + outstanding
     }
 
-    /// Whether something of a message is missing at the peer, as far as acknowledgements tell.
+    /// Returns `true` if some chunk of a message is not acknowledged.
     fn is_abandonable(&self, key: MessageKey) -> bool {
         let Some(message) = self.partial.messages.get(key) else { return false };
         match message.progress {
@@ -164,10 +165,10 @@ impl Sender {
     }
 }
 
-/// Giving up.
+/// Abandonment.
 impl Sender {
-    /// Gives a message up, if something of it is missing at the peer: what has no TSN is dropped. Its chunks are to be given up
-    /// one by one then, with [`abandon_chunk`](Self::abandon_chunk).
+    /// Abandons a message unless all of it is acknowledged, and drops its part without TSNs. The caller then abandons each of its
+    /// chunks with [`abandon_chunk`](Self::abandon_chunk).
     pub(crate) fn withdraw(&mut self, key: MessageKey) -> Option<Withdrawn> {
         if !self.is_abandonable(key) {
             return None;
@@ -197,7 +198,7 @@ impl Sender {
         })
     }
 
-    /// Whether some chunk was sent. Those below the first that is outstanding have arrived.
+    /// Returns `true` if some chunk was sent. Chunks below the first outstanding one have arrived.
     fn has_left(&self, progress: Progress) -> bool {
         match progress {
             Progress::Cutting { first, last } | Progress::Cut { first, last } => {
@@ -208,7 +209,7 @@ impl Sender {
         }
     }
 
-    /// Gives a chunk up, whatever it was; `None` if that is done already.
+    /// Abandons a chunk in any state; `None` if it is abandoned already.
     pub(crate) fn abandon_chunk(&mut self, tsn: u64) -> Option<AbandonedChunk> {
         let chunk = self.outstanding.get(tsn).filter(|chunk| chunk.state != ChunkState::Abandoned)?;
         let (was, path, bytes) = (chunk.state, chunk.path, chunk.bytes());
@@ -249,15 +250,15 @@ impl Sender {
     }
 }
 
-/// Moving the peer on.
+/// FORWARD-TSN and chunks abandoned in flight.
 impl Sender {
-    /// Whether some message was given up that the cumulative TSN has not passed.
+    /// Returns `true` if an abandoned message has TSNs beyond the cumulative TSN.
     #[inline]
     pub(crate) fn skips_something(&self) -> bool {
         !self.partial.skipped.is_empty()
     }
 
-    /// The TSN up to which everything is acknowledged or abandoned (RFC 3758 section 3.5 C2).
+    /// Advances the TSN up to which all is acknowledged or abandoned, and returns it (RFC 3758 section 3.5 C2).
     pub(crate) fn advance_ack_point(&mut self) -> u64 {
         let abandoned =
             |tsn| self.outstanding.get(tsn).is_some_and(|chunk| chunk.state == ChunkState::Abandoned);
@@ -269,18 +270,18 @@ impl Sender {
         point
     }
 
-    /// Chunks that were abandoned in flight and may still turn out to be lost.
+    /// Chunks that were abandoned in flight and may still be found lost.
     #[inline]
     pub(crate) fn watched(&self) -> &LostList {
         &self.partial.watched
     }
 
-    /// An acknowledgement covers it, or it was found lost.
+    /// Stops watching a chunk that an acknowledgement covers or that was found lost.
     pub(crate) fn unwatch(&mut self, tsn: u64) {
         self.partial.watched.remove(tsn);
     }
 
-    /// Forgets the chunks of a path that were abandoned in flight, because T3 has answered all that was in flight there.
+    /// Stops watching all chunks of a path: T3 has expired there and has cut its window for all of them.
     pub(crate) fn unwatch_path(&mut self, path: PathId) {
         let mut index = 0;
         while let Some(tsn) = self.partial.watched.get(index) {
@@ -295,7 +296,7 @@ impl Sender {
     /// Checks the records of abandoned messages against their chunks.
     ///
     /// # Panics
-    /// If they differ.
+    /// If records and chunks differ.
     pub(super) fn check_abandoned(&self) {
         let abandoned =
             |tsn| self.outstanding.get(tsn).is_some_and(|chunk| chunk.state == ChunkState::Abandoned);

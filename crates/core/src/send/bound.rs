@@ -1,10 +1,10 @@
-//! Chunks that have a TSN and were never sent: each waits for a place in the window of the path it is bound to, or for a path.
+//! Chunks that have a TSN and were never sent. Each waits for room in the window of the path that it is bound to, or for a path.
 
 use std::collections::VecDeque;
 
 use crate::path_id::{MAX_PATHS, PathId};
 
-/// The queues of all paths, and of chunks without one, each in TSN order.
+/// Queues of all paths, and of chunks without a path, each in TSN order.
 #[derive(Debug, Default)]
 pub(crate) struct BoundQueues {
     paths: [VecDeque<u64>; MAX_PATHS],
@@ -12,44 +12,44 @@ pub(crate) struct BoundQueues {
 }
 
 impl BoundQueues {
-    /// The lowest TSN that was never sent.
+    /// Returns the lowest TSN in the queues.
     pub(crate) fn lowest(&self) -> Option<u64> {
         self.paths.iter().chain([&self.unplaced]).filter_map(|queue| queue.front().copied()).min()
     }
 
-    /// The next chunk of a path.
+    /// Returns the first chunk of a path.
     pub(crate) fn next_of(&self, path: PathId) -> Option<u64> {
         self.paths[path.index()].front().copied()
     }
 
-    /// Takes the next chunk of a path out.
+    /// Removes the first chunk of a path.
     pub(crate) fn pop(&mut self, path: PathId) {
         self.paths[path.index()].pop_front();
     }
 
-    /// The first chunk without a path.
+    /// Returns the first chunk without a path.
     pub(crate) fn next_unplaced(&self) -> Option<u64> {
         self.unplaced.front().copied()
     }
 
-    /// Takes the first chunk without a path out.
+    /// Removes the first chunk without a path.
     pub(crate) fn pop_unplaced(&mut self) {
         self.unplaced.pop_front();
     }
 
-    /// Puts a chunk into a path's queue.
+    /// Inserts a chunk into a path's queue.
     pub(crate) fn bind(&mut self, path: PathId, tsn: u64) {
         insert(&mut self.paths[path.index()], tsn);
     }
 
-    /// Takes the last chunk of a path back; it is without a path then.
+    /// Moves the last chunk of a path to those without a path.
     pub(crate) fn unbind_last(&mut self, path: PathId) -> Option<u64> {
         let tsn = self.paths[path.index()].pop_back()?;
         insert(&mut self.unplaced, tsn);
         Some(tsn)
     }
 
-    /// Takes a chunk out of the queue of its path, or of those without a path.
+    /// Removes a chunk from the queue of its path, or from those without a path.
     pub(crate) fn remove(&mut self, path: Option<PathId>, tsn: u64) {
         let queue = path.map_or(&mut self.unplaced, |path| &mut self.paths[path.index()]);
         if let Ok(at) = queue.binary_search(&tsn) {
@@ -57,18 +57,18 @@ impl BoundQueues {
         }
     }
 
-    /// All chunks of a path in TSN order, for recounts.
+    /// Returns the chunks of a path in TSN order, for recounts.
     pub(crate) fn of(&self, path: PathId) -> impl Iterator<Item = u64> + '_ {
         self.paths[path.index()].iter().copied()
     }
 
-    /// All chunks without a path in TSN order, for recounts.
+    /// Returns the chunks without a path in TSN order, for recounts.
     pub(crate) fn unplaced(&self) -> impl Iterator<Item = u64> + '_ {
         self.unplaced.iter().copied()
     }
 }
 
-/// Nearly always at the end: TSNs are given out in order.
+/// Inserts a TSN in order, nearly always at the end: TSNs are assigned in ascending order.
 fn insert(queue: &mut VecDeque<u64>, tsn: u64) {
     let at = if queue.back().is_none_or(|&last| last < tsn) {
         queue.len()

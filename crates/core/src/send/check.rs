@@ -1,4 +1,4 @@
-//! A recount of what the sender keeps as running totals, for tests: each total must equal the sum of its parts.
+//! Recount of the sender's running totals, for tests: each total must equal the sum of its parts.
 
 use crate::path_id::{MAX_PATHS, PathId};
 use crate::profile::Profile;
@@ -30,7 +30,7 @@ impl Sender {
     /// Compares all running totals with a recount.
     ///
     /// # Panics
-    /// With what differs, if one does.
+    /// If a total differs, with both values.
     pub(crate) fn check(&self) {
         self.outstanding().check_lists();
         self.check_abandoned();

@@ -1,37 +1,37 @@
-//! The ring of chunks, indexed by TSN, and lists that are linked through it.
+//! Ring of chunks, indexed by TSN, and lists linked through it.
 
 use std::collections::VecDeque;
 
-/// No TSN: unwrapped TSNs begin above 2^32.
+/// Absent TSN: unwrapped TSNs start above 2^32.
 const NONE: u64 = 0;
 
-/// The links of all chunks that are not acknowledged, in TSN order.
+/// Index of the links of all unacknowledged chunks, in TSN order.
 pub(super) const UNACKED: usize = 0;
-/// The links of those of one path and kind, in TSN order.
+/// Index of the links of the chunks of one path and kind, in TSN order.
 pub(super) const KIND: usize = 1;
-/// The links of those of one path, in the order in which their latest transmissions left.
+/// Index of the links of the chunks of one path, in the order of their latest transmissions.
 pub(super) const SENT: usize = 2;
 
-/// A chunk's neighbours in one list.
+/// Neighbours of a chunk in one list.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Links {
     previous: u64,
     next: u64,
 }
 
-/// A chunk's neighbours in all lists.
+/// Neighbours of a chunk in all lists.
 pub(crate) type AllLinks = [Links; 3];
 
-/// What is linked.
+/// Element of a ring that lists can link.
 pub(super) trait Linked {
     fn links(&self) -> &AllLinks;
     fn links_mut(&mut self) -> &mut AllLinks;
 }
 
-/// Chunks with consecutive TSNs.
+/// Ring of chunks with consecutive TSNs.
 #[derive(Debug)]
 pub(super) struct Ring<T> {
-    /// The TSN of the first one.
+    /// TSN of the first chunk.
     base: u64,
     chunks: VecDeque<T>,
 }
@@ -49,7 +49,7 @@ impl<T> Ring<T> {
         self.chunks.len()
     }
 
-    /// The TSN after the last one.
+    /// Returns the TSN after the last one.
     pub(super) fn next_tsn(&self) -> u64 {
         self.base + self.chunks.len() as u64
     }
@@ -79,7 +79,7 @@ impl<T> Ring<T> {
     }
 }
 
-/// A list of chunks in the ring through links of one kind. A chunk is in no two lists of a kind.
+/// List of chunks in the ring through links of one kind. A chunk is in at most one list of each kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ChunkList<const LINK: usize> {
     first: u64,
@@ -97,17 +97,16 @@ impl<const LINK: usize> ChunkList<LINK> {
         (self.last != NONE).then_some(self.last)
     }
 
-    /// Adds a chunk to the end.
     pub(super) fn push<T: Linked>(&mut self, ring: &mut Ring<T>, tsn: u64) {
         self.insert_after(ring, self.last, tsn);
     }
 
-    /// Adds a chunk behind another one, or to the beginning.
+    /// Inserts a chunk behind another one, or at the front.
     pub(super) fn insert_behind<T: Linked>(&mut self, ring: &mut Ring<T>, other: Option<u64>, tsn: u64) {
         self.insert_after(ring, other.unwrap_or(NONE), tsn);
     }
 
-    /// Adds a chunk to a list in TSN order. Its place is nearly always at one of the ends, and is sought from the nearer one.
+    /// Inserts a chunk into a list in TSN order. The search starts from the nearer end, where the place nearly always is.
     pub(super) fn insert<T: Linked>(&mut self, ring: &mut Ring<T>, tsn: u64) {
         let near_the_end = self.last < tsn || self.last - tsn < tsn.saturating_sub(self.first);
         let previous = if near_the_end {
@@ -134,7 +133,6 @@ impl<const LINK: usize> ChunkList<LINK> {
         }
     }
 
-    /// Takes a chunk out.
     pub(super) fn remove<T: Linked>(&mut self, ring: &mut Ring<T>, tsn: u64) {
         let Some(chunk) = ring.get_mut(tsn) else { return };
         let Links { previous, next } = std::mem::take(&mut chunk.links_mut()[LINK]);
@@ -148,7 +146,7 @@ impl<const LINK: usize> ChunkList<LINK> {
         }
     }
 
-    /// The chunk after one that is in the list.
+    /// Returns the chunk behind another one of the list.
     #[inline]
     pub(super) fn next<T: Linked>(ring: &Ring<T>, tsn: u64) -> Option<u64> {
         ring.get(tsn).map(|chunk| chunk.links()[LINK].next).filter(|&next| next != NONE)
@@ -163,7 +161,7 @@ impl<const LINK: usize> ChunkList<LINK> {
         std::iter::successors(self.last(), move |tsn| previous(tsn).filter(|&other| other != NONE))
     }
 
-    /// Checks the links in both directions.
+    /// Compares the links of both directions.
     ///
     /// # Panics
     /// If they differ.
@@ -174,11 +172,11 @@ impl<const LINK: usize> ChunkList<LINK> {
     }
 }
 
-/// Holds a list that is kept against one that is counted, without a copy of either. Most are empty, and to compare empty vectors
-/// was two thirds of what a check cost: `memcmp` was slow for addresses at which there is nothing to read.
+/// Compares a maintained list with a recount, without copying either. Most lists are empty: to compare empty vectors took two
+/// thirds of the time of a check, because `memcmp` is slow on dangling addresses.
 ///
 /// # Panics
-/// With both, if they differ.
+/// If they differ, with both.
 pub(super) fn assert_same<A, B>(kept: impl Fn() -> A, counted: impl Fn() -> B, what: impl Fn() -> String)
 where
     A: Iterator<Item = u64>,
@@ -219,7 +217,7 @@ mod tests {
     #[test]
     fn a_list_in_tsn_order_is_the_set_of_what_was_put_in_and_not_taken_out() {
         let (mut ring, mut list, mut set) = (ring(97), ChunkList::<KIND>::default(), BTreeSet::new());
-        // 3 generates all numbers from 1 to 112 modulo 113, in an order without order.
+        // Powers of 3 modulo 113 visit all numbers from 1 to 112 in an irregular order.
         let mut number = 1_u64;
         for _ in 0..4 * 112 {
             number = number * 3 % 113;

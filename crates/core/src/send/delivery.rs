@@ -1,33 +1,33 @@
-//! The delivery accounts of a path: the stamps of what leaves, and the samples that acknowledgements make of them
-//! (draft-ietf-ccwg-bbr section 4.1, whose names the comments give).
+//! Delivery accounts of a path: stamps of sent packets, and the samples that acknowledgements make of them (draft-ietf-ccwg-bbr
+//! section 4.1, whose names the comments give).
 
 use crate::policy::{DeliverySample, Limiter, SendStamps};
 use crate::send::PathBytes;
 use crate::time::{Rate, Span, Time};
 use crate::units::ChunkBytes;
 
-/// A transmission that a SACK acknowledges.
+/// Transmission that a SACK acknowledges.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delivered {
     pub(crate) stamps: SendStamps,
-    /// It is the chunk's only one.
+    /// `true` if the chunk was sent once, so that the acknowledgement is not ambiguous.
     pub(crate) certain: bool,
-    /// The SACK came back on the same path.
+    /// `true` if the SACK arrived on the path of the transmission.
     pub(crate) same_way: bool,
 }
 
-/// What a path needs to remember for its samples.
+/// State from which a path's samples are computed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Delivery {
-    /// When the path delivered the latest byte, or began to send after an idle time (C.delivered_time).
+    /// Time of the latest delivery, or of the first transmission after an idle period (C.delivered_time).
     delivered_at: Time,
-    /// When the latest of what the path delivered was sent; since then a flight lasts (C.first_send_time).
+    /// Send time of the latest delivered packet: start of the current flight (C.first_send_time).
     first_sent_at: Time,
-    /// What kept the path from sending more as the latest send opportunity ended.
+    /// Limit of the path's sending at the end of the latest send opportunity.
     limiter: Limiter,
-    /// Something beside congestion control did, and transmissions say so until so much has been delivered (C.app_limited).
+    /// Limit other than congestion control, which stamps show until this many bytes have been delivered (C.app_limited).
     limited_until: Option<(Limiter, ChunkBytes)>,
-    /// The newest transmission of all that are certain to be acknowledged by the present SACK.
+    /// Newest transmission that the current SACK acknowledges unambiguously.
     newest: Option<Delivered>,
 }
 
@@ -36,7 +36,7 @@ impl Delivery {
         Delivery { delivered_at: now, first_sent_at: now, ..Delivery::default() }
     }
 
-    /// A transmission of so many bytes leaves; `counts` do not have it yet.
+    /// Returns the stamps of a transmission of this size. `counts` do not include it yet.
     pub(super) fn stamp(&mut self, bytes: ChunkBytes, counts: &PathBytes, now: Time) -> SendStamps {
         if counts.in_flight.is_zero() {
             (self.first_sent_at, self.delivered_at) = (now, now);
@@ -52,7 +52,7 @@ impl Delivery {
         }
     }
 
-    /// A transmission is delivered, and `counts` have it.
+    /// Records a delivered transmission, which `counts` include.
     pub(super) fn deliver(&mut self, delivered: Delivered, counts: &PathBytes, now: Time) {
         let sent_at = delivered.stamps.sent_at;
         self.delivered_at = now;
@@ -63,7 +63,7 @@ impl Delivery {
         }
     }
 
-    /// The sample of the SACK that has been worked through. `least_rtt` is the least time in which the path answers.
+    /// Takes the sample of the SACK that was processed. `least_rtt` is the minimum RTT of the path.
     pub(super) fn sample(
         &mut self,
         counts: &PathBytes,
@@ -87,7 +87,7 @@ impl Delivery {
         })
     }
 
-    /// A send opportunity ends, and this keeps the path from sending more.
+    /// Records the path's limit at the end of a send opportunity.
     pub(super) fn limit(&mut self, limiter: Limiter, counts: &PathBytes) {
         self.limiter = limiter;
         if !limiter.is_congestion_control() {
@@ -111,7 +111,7 @@ mod tests {
         Time::from_nanos(n * 1_000_000)
     }
 
-    /// A path that sends and is acknowledged at the times that a test says.
+    /// Path on which a test sends and acknowledges at given times.
     #[derive(Default)]
     struct Script {
         delivery: Delivery,
@@ -140,7 +140,7 @@ mod tests {
         sample.and_then(|sample| sample.rate).map(|rate| rate.as_bps() / 1_000)
     }
 
-    /// Packets of 10 ms at 1 Mbit/s; round trips of 100 ms.
+    /// One packet every 10 ms at 1 Mbit/s; the round-trip time is 100 ms.
     #[test]
     fn a_steady_path_is_measured_at_its_rate() {
         let (mut path, mut sent, mut rates) = (Script::default(), Vec::new(), Vec::new());
@@ -159,7 +159,7 @@ mod tests {
         let mut path = Script::default();
         let sent: Vec<SendStamps> = (0..20).map(|n| path.send(10 * n)).collect();
         assert_eq!(kbps(path.acknowledge(&sent[..10], 190)), Some(10 * 10_000 / 190));
-        // The second ten come all at once, one packet's time after the first.
+        // The second ten are acknowledged together, one packet interval after the first ten.
         let sample = path.acknowledge(&sent[10..], 200).expect("they were sent once");
         assert_eq!((sample.delivered, sample.send_elapsed), (CHUNK.times(20), Span::from_millis(190)));
         assert!(kbps(Some(sample)) <= Some(1_052), "{sample:?}");

@@ -1,11 +1,11 @@
-//! Facts of the association that policies see: the queue, the peer's window, and the head of line.
+//! Facts of the association that policies see: the queue, the peer's window, and the head-of-line chunk.
 
 use crate::path_id::PathId;
 use crate::policy::AssociationFacts;
 use crate::send::Sender;
 
 impl Sender {
-    /// The facts of the association, as of the latest transition or refresh.
+    /// Returns the facts of the association, as of the latest transition or refresh.
     #[inline]
     pub(crate) fn facts(&self) -> &AssociationFacts {
         &self.facts
@@ -20,7 +20,7 @@ impl Sender {
         self.facts.send_buffer_limit = self.buffer_limit();
     }
 
-    /// Updates the facts that have to be computed from the queue and the outstanding chunks, for a policy that is about to be asked.
+    /// Updates the facts that are computed from the queue and the outstanding chunks, before a policy is called.
     pub(crate) fn refresh_facts(&mut self) {
         self.facts.queued_bytes = self.queue.bytes();
         self.facts.send_buffer_free = self.buffer_free();
@@ -34,7 +34,7 @@ impl Sender {
         self.facts.last_new_data_path = Some(path);
     }
 
-    /// Records that the peer writes something else than CMT into the flags of SACKs.
+    /// Records that the peer uses the flags of SACKs for another purpose than CMT.
     #[inline]
     pub(crate) fn set_foreign_sack_flags(&mut self, foreign: bool) {
         self.facts.foreign_sack_flags = foreign;

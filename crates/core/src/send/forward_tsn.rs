@@ -1,4 +1,4 @@
-//! The FORWARD-TSN that is due or unacknowledged (RFC 3758 section 3.5).
+//! State of the FORWARD-TSN that is due or unacknowledged (RFC 3758 section 3.5).
 
 use crate::path_id::PathId;
 use crate::send::Sender;
@@ -46,7 +46,7 @@ impl Sender {
         withdrawn
     }
 
-    /// Finds the TSN up to which the next FORWARD-TSN goes, and at most this many streams that it names.
+    /// Returns the TSN up to which the next FORWARD-TSN goes, and the streams that it names, at most `most_streams`.
     pub(crate) fn next_forward_tsn(&mut self, most_streams: usize) -> Option<(u64, &[(u16, u16)])> {
         let ack_point = self.partial.ack_point;
         let streams = &mut self.forward.streams;
@@ -54,7 +54,7 @@ impl Sender {
         Some((up_to, &self.forward.streams))
     }
 
-    /// Records a FORWARD-TSN that left; `None` if it could not be written.
+    /// Records a sent FORWARD-TSN; `None` if it could not be written.
     pub(crate) fn note_forward_tsn(&mut self, up_to: Option<u64>, path: PathId, now: Time) {
         self.forward.due = false;
         if let Some(up_to) = up_to {
@@ -63,7 +63,7 @@ impl Sender {
         }
     }
 
-    /// Ends it, because the association is closed or has restarted.
+    /// Clears the state, because the association is closed or has restarted.
     pub(crate) fn end_forward_tsn(&mut self) {
         self.forward = ForwardTsnState::default();
     }

@@ -1,9 +1,9 @@
-//! Messages that the sender may give up: their limits, and which of them is due next.
+//! Messages with a limit of reliability, and the order in which they are abandoned.
 //!
-//! Only messages with a limit have a record here, so that reliable ones cost nothing. Records stand in the order in which the
-//! messages were handed over, which is also the order of their TSNs. A record lives until its message was abandoned or the
-//! cumulative TSN has passed it. The two heaps may hold keys of records that are gone; the top never is one, and a heap of
-//! which most is gone is swept.
+//! Only messages with a limit have a record, so that reliable ones cost nothing. Records are in the order in which the application
+//! sent the messages, which is also the order of their TSNs. A record is removed once its message is abandoned or the cumulative
+//! TSN has passed it. The two heaps may contain keys of removed records, but never at the top. A heap that consists mostly of such
+//! keys is swept.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -12,30 +12,30 @@ use std::num::NonZeroU64;
 use crate::send::options::{Reliability, SendOptions};
 use crate::time::Time;
 
-/// Names a message with a limit. Keys ascend in the order of sending.
+/// Key of a message with a limit. Keys ascend in the order of sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct MessageKey(NonZeroU64);
 
-/// How far a message with a limit has come.
+/// Progress of a message with a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// Nothing of it has a TSN.
+    /// No part of it has a TSN.
     Waiting,
-    /// From the first TSN to the last one so far; more waits in the queue.
+    /// First and latest TSN; the rest waits in the queue.
     Cutting { first: u64, last: u64 },
-    /// All of it has TSNs.
+    /// First and last TSN of the whole message.
     Cut { first: u64, last: u64 },
-    /// It has no limit any more: it was abandoned, or is delivered whatever happens.
+    /// Without a limit: the message was abandoned, or is delivered reliably.
     Settled,
 }
 
-/// A message that may be given up.
+/// Message with a limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limited {
     pub(crate) options: SendOptions,
     pub(crate) expires_at: Option<Time>,
     pub(crate) progress: Progress,
-    /// Its place in the send queue.
+    /// Place in the send queue.
     pub(crate) place: u64,
 }
 
@@ -45,16 +45,16 @@ impl Limited {
     }
 }
 
-/// A heap of which more than this is gone is swept, if that is most of it.
+/// Number of stale keys in a heap that is always tolerated. A heap with more is swept once most of it is stale.
 const SWEEP_FROM: usize = 64;
 
 #[derive(Debug)]
 pub(crate) struct LimitedMessages {
     records: VecDeque<Limited>,
-    /// The key of the first record.
+    /// Key of the first record.
     first_key: NonZeroU64,
     deadlines: BinaryHeap<Reverse<(Time, MessageKey)>>,
-    /// The largest number is on top; of equals the message that was handed over last.
+    /// Heap with the largest number on top; of equal numbers the newest message.
     priorities: BinaryHeap<(u32, MessageKey)>,
 }
 
@@ -88,7 +88,7 @@ impl LimitedMessages {
         self.records.get_mut(index).filter(|record| !record.is_settled())
     }
 
-    /// Takes a message in; `None` if it is fully reliable.
+    /// Adds a message; `None` if it is fully reliable.
     pub(crate) fn add(&mut self, options: SendOptions, place: u64, now: Time) -> Option<MessageKey> {
         if options.reliability == Reliability::Full {
             return None;
@@ -104,7 +104,7 @@ impl LimitedMessages {
         Some(key)
     }
 
-    /// One of its chunks got this TSN, the last one if `ending`.
+    /// Assigns a TSN to a chunk of a message, to its last chunk if `ending`.
     pub(crate) fn assign(&mut self, key: MessageKey, tsn: u64, ending: bool) {
         let Some(record) = self.get_mut(key) else { return };
         let first = match record.progress {
@@ -117,7 +117,7 @@ impl LimitedMessages {
         };
     }
 
-    /// It has no limit any more.
+    /// Removes the limit of a message.
     pub(crate) fn settle(&mut self, key: MessageKey) {
         if let Some(record) = self.get_mut(key) {
             record.progress = Progress::Settled;
@@ -125,7 +125,7 @@ impl LimitedMessages {
         self.drop_settled();
     }
 
-    /// What lies wholly at or below the cumulative TSN is delivered.
+    /// Removes the records of messages that lie at or below the cumulative TSN.
     pub(crate) fn forget_up_to(&mut self, cumulative: u64) {
         let delivered = |record: &Limited| match record.progress {
             Progress::Cut { last, .. } => last <= cumulative,
@@ -145,7 +145,7 @@ impl LimitedMessages {
         self.first_key = self.first_key.saturating_add(1);
     }
 
-    /// Records in front, and tops of the heaps.
+    /// Removes settled records at the front, and their keys at the tops of the heaps.
     fn drop_settled(&mut self) {
         while self.records.front().is_some_and(Limited::is_settled) {
             self.drop_first();
@@ -172,13 +172,13 @@ impl LimitedMessages {
         }
     }
 
-    /// When the next lifetime is over.
+    /// Returns the time at which the next lifetime ends.
     #[inline]
     pub(crate) fn next_expiry(&self) -> Option<Time> {
         self.deadlines.peek().map(|&Reverse((at, _))| at)
     }
 
-    /// Takes the next message out of the deadlines whose lifetime is over. It keeps its record.
+    /// Takes the next message whose lifetime is over out of the deadlines. Its record stays.
     pub(crate) fn take_expired(&mut self, now: Time) -> Option<MessageKey> {
         let key = self.deadlines.peek().filter(|Reverse((at, _))| *at <= now).map(|&Reverse((_, key))| key);
         if key.is_some() {
@@ -188,7 +188,7 @@ impl LimitedMessages {
         key
     }
 
-    /// Takes the message that matters least out of the priorities, if its number is larger than `than`. It keeps its record.
+    /// Takes the message of lowest priority out of the priorities, if its number is larger than `than`. Its record stays.
     pub(crate) fn take_least(&mut self, than: Option<u32>) -> Option<(u32, MessageKey)> {
         let least =
             self.priorities.peek().copied().filter(|&(number, _)| than.is_none_or(|than| number > than))?;
@@ -197,7 +197,7 @@ impl LimitedMessages {
         Some(least)
     }
 
-    /// Puts back what [`take_least`](Self::take_least) gave.
+    /// Puts back a candidate that [`take_least`](Self::take_least) returned.
     pub(crate) fn put_back(&mut self, candidate: (u32, MessageKey)) {
         if self.get(candidate.1).is_some() {
             self.priorities.push(candidate);

@@ -1,9 +1,8 @@
-//! TSNs in order: those of chunks that were declared lost and wait to be sent again, and those of chunks that were abandoned in
-//! flight.
+//! Sorted lists of TSNs: chunks that were declared lost and wait for retransmission, and chunks that were abandoned in flight.
 
 use crate::send::LIST_ROOM;
 
-/// A sorted list of TSNs. Losses are found in TSN order and few at a time, so insertion is nearly always at the end.
+/// Sorted list of TSNs. Losses are found in TSN order and few at a time, so nearly all insertions are at the end.
 #[derive(Debug, Default)]
 pub(crate) struct LostList {
     tsns: Vec<u64>,
@@ -29,19 +28,19 @@ impl LostList {
         }
     }
 
-    /// Forgets what lies at or below `tsn`.
+    /// Removes all TSNs up to `tsn`.
     pub(crate) fn forget_up_to(&mut self, tsn: u64) {
         let kept = self.tsns.partition_point(|&t| t <= tsn);
         self.tsns.drain(..kept);
     }
 
-    /// The first waiting TSN at or after `tsn`.
+    /// Returns the first TSN of the list at or after `tsn`.
     pub(crate) fn at_or_after(&self, tsn: u64) -> Option<u64> {
         let at = self.tsns.partition_point(|&t| t < tsn);
         self.tsns.get(at).copied()
     }
 
-    /// The waiting TSN at this place in the list.
+    /// Returns the TSN at this index of the list.
     pub(crate) fn get(&self, index: usize) -> Option<u64> {
         self.tsns.get(index).copied()
     }

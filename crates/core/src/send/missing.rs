@@ -1,12 +1,12 @@
-//! Chunks that a SACK leaves unacknowledged, as the loss policy judges them.
+//! Chunks that a SACK leaves unacknowledged, as the loss policy sees them.
 
 use crate::path_id::MAX_PATHS;
 use crate::policy::Missing;
 use crate::send::{ChunkState, Sender};
 
 impl Sender {
-    /// Returns `true` if a SACK can report a chunk as missing. A chunk that waits to be sent again is not missing, unless the profile
-    /// says so.
+    /// Returns `true` if a SACK can report a chunk as missing. A chunk that waits for its retransmission counts only with
+    /// `pending_losses_are_cut` of the profile.
     pub(crate) fn is_hole(&self, tsn: u64) -> bool {
         let pending = self.profile.pending_losses_are_cut;
         self.outstanding.get(tsn).is_some_and(|chunk| {
@@ -19,7 +19,7 @@ impl Sender {
         self.outstanding.unacked().take_while(|&tsn| tsn < limit).any(|tsn| self.is_hole(tsn))
     }
 
-    /// Describes a chunk that has left, for the loss policy.
+    /// Describes a sent chunk for the loss policy.
     pub(crate) fn missing(&self, tsn: u64) -> Option<Missing> {
         let chunk = self.outstanding.get(tsn)?;
         let sent_at = self.outstanding.latest_of(tsn)?.stamps.sent_at;

@@ -1,4 +1,4 @@
-//! The sending side of an association.
+//! Sending side of an association.
 
 mod abandon;
 mod bound;
@@ -38,6 +38,6 @@ pub(crate) use skipped::Skipped;
 #[cfg(test)]
 mod tests;
 
-/// Room that lists of lost chunks and of gap blocks get when the first comes: an idle association needs none, and one in full swing
-/// seldom allocates.
+/// Capacity that lists of lost chunks and of gap blocks get on first use. An idle association needs none, and one under load seldom
+/// allocates.
 pub(crate) const LIST_ROOM: usize = 64;

@@ -1,32 +1,32 @@
-//! How a message is sent.
+//! Options of a message: stream, order and reliability.
 
 use crate::time::Span;
 
-/// How long the sender tries to deliver a message (RFC 3758, and the policies of RFC 7496 section 3).
+/// Limit up to which the sender tries to deliver a message (RFC 3758, and the policies of RFC 7496 section 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reliability {
-    /// Until it is delivered or the association ends.
+    /// No limit: the message is delivered unless the association ends.
     #[default]
     Full,
-    /// Until one of its chunks was retransmitted so often and is lost again (RFC 7496 section 3.1). With 0 nothing of the
-    /// message is retransmitted. Further copies that a scheme sends of a chunk that is not lost do not count.
+    /// Number of retransmissions of a chunk after which its next loss abandons the message (RFC 7496 section 3.1). With 0, no chunk
+    /// is retransmitted. Copies that a scheme sends of a chunk that is not lost do not count.
     MaxRetransmissions(u32),
-    /// Until this much time has passed since it was handed over (RFC 3758 section 4.1).
+    /// Time from the call that sends the message until it is abandoned (RFC 3758 section 4.1).
     Lifetime(Span),
-    /// Until the send buffer has no room for a message that matters more (RFC 7496 section 3.2): one of any other kind, or one
-    /// with a smaller number here. Without a limited send buffer it is never given up.
+    /// Priority in a full send buffer (RFC 7496 section 3.2): the message is abandoned if a message of any other kind, or with a
+    /// smaller number, needs the room. With an unlimited send buffer it is never abandoned.
     Priority(u32),
-    /// Until the lifetime is over or the limit of retransmissions is reached, with both as in the variants of one limit.
+    /// Lifetime and limit of retransmissions, each as in the variants of one limit; the first that is reached counts.
     LifetimeAndRetransmissions {
-        /// Time since the message was handed over.
+        /// Time from the call that sends the message.
         lifetime: Span,
-        /// Retransmissions of one chunk.
+        /// Maximum number of retransmissions of one chunk.
         max_retransmissions: u32,
     },
 }
 
 impl Reliability {
-    /// The lifetime, if there is one.
+    /// Returns the lifetime, if there is one.
     pub fn lifetime(self) -> Option<Span> {
         match self {
             Reliability::Lifetime(lifetime) | Reliability::LifetimeAndRetransmissions { lifetime, .. } => {
@@ -36,7 +36,7 @@ impl Reliability {
         }
     }
 
-    /// The limit of retransmissions, if there is one.
+    /// Returns the limit of retransmissions, if there is one.
     pub fn max_retransmissions(self) -> Option<u32> {
         match self {
             Reliability::MaxRetransmissions(most)
@@ -45,7 +45,7 @@ impl Reliability {
         }
     }
 
-    /// The number of the priority, if there is one.
+    /// Returns the number of the priority, if there is one.
     pub(crate) fn priority(self) -> Option<u32> {
         match self {
             Reliability::Priority(number) => Some(number),
@@ -53,7 +53,7 @@ impl Reliability {
         }
     }
 
-    /// The same with another lifetime; without effect on a message that has none.
+    /// Returns the same limits with another lifetime; without effect on a message that has none.
     #[must_use]
     pub fn with_lifetime(self, lifetime: Span) -> Self {
         match self {
@@ -66,33 +66,33 @@ impl Reliability {
     }
 }
 
-/// Why a message was abandoned.
+/// Reason for which a message was abandoned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AbandonCause {
-    /// Its limit of retransmissions was reached.
+    /// The limit of retransmissions was reached.
     Retransmissions,
-    /// Its lifetime was over.
+    /// The lifetime was over.
     Lifetime,
-    /// A message that matters more needed its room.
+    /// A message of higher priority needed the room.
     Priority,
-    /// It was handed over before the handshake ended, on a stream that the peer does not take (RFC 9260 section 5.1.1).
+    /// The message was sent before the handshake ended, on a stream that the peer does not accept (RFC 9260 section 5.1.1).
     Streams,
 }
 
-/// How a message is to be sent.
+/// Options of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendOptions {
-    /// The stream it belongs to.
+    /// Stream identifier.
     pub stream: u16,
-    /// Payload protocol identifier, carried as it is.
+    /// Payload protocol identifier, passed to the receiver unchanged.
     pub ppid: u32,
-    /// Whether it may be delivered out of order.
+    /// `true` if the message may be delivered out of order.
     pub unordered: bool,
-    /// Whether the receiver is asked to acknowledge it at once (the I bit, RFC 7053).
+    /// `true` if the receiver is asked to acknowledge the message at once (the I bit, RFC 7053).
     pub immediate: bool,
-    /// How long its delivery is tried.
+    /// Limit of the attempts to deliver it.
     pub reliability: Reliability,
-    /// The application's own number for it, which [`AssociationEvent::Abandoned`](crate::AssociationEvent) tells if it is given
-    /// up. It is not sent.
+    /// Number chosen by the application. [`AssociationEvent::Abandoned`](crate::AssociationEvent) returns it if the message is
+    /// abandoned. It is not sent.
     pub context: u64,
 }

@@ -1,9 +1,9 @@
 //! Chunks that have a TSN and are not yet cumulatively acknowledged, and their transmissions.
 //!
-//! A chunk and a transmission are two records: several transmissions may belong to one chunk, each with its own path, time and
-//! delivery stamps, and outstanding bytes, round-trip times and losses belong to transmissions. Chunks live in a ring indexed
-//! by TSN. Those that are not acknowledged are also linked, all of them in TSN order, and those of each path both in TSN order
-//! and in the order in which they left, so that a SACK costs as many steps as it has news.
+//! Chunks and transmissions have separate records: a chunk can have several transmissions, each with its own path, time and
+//! delivery stamps. Outstanding bytes, round-trip times and losses belong to transmissions. Chunks are stored in a ring indexed by
+//! TSN. Unacknowledged chunks are also linked: all of them in TSN order, and those of each path in TSN order and in the order of
+//! sending. The cost of a SACK is therefore proportional to the number of chunks that it changes.
 
 use slab::Slab;
 
@@ -16,7 +16,7 @@ use crate::sliding::Sliding;
 use crate::time::Time;
 use crate::units::ChunkBytes;
 
-/// Names a transmission record.
+/// Index of a transmission record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TransmissionId(u32);
 
@@ -26,58 +26,58 @@ pub(crate) struct Transmission {
     pub(crate) path: PathId,
     pub(crate) bytes: ChunkBytes,
     pub(crate) stamps: SendStamps,
-    /// Neither acknowledged nor declared lost nor superseded.
+    /// `true` until the transmission is acknowledged, declared lost or superseded.
     pub(crate) in_flight: bool,
-    /// The chunk's transmission before this one.
+    /// Transmission of the chunk before this one.
     pub(crate) previous: Option<TransmissionId>,
 }
 
-/// Where a chunk stands.
+/// State of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChunkState {
-    /// It has a TSN and waits in the queue of its path to be sent for the first time, or for a path if `placed` is false.
+    /// The chunk has a TSN and was never sent. It waits in the queue of its path, or for a path if `placed` is `false`.
     Bound {
         placed: bool,
     },
     InFlight,
     Lost(LossCause),
-    /// The receiver has it and may still drop it, as long as the cumulative TSN has not passed it.
+    /// The receiver has the chunk and may still drop it until the cumulative TSN has passed it.
     Acked,
-    /// The receiver has it for good, and its payload is no longer held here (NR-SACK).
+    /// The receiver never drops the chunk (NR-SACK), and its payload is released.
     NonRenegable,
-    /// Its message was given up; a FORWARD-TSN passes over it. Its payload is no longer held here.
+    /// The message was abandoned; a FORWARD-TSN passes over the chunk, and its payload is released.
     Abandoned,
 }
 
 impl ChunkState {
-    /// Whether the receiver is known to have it.
+    /// Returns `true` if the receiver is known to have the chunk.
     pub(crate) fn is_acked(self) -> bool {
         matches!(self, ChunkState::Acked | ChunkState::NonRenegable)
     }
 
-    /// Whether its acknowledgement is waited for.
+    /// Returns `true` if the sender waits for an acknowledgement.
     pub(crate) fn is_awaited(self) -> bool {
         matches!(self, ChunkState::Bound { .. } | ChunkState::InFlight | ChunkState::Lost(_))
     }
 }
 
-/// A chunk with a TSN.
+/// Chunk with a TSN.
 #[derive(Debug)]
 pub(crate) struct Chunk {
     pub(crate) draft: Draft,
     pub(crate) state: ChunkState,
     pub(crate) reports: u32,
-    /// Fast-retransmitted or timed out before: only T3 may mark it again (RFC 9260 section 7.2.4 item 5).
+    /// `true` after a fast retransmission or time-out: only T3 may mark the chunk again (RFC 9260 section 7.2.4 item 5).
     pub(crate) recovered_before: bool,
-    /// Added to partial_bytes_acked of its path by a gap block. A SACK that was overtaken can take the acknowledgement back; the
-    /// next acknowledgement does not add the chunk a second time (ns-2's `eAddedToPartialBytesAcked`).
+    /// `true` once a gap block has added the chunk to partial_bytes_acked of its path. A reordered SACK can revoke the
+    /// acknowledgement; the next acknowledgement does not add the chunk a second time (ns-2's `eAddedToPartialBytesAcked`).
     pub(crate) counted_toward_increment: bool,
     pub(crate) transmissions: u32,
-    /// Transmissions that repaired a loss; further copies are not among them.
+    /// Number of transmissions that repaired a loss, without further copies.
     pub(crate) retransmissions: u32,
-    /// `None` until it is sent.
+    /// Latest transmission; `None` until the chunk is sent.
     pub(crate) latest: Option<TransmissionId>,
-    /// The path of the latest transmission, or the one it is bound to.
+    /// Path of the latest transmission, or the one that the chunk is bound to.
     pub(crate) path: PathId,
     links: AllLinks,
 }
@@ -94,11 +94,11 @@ impl Linked for Chunk {
     }
 }
 
-/// What is asked of the chunks of a path apart.
+/// Properties by which the chunks of a path are divided into lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Kind {
     sent_again: bool,
-    /// Missing reports may still make it lost.
+    /// `true` if missing reports may still mark the chunk as lost.
     judged_by_reports: bool,
 }
 
@@ -115,45 +115,45 @@ impl Kind {
     }
 }
 
-/// The chunks of a path that have left on it and are not acknowledged.
+/// Unacknowledged chunks that were sent on a path.
 #[derive(Debug, Default)]
 struct PathChunks {
-    /// By [`Kind`], in TSN order.
+    /// Lists by [`Kind`], in TSN order.
     kinds: [ChunkList<KIND>; 4],
-    /// Those that a SACK may report missing, in the order in which their latest transmissions left.
+    /// Chunks that a SACK may report as missing, in the order of their latest transmissions.
     sent: ChunkList<SENT>,
 }
 
-/// Where a chunk is among its path's.
+/// Place of a chunk in the lists of its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     path: PathId,
     kind: Kind,
-    /// It is in the order of transmissions, there by this one.
+    /// Latest transmission, by which the chunk is ordered in the list of sent chunks; `None` outside that list.
     sent: Option<TransmissionId>,
 }
 
 impl Chunk {
-    /// Bytes with the chunk header, without padding.
+    /// Returns the bytes with the chunk header, without padding.
     pub(crate) fn bytes(&self) -> ChunkBytes {
         self.draft.chunk_bytes()
     }
 }
 
-/// The outstanding chunks.
+/// All outstanding chunks.
 #[derive(Debug)]
 pub(crate) struct Outstanding {
     ring: Ring<Chunk>,
     unacked: ChunkList<UNACKED>,
     by_path: [PathChunks; MAX_PATHS],
-    /// Missing reports count for chunks, too, that wait to be sent again after a time-out.
+    /// `true` if missing reports also count for chunks that wait for their retransmission after a time-out.
     judges_waiting: bool,
     transmissions: Slab<Transmission>,
-    /// What gap blocks cover, as disjoint inclusive intervals above the cumulative TSN, in order.
+    /// TSNs that gap blocks cover, as disjoint inclusive intervals above the cumulative TSN, in order.
     gap_acked: Sliding<Interval>,
-    /// Memory in which the next ones are made.
+    /// Reused memory in which the next intervals are computed.
     united: Vec<Interval>,
-    /// What the receiver has said it keeps for good (NR-SACK), above the cumulative TSN.
+    /// TSNs above the cumulative TSN that the receiver never drops (NR-SACK).
     kept: Vec<Interval>,
     payload_bytes: u64,
 }
@@ -173,12 +173,12 @@ impl Outstanding {
         }
     }
 
-    /// The TSN the next new chunk will get.
+    /// Returns the TSN of the next new chunk.
     pub(crate) fn next_tsn(&self) -> u64 {
         self.ring.next_tsn()
     }
 
-    /// The highest TSN known to be acknowledged cumulatively.
+    /// Returns the cumulative TSN.
     pub(crate) fn cumulative(&self) -> u64 {
         self.ring.base() - 1
     }
@@ -191,7 +191,7 @@ impl Outstanding {
         self.ring.len() == 0
     }
 
-    /// User bytes held until they are cumulatively acknowledged.
+    /// Returns the user bytes that are stored until they are cumulatively acknowledged.
     pub(crate) fn payload_bytes(&self) -> u64 {
         self.payload_bytes
     }
@@ -201,7 +201,7 @@ impl Outstanding {
         self.ring.get(tsn)
     }
 
-    /// Changes a chunk, which may move it to another list of its path or of another one.
+    /// Changes a chunk and moves it to the lists of its new state and path.
     pub(crate) fn change<R>(&mut self, tsn: u64, change: impl FnOnce(&mut Chunk) -> R) -> Option<R> {
         let before = self.place(self.get(tsn)?);
         let result = change(self.ring.get_mut(tsn)?);
@@ -210,7 +210,7 @@ impl Outstanding {
         Some(result)
     }
 
-    /// `None` for what has not left or is acknowledged or abandoned.
+    /// Returns the place of a chunk; `None` if it was never sent or is acknowledged or abandoned.
     fn place(&self, chunk: &Chunk) -> Option<Place> {
         let latest = chunk.latest.filter(|_| chunk.state.is_awaited())?;
         let waits = matches!(chunk.state, ChunkState::Lost(_));
@@ -245,8 +245,8 @@ impl Outstanding {
         }
     }
 
-    /// Puts a chunk where its latest transmission belongs. That is at the end, unless an acknowledgement or a loss was taken
-    /// back, or lower TSNs leave behind higher ones at one time.
+    /// Links a chunk in the order of transmissions. Its place is at the end, except after a revoked acknowledgement or loss, and
+    /// for lower TSNs that are sent after higher ones at the same time.
     fn link_by_time(&mut self, path: PathId, tsn: u64) {
         let order = self.order_of(tsn);
         let list = self.by_path[path.index()].sent;
@@ -254,7 +254,7 @@ impl Outstanding {
         self.by_path[path.index()].sent.insert_behind(&mut self.ring, before, tsn);
     }
 
-    /// When a chunk's latest transmission left, and its TSN.
+    /// Returns the time of a chunk's latest transmission, and its TSN.
     fn order_of(&self, tsn: u64) -> (Time, u64) {
         (self.latest_of(tsn).map_or(Time::ZERO, |transmission| transmission.stamps.sent_at), tsn)
     }
@@ -263,17 +263,17 @@ impl Outstanding {
         &self.transmissions[id.0 as usize]
     }
 
-    /// The earliest TSN that is not acknowledged.
+    /// Returns the lowest unacknowledged TSN.
     pub(crate) fn first_unacked(&self) -> Option<u64> {
         self.unacked.first()
     }
 
-    /// All TSNs that are not acknowledged, in order.
+    /// Returns all unacknowledged TSNs, in order.
     pub(crate) fn unacked(&self) -> impl Iterator<Item = u64> {
         self.unacked.iter(&self.ring)
     }
 
-    /// The next TSN after `tsn` that is not acknowledged; `tsn` itself must not be.
+    /// Returns the next unacknowledged TSN after `tsn`, which must be unacknowledged itself.
     pub(crate) fn next_unacked(&self, tsn: u64) -> Option<u64> {
         ChunkList::<UNACKED>::next(&self.ring, tsn)
     }
@@ -298,7 +298,7 @@ impl Outstanding {
         tsn
     }
 
-    /// Adds a transmission to a chunk, which is in flight from here on.
+    /// Adds a transmission to a chunk, which is then in flight.
     pub(crate) fn add_transmission(&mut self, tsn: u64, mut transmission: Transmission) {
         let Some(chunk) = self.get(tsn) else { return };
         transmission.previous = chunk.latest;
@@ -312,24 +312,23 @@ impl Outstanding {
         });
     }
 
-    /// The latest transmission of a chunk; `None` if it was never sent.
+    /// Returns the latest transmission of a chunk; `None` if it was never sent.
     pub(crate) fn latest_of(&self, tsn: u64) -> Option<&Transmission> {
         self.get(tsn)?.latest.map(|id| self.transmission(id))
     }
 
-    /// Adds missing reports to a chunk.
     pub(crate) fn add_reports(&mut self, tsn: u64, reports: u32) {
         if let Some(chunk) = self.ring.get_mut(tsn) {
             chunk.reports += reports;
         }
     }
 
-    /// Ends the flight of all a chunk's transmissions and tells each one, the latest first.
+    /// Ends the flights of all transmissions of a chunk and calls `ended` for each, the latest first.
     pub(crate) fn end_flights(&mut self, tsn: u64, ended: impl FnMut(&Transmission)) {
         self.end_flights_that(tsn, |_| true, ended);
     }
 
-    /// The same for those on one path.
+    /// Ends the flights of a chunk on one path and calls `ended` for each, the latest first.
     pub(crate) fn end_flights_on(&mut self, tsn: u64, path: PathId, ended: impl FnMut(&Transmission)) {
         self.end_flights_that(tsn, |copy| copy.path == path, ended);
     }
@@ -351,15 +350,15 @@ impl Outstanding {
         }
     }
 
-    /// Puts the latest transmission of a chunk back in flight: its acknowledgement was taken back.
+    /// Puts the latest transmission of a chunk back in flight after its acknowledgement was revoked.
     pub(crate) fn resume_flight(&mut self, tsn: u64) {
         if let Some(id) = self.get(tsn).and_then(|c| c.latest) {
             self.transmissions[id.0 as usize].in_flight = true;
         }
     }
 
-    /// The receiver keeps these TSNs for good: lets go of the payloads of those that are acknowledged, and tells each one's
-    /// path and chunk bytes. An NR-SACK repeats what earlier ones said; only what is new costs anything.
+    /// Records TSNs that the receiver never drops (NR-SACK). Releases the payloads of acknowledged ones and calls `released` with
+    /// the path and chunk bytes of each. NR-SACKs repeat earlier reports; only new TSNs cost time.
     pub(crate) fn keep(&mut self, start: u64, end: u64, mut released: impl FnMut(PathId, ChunkBytes)) {
         let (start, end) = (start.max(self.ring.base()), end.min(self.next_tsn() - 1));
         if start > end || intervals::holds(&self.kept, start, end) {
@@ -376,7 +375,7 @@ impl Outstanding {
         self.kept = kept;
     }
 
-    /// What is known to be kept by the receiver, in order and apart; what lies at or below the cumulative TSN may still be in it.
+    /// Returns the recorded non-renegable intervals, ordered and disjoint. They may include TSNs up to the cumulative TSN.
     pub(crate) fn kept(&self) -> &[Interval] {
         &self.kept
     }
@@ -390,13 +389,13 @@ impl Outstanding {
         Some((path, bytes))
     }
 
-    /// Takes a chunk out of the lists of unacknowledged ones.
+    /// Marks a chunk as acknowledged and removes it from the lists of unacknowledged ones.
     pub(crate) fn mark_acked(&mut self, tsn: u64) {
         self.unacked.remove(&mut self.ring, tsn);
         self.change(tsn, |chunk| chunk.state = ChunkState::Acked);
     }
 
-    /// Gives a chunk up, and lets go of its payload. Its flights are to be ended before.
+    /// Marks a chunk as abandoned and releases its payload. The caller ends its flights before.
     pub(crate) fn mark_abandoned(&mut self, tsn: u64) {
         if self.get(tsn).is_some_and(|chunk| chunk.state.is_awaited()) {
             self.unacked.remove(&mut self.ring, tsn);
@@ -408,14 +407,14 @@ impl Outstanding {
         self.payload_bytes -= payload.map_or(0, |payload| payload.len() as u64);
     }
 
-    /// Takes an acknowledgement back: the chunk is in flight again.
+    /// Revokes an acknowledgement: the chunk is in flight again.
     pub(crate) fn unmark_acked(&mut self, tsn: u64) {
         self.change(tsn, |chunk| chunk.state = ChunkState::InFlight);
         self.resume_flight(tsn);
         self.unacked.insert(&mut self.ring, tsn);
     }
 
-    /// Removes the first chunk, which must be acknowledged, with its transmissions; tells each transmission's path.
+    /// Removes the first chunk, which must not be awaited, with its transmissions, and calls `released` with the path of each.
     pub(crate) fn pop(&mut self, mut released: impl FnMut(PathId)) -> Option<Chunk> {
         let chunk = self.ring.pop()?;
         self.payload_bytes -= chunk.draft.payload.len() as u64;
@@ -428,7 +427,7 @@ impl Outstanding {
         Some(chunk)
     }
 
-    /// The highest TSN whose latest transmission went to `path` and that does not wait to be sent, again or at all.
+    /// Returns the highest TSN whose latest transmission used `path` and that does not wait for a transmission.
     pub(crate) fn highest_on(&self, path: PathId) -> Option<u64> {
         let waits = |state| matches!(state, ChunkState::Lost(_) | ChunkState::Bound { .. });
         let sent = |c: &Chunk| c.latest.is_some() && !waits(c.state);
@@ -436,38 +435,38 @@ impl Outstanding {
         Some(self.next_tsn() - 1 - back as u64)
     }
 
-    /// The highest TSN in flight whose latest transmission went to `path`.
+    /// Returns the highest TSN in flight whose latest transmission used `path`.
     pub(crate) fn highest_in_flight_on(&self, path: PathId) -> Option<u64> {
         let in_flight = |tsn: &u64| self.get(*tsn).is_some_and(|chunk| chunk.state == ChunkState::InFlight);
         let highest = |list: &ChunkList<KIND>| list.iter_back(&self.ring).find(in_flight);
         self.by_path[path.index()].kinds.iter().filter_map(highest).max()
     }
 
-    /// The earliest TSN before `limit` whose latest transmission went to `path` and that is not acknowledged.
+    /// Returns the lowest unacknowledged TSN below `limit` whose latest transmission used `path`.
     pub(crate) fn earliest_on(&self, path: PathId, limit: u64) -> Option<u64> {
         let first = self.by_path[path.index()].kinds.iter().filter_map(ChunkList::first).min();
         first.filter(|&tsn| tsn < limit)
     }
 
-    /// The same from `from` on, of the chunks that have left only once, or more than once.
+    /// Returns the lowest unacknowledged TSN of a path at or after `from`, among chunks sent once, or more than once if `again`.
     pub(crate) fn earliest_sent(&self, path: PathId, again: bool, from: u64) -> Option<u64> {
         let kinds = Kind::ALL.into_iter().filter(|kind| kind.sent_again == again);
         let lists = kinds.map(|kind| self.by_path[path.index()].kinds[kind.index()]);
         lists.filter_map(|list| list.iter(&self.ring).find(|&tsn| tsn >= from)).min()
     }
 
-    /// The chunks of a path that missing reports may still make lost, in TSN order: those that have left once, then the others.
+    /// Returns the chunks of a path that missing reports may still mark as lost, in TSN order: those sent once come first.
     pub(crate) fn judged_by_reports(&self, path: PathId, below: u64) -> impl Iterator<Item = u64> {
         let kinds = Kind::ALL.into_iter().filter(|kind| kind.judged_by_reports);
         let lists = kinds.map(move |kind| self.by_path[path.index()].kinds[kind.index()]);
         lists.flat_map(move |list| list.iter(&self.ring).take_while(move |&tsn| tsn < below))
     }
 
-    /// Adds the chunks of a path below `limit` whose latest transmission left before a time, or at it with a lower TSN. What waits to
-    /// be sent again is left out, unless reports count for it.
+    /// Adds the chunks of a path below `limit` whose latest transmission left before a time, or at that time with a lower TSN.
+    /// Chunks that wait for a retransmission are included only if reports count for them.
     ///
-    /// They are looked for in the order of leaving or in TSN order, whichever ends first. Behind a retransmission that arrived the
-    /// first holds all that left before it and was not named yet; behind chunks that are lost again and again it is the second.
+    /// The search takes the shorter of two walks. After an acknowledged retransmission the order of transmissions is long: it lists
+    /// all chunks that left before. With chunks that are lost repeatedly, TSN order is long.
     pub(crate) fn sent_before(&self, path: PathId, bound: (Time, u64), limit: u64, found: &mut Vec<u64>) {
         let PathChunks { sent, kinds } = &self.by_path[path.index()];
         let by_time = || sent.iter(&self.ring).take_while(|&tsn| self.order_of(tsn) < bound);
@@ -480,7 +479,7 @@ impl Outstanding {
         }
     }
 
-    /// The first gap blocks are about to come.
+    /// Reserves memory before the first gap blocks.
     pub(crate) fn make_room_for_blocks(&mut self) {
         self.gap_acked.reserve(LIST_ROOM);
         self.united.reserve(LIST_ROOM);
@@ -490,14 +489,14 @@ impl Outstanding {
         &self.gap_acked
     }
 
-    /// Forgets intervals up to the cumulative TSN and adds `blocks`.
+    /// Removes intervals up to the cumulative TSN and adds `blocks`.
     pub(crate) fn add_gap_acked(&mut self, blocks: &[Interval]) {
         let known = intervals::above(&self.gap_acked, self.cumulative());
         intervals::unite(known, blocks, &mut self.united);
         std::mem::swap(self.gap_acked.as_vec(), &mut self.united);
     }
 
-    /// Replaces the intervals, of which the first `same` above the cumulative TSN stay as they are.
+    /// Replaces the intervals; the first `same` above the cumulative TSN are unchanged.
     pub(crate) fn set_gap_acked(&mut self, blocks: &[Interval], same: usize) {
         let passed = self.gap_acked.len() - intervals::above(&self.gap_acked, self.cumulative()).len();
         self.gap_acked.truncate(passed + same);
@@ -506,12 +505,12 @@ impl Outstanding {
         debug_assert_eq!(*self.gap_acked, *blocks);
     }
 
-    /// All chunks with their TSNs.
+    /// Returns all chunks with their TSNs.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &Chunk)> {
         (self.ring.base()..).zip(self.ring.iter())
     }
 
-    /// What policies see of the earliest chunk that is not acknowledged.
+    /// Describes a chunk for policies as the head-of-line chunk.
     pub(crate) fn head_of_line(&self, tsn: u64) -> Option<HeadOfLine> {
         let chunk = self.get(tsn)?;
         let in_flight_on = self.transmissions_of(tsn).filter(|t| t.in_flight).map(|t| t.path).collect();
@@ -525,7 +524,7 @@ impl Outstanding {
         })
     }
 
-    /// A chunk's transmissions, latest first.
+    /// Returns a chunk's transmissions, latest first.
     pub(crate) fn transmissions_of(&self, tsn: u64) -> impl Iterator<Item = &Transmission> {
         let latest = self.get(tsn).and_then(|c| c.latest);
         std::iter::successors(latest.map(|id| self.transmission(id)), |t| {
@@ -533,7 +532,7 @@ impl Outstanding {
         })
     }
 
-    /// Compares the lists with what a walk over all chunks finds.
+    /// Compares the lists with a scan of all chunks.
     ///
     /// # Panics
     /// If they differ.
@@ -567,7 +566,7 @@ impl Outstanding {
     }
 }
 
-/// Whether the first of two walks has no more items than the second. It costs as much as the shorter one.
+/// Returns `true` if the first iterator has at most as many items as the second. The cost is that of the shorter one.
 fn ends_first(mut one: impl Iterator, mut other: impl Iterator) -> bool {
     loop {
         if one.next().is_none() {

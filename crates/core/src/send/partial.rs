@@ -1,4 +1,4 @@
-//! What the sender knows of messages that may be given up.
+//! State of partial reliability at the sender.
 
 use crate::path_id::PathId;
 use crate::send::limited::{LimitedMessages, MessageKey};
@@ -6,29 +6,29 @@ use crate::send::lost::LostList;
 use crate::send::skipped::SkippedMessages;
 use crate::time::Time;
 
-/// Whether the peer takes FORWARD-TSN (RFC 3758 section 3.3).
+/// Support of FORWARD-TSN by the peer (RFC 3758 section 3.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Support {
-    /// The handshake has not said.
+    /// The handshake has not ended.
     #[default]
     Unknown,
     Yes,
     No,
 }
 
-/// What the sender knows of messages that may be given up, and of those that were.
+/// Messages with a limit of reliability, and abandoned ones.
 #[derive(Debug)]
 pub(crate) struct PartialReliability {
     pub(super) support: Support,
     pub(super) messages: LimitedMessages,
     pub(super) skipped: SkippedMessages,
-    /// All up to here is acknowledged or abandoned: Advanced.Peer.Ack.Point of RFC 3758 section 3.5.
+    /// TSN up to which all is acknowledged or abandoned: Advanced.Peer.Ack.Point of RFC 3758 section 3.5.
     pub(super) ack_point: u64,
-    /// Chunks that were abandoned in flight and may still turn out to be lost.
+    /// Chunks that were abandoned in flight and may still be found lost.
     pub(super) watched: LostList,
-    /// Chunks with a limit that were declared lost since they were last looked at.
+    /// Chunks with a limit that were declared lost since the latest check.
     pub(super) lost: Vec<u64>,
-    /// Messages to abandon for room. Memory that is used again.
+    /// Messages to abandon for room. The memory is reused.
     pub(super) candidates: Vec<(u32, MessageKey)>,
 }
 
@@ -45,7 +45,7 @@ impl PartialReliability {
         }
     }
 
-    /// A chunk of a message with a limit got its TSN. From here on a message could be given up only with a FORWARD-TSN.
+    /// Assigns a TSN to a chunk of a message with a limit. The limit ends here if the peer does not support FORWARD-TSN.
     pub(super) fn assign(&mut self, key: MessageKey, tsn: u64, ending: bool) {
         match self.support {
             Support::Yes => self.messages.assign(key, tsn, ending),
@@ -53,7 +53,7 @@ impl PartialReliability {
         }
     }
 
-    /// The cumulative TSN has passed these.
+    /// Removes records up to the cumulative TSN.
     pub(super) fn forget_up_to(&mut self, cumulative: u64) {
         if !self.messages.is_empty() {
             self.messages.forget_up_to(cumulative);
@@ -67,12 +67,12 @@ impl PartialReliability {
     }
 }
 
-/// The latest FORWARD-TSN that is not acknowledged.
+/// Latest FORWARD-TSN that is not acknowledged.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SentForwardTsn {
-    /// The TSN that it names.
+    /// TSN up to which it moves the peer.
     pub(super) up_to: u64,
-    /// The ack point at that time.
+    /// Ack point when it was sent.
     pub(super) ack_point: u64,
     pub(super) path: PathId,
     pub(super) at: Time,
@@ -83,6 +83,6 @@ pub(super) struct SentForwardTsn {
 pub(super) struct ForwardTsnState {
     pub(super) due: bool,
     pub(super) sent: Option<SentForwardTsn>,
-    /// The streams of the next one. The memory is reused.
+    /// Streams that the next one names. The memory is reused.
     pub(super) streams: Vec<(u16, u16)>,
 }

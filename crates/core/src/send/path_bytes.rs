@@ -1,8 +1,8 @@
-//! What the sender counts of each path.
+//! Byte counts of a path at the sender.
 
 use crate::units::ChunkBytes;
 
-/// Byte counts of a path. [`PathFacts`](crate::policy::PathFacts) has their meaning.
+/// Byte counts of a path, defined by [`PathFacts`](crate::policy::PathFacts).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PathBytes {
     pub(crate) in_flight: ChunkBytes,

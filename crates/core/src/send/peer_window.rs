@@ -1,23 +1,23 @@
-//! The peer's receive window as the sender estimates it, and what outstanding chunks cost of it (RFC 9260 section 6.2.1).
+//! Estimated receive window of the peer, and the share that outstanding chunks take of it (RFC 9260 section 6.2.1).
 
 use crate::profile::Profile;
 use crate::time::Time;
 use crate::units::WindowBytes;
 
-/// Chunks count once, however many copies of them are in flight.
+/// Receive window of the peer. A chunk counts once, independent of the number of its copies in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PeerWindow {
-    /// What the peer's buffer still holds.
+    /// Estimated free window.
     available: WindowBytes,
-    /// What the peer advertised last.
+    /// Window that the peer advertised last.
     advertised: WindowBytes,
-    /// What the peer advertised first.
+    /// Window that the peer advertised first.
     initial: WindowBytes,
-    /// The cost of chunks in flight.
+    /// Cost of chunks in flight.
     in_flight: WindowBytes,
-    /// The cost of chunks that were declared lost and not retransmitted.
+    /// Cost of chunks that were declared lost and not yet retransmitted.
     lost: WindowBytes,
-    /// The cost of chunks that have a TSN and were never sent.
+    /// Cost of chunks that have a TSN and were never sent.
     bound: WindowBytes,
 }
 
@@ -52,31 +52,31 @@ impl PeerWindow {
         self.bound
     }
 
-    /// INIT or INIT ACK has named the first window.
+    /// Sets the first window, from INIT or INIT ACK.
     #[inline]
     pub(crate) fn begin(&mut self, window: WindowBytes) {
         (self.available, self.advertised, self.initial) = (window, window, window);
     }
 
-    /// A SACK has named the window.
+    /// Records the window that a SACK advertises.
     #[inline]
     pub(crate) fn advertise(&mut self, window: WindowBytes) {
         self.advertised = window;
     }
 
-    /// Nothing is outstanding any more.
+    /// Clears the costs: no chunk is outstanding.
     #[inline]
     pub(crate) fn forget_costs(&mut self) {
         (self.in_flight, self.lost, self.bound) = (WindowBytes::ZERO, WindowBytes::ZERO, WindowBytes::ZERO);
     }
 
-    /// What all outstanding chunks cost.
+    /// Returns the cost of all outstanding chunks.
     pub(crate) fn outstanding(&self, profile: &Profile) -> WindowBytes {
         let sent = self.in_flight + self.bound;
         if profile.lost_counts_until_resent { sent + self.lost } else { sent }
     }
 
-    /// Takes what is outstanding from the window advertised last.
+    /// Estimates the free window: the window advertised last, minus the cost of outstanding chunks.
     //= docs/rfc9260.txt#section-6.2.1
     //# An endpoint SHOULD use the following rules to calculate the rwnd, using the a_rwnd value, the Cumulative TSN Ack,
     //# and Gap Ack Blocks in a received SACK chunk.
@@ -87,19 +87,19 @@ impl PeerWindow {
         };
     }
 
-    /// A chunk got its TSN: RFC 9260 section 6.2.1 B subtracts it when it is sent, which for most chunks is now.
+    /// Charges a chunk that got its TSN. RFC 9260 section 6.2.1 B charges it when it is sent, mostly at the same time.
     pub(crate) fn bind(&mut self, cost: WindowBytes, profile: &Profile) {
         self.bound += cost;
         self.charge(cost, profile);
     }
 
-    /// A chunk that had its share of the window left for the first time.
+    /// Records the first transmission of a bound chunk, which was charged before.
     pub(crate) fn send_bound(&mut self, cost: WindowBytes) {
         self.bound -= cost;
         self.in_flight += cost;
     }
 
-    /// A chunk in flight was declared lost: it gives its share back (RFC 9260 section 6.2.1 C).
+    /// Returns the share of a chunk in flight that was declared lost (RFC 9260 section 6.2.1 C).
     pub(crate) fn lose(&mut self, cost: WindowBytes, profile: &Profile) {
         self.in_flight -= cost;
         self.lost += cost;
@@ -108,26 +108,26 @@ impl PeerWindow {
         }
     }
 
-    /// A lost chunk turned out to have arrived: until the SACK is processed it counts as in flight.
+    /// Counts a lost chunk that has arrived as in flight again, until the SACK is processed.
     pub(crate) fn revoke_loss(&mut self, cost: WindowBytes) {
         self.lost -= cost;
         self.in_flight += cost;
     }
 
-    /// A lost chunk was retransmitted.
+    /// Charges a lost chunk that is retransmitted.
     pub(crate) fn retransmit(&mut self, cost: WindowBytes, profile: &Profile) {
         self.lost -= cost;
         self.in_flight += cost;
         self.charge(cost, profile);
     }
 
-    /// A chunk in flight was acknowledged.
+    /// Removes an acknowledged chunk from the chunks in flight.
     #[inline]
     pub(crate) fn acknowledge(&mut self, cost: WindowBytes) {
         self.in_flight -= cost;
     }
 
-    /// A chunk that never left was abandoned: its share is free.
+    /// Returns the share of an abandoned chunk that was never sent.
     pub(crate) fn abandon_bound(&mut self, cost: WindowBytes, profile: &Profile) {
         self.bound -= cost;
         if profile.shared_receive_window {
@@ -135,26 +135,26 @@ impl PeerWindow {
         }
     }
 
-    /// A chunk in flight was abandoned. It may arrive and be held until the FORWARD-TSN comes, so its share is free only when
-    /// the peer says so.
+    /// Removes an abandoned chunk from the chunks in flight. The peer may buffer it until the FORWARD-TSN arrives, so its share is
+    /// free only when the peer advertises it.
     #[inline]
     pub(crate) fn abandon_in_flight(&mut self, cost: WindowBytes) {
         self.in_flight -= cost;
     }
 
-    /// A lost chunk, which gave its share back then, was abandoned.
+    /// Removes an abandoned chunk from the lost ones. Its share was returned when it was declared lost.
     #[inline]
     pub(crate) fn abandon_lost(&mut self, cost: WindowBytes) {
         self.lost -= cost;
     }
 
-    /// An acknowledgement was taken back.
+    /// Counts a chunk as in flight again after its acknowledgement was revoked.
     #[inline]
     pub(crate) fn renege(&mut self, cost: WindowBytes) {
         self.in_flight += cost;
     }
 
-    /// Takes some of the window, if there is one that all paths share.
+    /// Subtracts a cost from the window if all paths share one.
     fn charge(&mut self, cost: WindowBytes, profile: &Profile) {
         if profile.shared_receive_window {
             self.available -= cost;
@@ -162,10 +162,10 @@ impl PeerWindow {
     }
 }
 
-/// A zero-window probe in flight: while the peer answers it, its time-outs are not errors.
+/// Zero-window probe in flight. While the peer answers it, its time-outs are not errors.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WindowProbe {
     pub(super) tsn: u64,
-    /// Time of the latest SACK since the probe was sent first.
+    /// Time of the latest SACK since the probe was first sent.
     pub(super) answered_at: Option<Time>,
 }

@@ -1,4 +1,4 @@
-//! Messages that wait to become DATA chunks. A chunk is cut, and its TSN assigned, only as its packet is built.
+//! Messages that wait to become DATA chunks. A chunk is cut, and its TSN assigned, only when its packet is built.
 
 use std::collections::VecDeque;
 
@@ -9,25 +9,25 @@ use crate::send::limited::MessageKey;
 use crate::send::options::SendOptions;
 use crate::units::ChunkBytes;
 
-/// A message as the application handed it over.
+/// Message that waits in the queue.
 #[derive(Debug)]
 struct Waiting {
     payload: Bytes,
-    /// Bytes of it that are chunks already.
+    /// Bytes that are in chunks already.
     cut: usize,
     options: SendOptions,
-    /// Names it if it may be given up.
+    /// Key of the message if it has a limit.
     limit: Option<MessageKey>,
 }
 
 impl Waiting {
-    /// It was abandoned; only its place is left.
+    /// Returns `true` if the message was abandoned; its entry keeps the places of the others.
     fn is_withdrawn(&self) -> bool {
         self.payload.is_empty()
     }
 }
 
-/// A message on a stream that the peer does not take.
+/// Message on a stream that the peer does not accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Refused {
     pub(crate) options: SendOptions,
@@ -35,7 +35,7 @@ pub(crate) struct Refused {
     pub(crate) bytes: u64,
 }
 
-/// The next chunk, before it has a TSN.
+/// Next chunk, before it has a TSN.
 #[derive(Debug)]
 pub(crate) struct Draft {
     pub(crate) payload: Bytes,
@@ -50,34 +50,34 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// Bytes with the chunk header, without padding.
+    /// Returns the bytes with the chunk header, without padding.
     pub(crate) fn chunk_bytes(&self) -> ChunkBytes {
         ChunkBytes::new((DATA_HEADER_LEN + self.payload.len()) as u64)
     }
 }
 
-/// Whose message the next chunk is cut from.
+/// Source of the next chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lane {
     User,
     KeyManagement,
 }
 
-/// Messages of the user in the order in which they were handed over, and ahead of them those of the key management in theirs: new
-/// keys must not wait for data that wears the old ones out.
+/// Messages of the user in the order of sending, and ahead of them the messages of the key management: new keys must not wait for
+/// data that uses up the old ones.
 ///
-/// Fragments of a message have consecutive TSNs (RFC 9260 section 6.9), so a message is cut to its end before the next begins.
-/// Both lanes use stream 0, which keeps the order of each: a message gets its SSN as its first chunk is cut.
+/// Fragments of a message have consecutive TSNs (RFC 9260 section 6.9), so a message is cut to its end before the next one is
+/// started. Both lanes use stream 0, which keeps the order of each: a message gets its SSN when its first chunk is cut.
 #[derive(Debug)]
 pub(crate) struct SendQueue {
-    /// The first one was not withdrawn.
+    /// Messages of the user. The first one is never a withdrawn one.
     waiting: VecDeque<Waiting>,
     key_management: VecDeque<Waiting>,
-    /// The place of the first one. Places count messages in the order of sending.
+    /// Place of the first message. Places count messages in the order of sending.
     first_place: u64,
-    /// The SSN of each stream's current or next ordered message.
+    /// SSN of the current or next ordered message of each stream.
     ssns: Vec<u16>,
-    /// Streams that messages may be handed over on: what the peer takes.
+    /// Number of streams that the peer accepts.
     streams: u16,
     bytes: u64,
 }
@@ -96,12 +96,12 @@ impl SendQueue {
         }
     }
 
-    /// Stream sequence number of the next ordered message of a stream; zero for a stream that does not exist.
+    /// Returns the SSN of the next ordered message of a stream; zero for a stream that does not exist.
     pub(crate) fn next_ssn(&self, stream: u16) -> u16 {
         self.ssns.get(usize::from(stream)).copied().unwrap_or(0)
     }
 
-    /// The peer takes so many streams. Messages that wait on others, and of which nothing has left, are withdrawn.
+    /// Sets the number of streams that the peer accepts, and withdraws waiting messages on other streams unless a part was sent.
     pub(crate) fn limit_streams(&mut self, streams: u16) -> Vec<Refused> {
         //= docs/rfc9260.txt#section-5.1.1
         //# After the association is initialized, the valid outbound stream identifier range for either endpoint MUST be
@@ -109,8 +109,8 @@ impl SendQueue {
         self.streams = self.streams.min(streams);
         let mut refused = Vec::new();
         for message in &mut self.waiting {
-            // A peer that names fewer streams in a second handshake than in its first gets the rest of what has begun: the
-            // fragments of one message have consecutive TSNs.
+            // A peer that accepts fewer streams in a second handshake than in its first gets the rest of a message that has begun:
+            // the fragments of one message have consecutive TSNs.
             if message.options.stream < self.streams || message.cut > 0 || message.is_withdrawn() {
                 continue;
             }
@@ -130,7 +130,7 @@ impl SendQueue {
         self.streams
     }
 
-    /// The place of the user's next message.
+    /// Returns the place of the user's next message.
     pub(crate) fn next_place(&self) -> u64 {
         self.first_place + self.waiting.len() as u64
     }
@@ -161,13 +161,13 @@ impl SendQueue {
         self.waiting.get(usize::try_from(place.checked_sub(self.first_place)?).ok()?)
     }
 
-    /// User bytes of the message at this place that are no chunks yet.
+    /// Returns the user bytes of the message at this place that are in no chunk yet.
     pub(crate) fn bytes_at(&self, place: u64) -> u64 {
         self.at_place(place).map_or(0, |message| (message.payload.len() - message.cut) as u64)
     }
 
-    /// Takes the message at this place out. If a part of it has left the queue it gives the message's end, without user data:
-    /// the end has a TSN too, so that a FORWARD-TSN can pass over all of the message (RFC 3758 section 3.5 A3).
+    /// Removes the message at this place. If a part of it has left the queue, an empty last fragment is returned: it gets a TSN
+    /// too, so that a FORWARD-TSN can pass over the whole message (RFC 3758 section 3.5 A3).
     pub(crate) fn withdraw(&mut self, place: u64) -> Option<Draft> {
         let index = usize::try_from(place.checked_sub(self.first_place)?).ok()?;
         let message = self.waiting.get_mut(index)?;
@@ -180,7 +180,7 @@ impl SendQueue {
         end
     }
 
-    /// The end of the message at the front, which has no user data left.
+    /// Returns the last fragment of the message at the front, without user data.
     fn end_of(&mut self, options: SendOptions) -> Draft {
         let ssn = if options.unordered { 0 } else { self.ssns[usize::from(options.stream)] };
         if !options.unordered {
@@ -218,12 +218,12 @@ impl SendQueue {
         self.waiting.is_empty() && self.key_management.is_empty()
     }
 
-    /// User bytes of the next chunk, given the most that fits; `None` if nothing waits.
+    /// Returns the number of user bytes of the next chunk, at most `most`; `None` if no message waits.
     pub(crate) fn next_payload(&self, most: usize) -> Option<usize> {
         self.next().map(|m| (m.payload.len() - m.cut).min(most))
     }
 
-    /// The same if the next chunk is the key management's.
+    /// Returns the same if the next chunk belongs to the key management.
     pub(crate) fn next_key_management(&self, most: usize) -> Option<usize> {
         match self.lane() {
             Lane::User => None,
@@ -305,7 +305,7 @@ impl SendQueue {
         Some(draft)
     }
 
-    /// What [`bytes`](Self::bytes) should be, counted anew.
+    /// Returns the sum for [`bytes`](Self::bytes), recounted.
     pub(crate) fn recounted_bytes(&self) -> u64 {
         self.waiting.iter().chain(&self.key_management).map(|m| (m.payload.len() - m.cut) as u64).sum()
     }

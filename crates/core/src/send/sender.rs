@@ -1,11 +1,11 @@
-//! The sending side of an association: what waits, what is outstanding, what was lost, and what all of it costs.
+//! State of the sending side of an association: queued, outstanding and lost chunks, and their cost in the peer's window.
 //!
-//! Each method that changes something is one transition of a chunk: from the queue to a TSN ([`admit`](Sender::admit)), into the
+//! Each method that changes the state is one transition of a chunk: from the queue to a TSN ([`admit`](Sender::admit)), into the
 //! network ([`transmit`](Sender::transmit), [`retransmit`](Sender::retransmit), [`copy`](Sender::copy)), out of it
 //! ([`acknowledge`](Sender::acknowledge), [`declare_lost`](Sender::declare_lost)), back ([`revoke_loss`](Sender::revoke_loss),
-//! [`renege`](Sender::renege), [`unbind`](Sender::unbind)), and to its end ([`discard`](Sender::discard), and for messages that are
-//! given up [`abandon_chunk`](Sender::abandon_chunk)). All totals follow from the chunks' states; [`check`](Sender::check) counts
-//! them anew.
+//! [`renege`](Sender::renege), [`unbind`](Sender::unbind)), and to its end ([`discard`](Sender::discard), and for abandoned
+//! messages [`abandon_chunk`](Sender::abandon_chunk)). All totals follow from the chunks' states; [`check`](Sender::check) recounts
+//! them.
 
 use std::sync::Arc;
 
@@ -31,38 +31,38 @@ use crate::units::{ChunkBytes, WindowBytes};
 pub(super) struct SenderPath {
     pub(super) bytes: PathBytes,
     duplicates: DuplicateCopies,
-    /// Transmission records that name this path.
+    /// Number of transmission records that name this path.
     transmissions: u32,
     delivery: Delivery,
 }
 
-/// A chunk that got its TSN.
+/// Chunk that got its TSN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Admitted {
     pub(crate) tsn: u64,
     pub(crate) bytes: ChunkBytes,
 }
 
-/// A transmission that left.
+/// Transmission that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Left {
-    /// The path of the chunk's transmission before, or the one it was bound to.
+    /// Path of the chunk's previous transmission, or the one that it was bound to.
     pub(crate) previous_path: PathId,
     pub(crate) bytes: ChunkBytes,
 }
 
-/// A chunk that was declared lost.
+/// Chunk that was declared lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Loss {
     pub(crate) path: PathId,
     pub(crate) bytes: ChunkBytes,
-    /// Of the chunk's latest transmission.
+    /// Stamps of the chunk's latest transmission.
     pub(crate) stamps: SendStamps,
-    /// It was lost already and waits for its retransmission.
+    /// `true` if it was lost already and waits for its retransmission.
     pub(crate) again: bool,
 }
 
-/// A chunk that was released once the cumulative TSN had passed it.
+/// Chunk that was released after the cumulative TSN had passed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Discarded {
     pub(crate) tsn: u64,
@@ -72,7 +72,7 @@ pub(crate) struct Discarded {
 
 #[derive(Debug)]
 pub(crate) struct Sender {
-    /// Shared with the policies: the rules do not change.
+    /// Rules of the profile, shared with the policies.
     pub(super) profile: Arc<Profile>,
     pub(super) queue: SendQueue,
     pub(super) outstanding: Outstanding,
@@ -81,9 +81,9 @@ pub(crate) struct Sender {
     pub(super) window: PeerWindow,
     pub(super) paths: [SenderPath; MAX_PATHS],
     pub(super) partial: PartialReliability,
-    /// The most user bytes to hold; `None` is unlimited.
+    /// Maximum number of user bytes in the send buffer; `None` is unlimited.
     buffer_limit: Option<u64>,
-    /// A message was refused for lack of room, and nobody has been told of room since.
+    /// `true` after a message was refused for lack of room, until room is announced.
     awaits_room: bool,
     /// Paths whose counts have changed since they were taken.
     pub(super) changed: PathSet,
@@ -92,7 +92,7 @@ pub(crate) struct Sender {
     pub(super) window_probe: Option<WindowProbe>,
 }
 
-/// What there is.
+/// Construction, restart and inspection.
 impl Sender {
     pub(crate) fn new(
         profile: Arc<Profile>,
@@ -121,8 +121,8 @@ impl Sender {
         }
     }
 
-    /// The peer has restarted: what waited or was outstanding is lost. The next handshake names the window anew. Whether a
-    /// message had been refused for lack of room.
+    /// Clears the state after a restart of the peer: waiting and outstanding data is lost. The next handshake sets the peer's
+    /// window. Returns `true` if a message had been refused for lack of room.
     pub(crate) fn restart(&mut self, queue: SendQueue, initial_tsn: u64) -> bool {
         self.queue = queue;
         self.outstanding = Outstanding::new(initial_tsn, self.profile.pending_losses_are_cut);
@@ -166,7 +166,7 @@ impl Sender {
         &self.paths[path.index()].bytes
     }
 
-    /// How many transmission records name this path: its id is not reused before there are none.
+    /// Returns the number of transmission records that name this path. Its id is reused only once there are none.
     #[inline]
     pub(crate) fn transmissions(&self, path: PathId) -> u32 {
         self.paths[path.index()].transmissions
@@ -188,13 +188,13 @@ impl Sender {
         std::mem::replace(&mut self.changed, PathSet::EMPTY)
     }
 
-    /// Nothing is in flight, bound or lost: only something new can bring an acknowledgement.
+    /// Returns `true` if no chunk is in flight, bound or lost: only new transmissions can elicit an acknowledgement.
     #[inline]
     pub(crate) fn is_idle(&self) -> bool {
         self.nothing_flies() && self.window.bound().is_zero()
     }
 
-    /// Nothing is in flight or waits to be retransmitted.
+    /// Returns `true` if no chunk is in flight or waits for retransmission.
     #[inline]
     pub(crate) fn nothing_flies(&self) -> bool {
         self.window.in_flight().is_zero() && self.lost.is_empty()
@@ -205,19 +205,19 @@ impl Sender {
         !self.window.bound().is_zero()
     }
 
-    /// Whether everything that was handed over has been acknowledged.
+    /// Returns `true` if all messages have been acknowledged.
     #[inline]
     pub(crate) fn is_done(&self) -> bool {
         self.queue.is_empty() && self.outstanding.is_empty()
     }
 
-    /// The lowest TSN that the peer cannot have: nothing was sent under it.
+    /// Returns the lowest TSN that was never sent and that the peer therefore cannot have.
     #[inline]
     pub(crate) fn lowest_unsent(&self) -> u64 {
         self.bound.lowest().unwrap_or_else(|| self.outstanding.next_tsn())
     }
 
-    /// User bytes handed over and not yet cumulatively acknowledged.
+    /// Returns the user bytes that are queued or not yet cumulatively acknowledged.
     #[inline]
     pub(crate) fn buffered_bytes(&self) -> u64 {
         self.queue.bytes() + self.outstanding.payload_bytes()
@@ -228,19 +228,19 @@ impl Sender {
         self.buffer_limit
     }
 
-    /// Free send buffer; `None` if it is unlimited.
+    /// Returns the free send buffer; `None` if it is unlimited.
     #[inline]
     pub(crate) fn buffer_free(&self) -> Option<u64> {
         self.buffer_limit.map(|limit| limit.saturating_sub(self.buffered_bytes()))
     }
 
-    /// What all outstanding chunks cost of the peer's window.
+    /// Returns the cost of all outstanding chunks in the peer's window.
     #[inline]
     pub(crate) fn window_outstanding(&self) -> WindowBytes {
         self.window.outstanding(&self.profile)
     }
 
-    /// Whether a chunk with so many user bytes is more than the peer's window takes.
+    /// Returns `true` if a chunk with this many user bytes exceeds the peer's window.
     #[inline]
     pub(crate) fn exceeds_window(&self, payload_bytes: usize) -> bool {
         self.profile.window_cost(payload_bytes as u64, 1) > self.window.available()
@@ -251,7 +251,7 @@ impl Sender {
         self.outstanding.first_unacked().and_then(|tsn| self.outstanding.head_of_line(tsn))
     }
 
-    /// Length of a chunk with its header; 0 if it is not outstanding.
+    /// Returns the length of a chunk with its header; 0 if it is not outstanding.
     #[inline]
     pub(crate) fn chunk_len(&self, tsn: u64) -> usize {
         self.outstanding.get(tsn).map_or(0, |chunk| chunk.bytes().get() as usize)
@@ -267,8 +267,8 @@ impl Sender {
         self.paths[path.index()].duplicates.iter().any(|copy| copy.tsn == tsn)
     }
 
-    /// The copy that an acknowledgement credits: of those in flight the one on the path that the SACK came in on, because
-    /// the receiver answers on the path of the latest DATA (RFC 9260 section 6.4); else the latest.
+    /// Returns the copy that an acknowledgement credits. Of the copies in flight it is the one on the path of the SACK, because the
+    /// receiver answers on the path of the latest DATA (RFC 9260 section 6.4); otherwise it is the latest.
     pub(crate) fn credited_copy(&self, tsn: u64, source: Option<PathId>) -> Option<Transmission> {
         let in_flight = || self.outstanding.transmissions_of(tsn).filter(|copy| copy.in_flight);
         let on_source = in_flight().find(|copy| Some(copy.path) == source);
@@ -285,21 +285,21 @@ impl Sender {
     }
 }
 
-/// The queue, the buffer and the peer's window.
+/// Queue, send buffer and the peer's window.
 impl Sender {
-    /// Hands over a message.
+    /// Queues a message of the user.
     #[inline]
     pub(crate) fn push(&mut self, payload: Bytes, options: SendOptions, now: Time) {
         let limit = self.partial.messages.add(options, self.queue.next_place(), now);
         self.queue.push(payload, options, limit);
     }
 
-    /// Hands over a message of the key management.
+    /// Queues a message of the key management.
     pub(crate) fn push_key_management(&mut self, payload: Bytes, options: SendOptions) {
         self.queue.push_key_management(payload, options);
     }
 
-    /// The peer takes so many streams. Messages on others are withdrawn.
+    /// Sets the number of streams that the peer accepts, and withdraws messages on others.
     pub(crate) fn limit_streams(&mut self, streams: u16) -> Vec<Refused> {
         let refused = self.queue.limit_streams(streams);
         refused.iter().filter_map(|message| message.limit).for_each(|key| self.partial.messages.settle(key));
@@ -312,11 +312,11 @@ impl Sender {
         self.queue.cut(most)
     }
 
-    /// Whether a message has room. One larger than the whole buffer has it while nothing else is held. A message without is
-    /// refused, and [`take_writable`](Self::take_writable) says when there is some.
+    /// Checks that a message has room. A message larger than the whole buffer has room while the buffer is empty. After a refusal
+    /// [`take_writable`](Self::take_writable) reports when there is room.
     ///
     /// # Errors
-    /// The free bytes.
+    /// Free bytes of the buffer, if the message has no room.
     pub(crate) fn reserve(&mut self, payload_bytes: u64) -> Result<(), u64> {
         match self.buffer_free() {
             Some(free) if !self.has_room(payload_bytes) => {
@@ -327,53 +327,53 @@ impl Sender {
         }
     }
 
-    /// Whether a message has room, without waiting for it.
+    /// Returns `true` if a message has room; unlike `reserve`, it does not wait for room.
     #[inline]
     pub(crate) fn has_room(&self, payload_bytes: u64) -> bool {
         self.buffer_free().is_none_or(|free| free >= payload_bytes || self.buffered_bytes() == 0)
     }
 
-    /// Whether there is room that was missing before, said once.
+    /// Returns `true` once if there is room after a message was refused.
     pub(crate) fn take_writable(&mut self) -> bool {
         let writable = self.awaits_room && self.buffer_free().is_none_or(|free| free > 0);
         self.awaits_room &= !writable;
         writable
     }
 
-    /// The buffer never shrinks.
+    /// Raises the limit of the send buffer. A smaller limit has no effect.
     #[inline]
     pub(crate) fn grow_buffer(&mut self, limit: u64) {
         self.buffer_limit = self.buffer_limit.map(|present| present.max(limit));
     }
 
-    /// INIT or INIT ACK has named the peer's first window.
+    /// Sets the peer's first window, from INIT or INIT ACK.
     #[inline]
     pub(crate) fn begin_window(&mut self, window: WindowBytes) {
         self.window.begin(window);
     }
 
-    /// A SACK has named the peer's window.
+    /// Records the window that a SACK advertises.
     #[inline]
     pub(crate) fn advertise_window(&mut self, window: WindowBytes) {
         self.window.advertise(window);
     }
 
-    /// Takes what is outstanding from the window advertised last.
+    /// Subtracts the cost of outstanding chunks from the window advertised last.
     #[inline]
     pub(crate) fn estimate_window(&mut self) {
         self.window.estimate(&self.profile);
     }
 
-    /// A path begins with this id, which nothing names any more.
+    /// Starts a path with an id that no transmission names.
     pub(crate) fn begin_path(&mut self, path: PathId, now: Time) {
         debug_assert_eq!(self.transmissions(path), 0, "transmissions name {path:?}");
         *self.path_mut(path) = SenderPath { delivery: Delivery::begin(now), ..SenderPath::default() };
     }
 }
 
-/// Chunks on their way into the network.
+/// Transmission of chunks.
 impl Sender {
-    /// Gives the next chunk its TSN and its share of the peer's window.
+    /// Assigns the next TSN to a chunk and charges the peer's window.
     pub(crate) fn admit(&mut self, draft: Draft, path: PathId) -> Admitted {
         //= docs/rfc9260.txt#section-3.3.1
         //# The TSNs of DATA chunks sent SHOULD be strictly sequential.
@@ -397,13 +397,13 @@ impl Sender {
         counts.held += bytes;
     }
 
-    /// Puts an admitted chunk into the queue of its path.
+    /// Inserts an admitted chunk into the queue of its path.
     #[inline]
     pub(crate) fn bind(&mut self, path: PathId, tsn: u64) {
         self.bound.bind(path, tsn);
     }
 
-    /// Takes the last chunk that was bound to a path and not sent off it.
+    /// Removes the path of the last chunk that was bound to it and not sent.
     pub(crate) fn unbind(&mut self, path: PathId) -> Option<Admitted> {
         let tsn = self.bound.unbind_last(path)?;
         let bytes = self.outstanding.change(tsn, |chunk| {
@@ -430,7 +430,7 @@ impl Sender {
         Some(Admitted { tsn, bytes })
     }
 
-    /// A chunk leaves for the first time, on the path that it was admitted or bound to.
+    /// Records the first transmission of a chunk, on the path that it was admitted or bound to.
     pub(crate) fn transmit(&mut self, tsn: u64, now: Time) -> Option<Left> {
         let chunk = self.outstanding.get(tsn)?;
         let (path, bytes) = (chunk.path, chunk.bytes());
@@ -443,7 +443,7 @@ impl Sender {
         Some(Left { previous_path: path, bytes })
     }
 
-    /// A lost chunk leaves once more.
+    /// Records the retransmission of a lost chunk.
     pub(crate) fn retransmit(&mut self, tsn: u64, path: PathId, now: Time) -> Option<Left> {
         let chunk = self.outstanding.get(tsn)?;
         let (previous, bytes) = (chunk.path, chunk.bytes());
@@ -457,7 +457,7 @@ impl Sender {
         self.copy(tsn, path, now)
     }
 
-    /// A further transmission of a chunk that has its share of the peer's window.
+    /// Records a further transmission of a chunk that is charged to the peer's window.
     pub(crate) fn copy(&mut self, tsn: u64, path: PathId, now: Time) -> Option<Left> {
         let chunk = self.outstanding.get(tsn)?;
         let (previous_path, bytes) = (chunk.path, chunk.bytes());
@@ -477,8 +477,8 @@ impl Sender {
         self.outstanding.add_transmission(tsn, transmission);
     }
 
-    /// A chunk is about to be retransmitted. RFC 9260 section 7.2.4 item 5: reports may not mark it again afterwards; nor may
-    /// they if a time-out did.
+    /// Prepares a chunk for its retransmission, after which missing reports may not mark it again (RFC 9260 section 7.2.4 item 5,
+    /// applied after time-outs too).
     pub(crate) fn prepare_retransmission(&mut self, tsn: u64, sets_immediate_bit: bool) -> Option<&Chunk> {
         self.outstanding.change(tsn, |chunk| {
             chunk.draft.immediate |=
@@ -488,7 +488,6 @@ impl Sender {
         self.outstanding.get(tsn)
     }
 
-    /// Adds missing reports to a chunk.
     pub(crate) fn add_reports(&mut self, tsn: u64, reports: u32) {
         self.outstanding.add_reports(tsn, reports);
     }
@@ -496,7 +495,7 @@ impl Sender {
 
 /// Losses and acknowledgements.
 impl Sender {
-    /// Declares a chunk lost: no copy of it counts as in flight any more.
+    /// Declares a chunk lost: its copies no longer count as in flight.
     pub(crate) fn declare_lost(&mut self, tsn: u64, cause: LossCause) -> Option<Loss> {
         let stamps = self.outstanding.latest_of(tsn).map(|transmission| transmission.stamps);
         let chunk = self.outstanding.get(tsn).filter(|chunk| chunk.state.is_awaited())?;
@@ -528,8 +527,8 @@ impl Sender {
         Some(Loss { path, bytes, stamps: stamps.unwrap_or_default(), again })
     }
 
-    /// A chunk that waits to be retransmitted turns out to have arrived: until it is acknowledged it counts as in flight on the
-    /// path of its latest transmission.
+    /// Revokes the loss of a chunk that has arrived before its retransmission. Until it is acknowledged, it counts as in flight on
+    /// the path of its latest transmission.
     pub(crate) fn revoke_loss(&mut self, tsn: u64) {
         let Some(chunk) = self.outstanding.get(tsn) else { return };
         let (path, bytes) = (chunk.path, chunk.bytes());
@@ -540,8 +539,8 @@ impl Sender {
         counts.in_flight += bytes;
     }
 
-    /// A chunk has arrived, in the copy that is credited. The bytes of that copy stay in flight until
-    /// [`settle`](Self::settle), because windows grow by what was in flight before a SACK; copies on other paths become duplicates.
+    /// Acknowledges a chunk in the copy that is credited. The bytes of that copy stay in flight until [`settle`](Self::settle),
+    /// because windows grow by the bytes in flight before a SACK. Copies on other paths become duplicates.
     pub(crate) fn acknowledge(&mut self, tsn: u64, credited: &Transmission) {
         let Some(bytes) = self.outstanding.get(tsn).map(Chunk::bytes) else { return };
         self.end_other_flights(tsn, credited);
@@ -549,7 +548,7 @@ impl Sender {
         self.window.acknowledge(self.cost(bytes));
     }
 
-    /// Records that a gap block adds the chunk to partial_bytes_acked; returns whether it is the first to do so.
+    /// Records that a gap block adds the chunk to partial_bytes_acked. Returns `true` if it is the first to do so.
     pub(crate) fn count_toward_increment(&mut self, tsn: u64) -> bool {
         let count = |chunk: &mut Chunk| !std::mem::replace(&mut chunk.counted_toward_increment, true);
         self.outstanding.change(tsn, count).unwrap_or(false)
@@ -580,7 +579,7 @@ impl Sender {
         counts.delivery.deliver(delivered, &counts.bytes, now);
     }
 
-    /// What the present SACK tells of a path's rate.
+    /// Returns the delivery sample of the current SACK for a path.
     pub(crate) fn delivery_sample(
         &mut self,
         path: PathId,
@@ -591,19 +590,19 @@ impl Sender {
         delivery.sample(bytes, least_rtt, now)
     }
 
-    /// Notes what keeps a path from sending more.
+    /// Records the limit of a path's sending.
     pub(crate) fn limit(&mut self, path: PathId, limiter: Limiter) {
         let SenderPath { delivery, bytes, .. } = &mut self.paths[path.index()];
         delivery.limit(limiter, bytes);
     }
 
-    /// What a SACK acknowledged on a path leaves the flight.
+    /// Removes the bytes that a SACK acknowledged on a path from its bytes in flight.
     #[inline]
     pub(crate) fn settle(&mut self, path: PathId, newly_acked: ChunkBytes) {
         self.path_mut(path).bytes.in_flight -= newly_acked;
     }
 
-    /// Takes an acknowledgement by a gap block back: the chunk is in flight again.
+    /// Revokes an acknowledgement by a gap block: the chunk is in flight again.
     pub(crate) fn renege(&mut self, tsn: u64) -> Option<Left> {
         let chunk = self.outstanding.get(tsn).filter(|chunk| chunk.state == ChunkState::Acked)?;
         let (path, bytes) = (chunk.path, chunk.bytes());
@@ -614,7 +613,7 @@ impl Sender {
         Some(Left { previous_path: path, bytes })
     }
 
-    /// Releases the first chunk, which must be acknowledged.
+    /// Releases the first chunk, which must not be awaited.
     //= docs/rfc9260.txt#section-6.7
     //# Upon the reception of a SACK chunk, the endpoint MUST remove all DATA chunks that have been acknowledged by the
     //# SACK chunk's Cumulative TSN Ack from its transmit queue.
@@ -630,7 +629,7 @@ impl Sender {
         Some(Discarded { tsn, path: chunk.path, recovered_before: chunk.recovered_before })
     }
 
-    /// The receiver keeps these TSNs for good (NR-SACK): their payloads need not be held any more.
+    /// Records TSNs that the receiver never drops (NR-SACK), and releases their payloads.
     pub(crate) fn keep(&mut self, start: u64, end: u64) {
         let Sender { outstanding, paths, changed, .. } = self;
         outstanding.keep(start, end, |path, bytes| {
@@ -639,7 +638,7 @@ impl Sender {
         });
     }
 
-    /// The first gap blocks are about to come.
+    /// Reserves memory before the first gap blocks.
     pub(crate) fn make_room_for_blocks(&mut self) {
         self.outstanding.make_room_for_blocks();
     }
@@ -670,7 +669,7 @@ impl Sender {
         outstanding.end_flights_on(tsn, path, |copy| counts.in_flight -= copy.bytes);
     }
 
-    /// Something sent at `sent_at` has arrived on this path: what left before it and was not reported is gone.
+    /// Ends duplicate copies of a path that a later packet has overtaken: the peer did not report them, so they are lost.
     pub(crate) fn end_overtaken_duplicates(&mut self, path: PathId, sent_at: Time) {
         let counts = self.path_mut(path);
         while let Some(copy) = counts.duplicates.pop_sent_before(sent_at) {
@@ -692,7 +691,7 @@ impl Sender {
         Some(copy)
     }
 
-    /// T3 expired on the path, or it is gone.
+    /// Ends all duplicate copies of a path, because T3 has expired or the path was removed.
     pub(crate) fn end_duplicates(&mut self, path: PathId) {
         let counts = self.path_mut(path);
         while let Some(copy) = counts.duplicates.pop() {
@@ -705,7 +704,7 @@ impl Sender {
         self.paths[path.index()].duplicates.take(tsn)
     }
 
-    /// Ends the flights of duplicate copies whose acknowledgement the peer reneged.
+    /// Ends the flights of duplicate copies whose acknowledgement was reneged.
     fn forget_duplicates_of(&mut self, tsn: u64) {
         for (index, path) in self.paths.iter_mut().enumerate() {
             while let Some(copy) = path.duplicates.take(tsn) {

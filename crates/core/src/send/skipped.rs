@@ -1,18 +1,18 @@
-//! What a FORWARD-TSN has to say: how far the receiver is to move on, and which ordered messages it skips on the way
-//! (RFC 3758 sections 3.2 and 3.5).
+//! Content of a FORWARD-TSN: the TSN to which the receiver moves on, and the ordered messages that it skips (RFC 3758 sections 3.2
+//! and 3.5).
 
 use std::collections::VecDeque;
 
-/// An abandoned message that has TSNs.
+/// Abandoned message that has TSNs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Skipped {
-    /// Its last TSN.
+    /// Last TSN of the message.
     pub(crate) last: u64,
-    /// Stream and SSN, if it has a place in the order of a stream.
+    /// Stream and SSN of an ordered message.
     pub(crate) ordered: Option<(u16, u16)>,
 }
 
-/// The abandoned messages beyond the cumulative TSN, in TSN order.
+/// Abandoned messages beyond the cumulative TSN, in TSN order.
 #[derive(Debug, Default)]
 pub(crate) struct SkippedMessages {
     messages: VecDeque<Skipped>,
@@ -35,8 +35,8 @@ impl SkippedMessages {
         }
     }
 
-    /// Fills `streams` with the streams that skip up to `point`, each with its last SSN, and tells up to which TSN the list is
-    /// complete. It has no more than `most` entries: the rest is for the next FORWARD-TSN.
+    /// Fills `streams` with the streams that skip messages up to `point`, each with its last SSN. Returns the TSN up to which the
+    /// list is complete. The list has at most `most` entries; the next FORWARD-TSN names the others.
     pub(crate) fn streams_up_to(
         &self,
         point: u64,

@@ -1,4 +1,4 @@
-//! The transitions of chunks in any order: whatever happens, all totals equal what the chunks' states say.
+//! Random sequences of transitions: after each, all totals equal the sums over the chunks' states.
 
 use std::sync::Arc;
 
@@ -18,23 +18,23 @@ const PATHS: usize = 3;
 const FIRST_TSN: u64 = (1 << 32) + 7;
 const FIRST_WINDOW: WindowBytes = WindowBytes::new(50_000);
 
-/// Something that happens. `at` says to which of the chunks that it may happen to.
+/// Transition of a chunk or message. `at` selects one of the chunks to which it applies.
 #[derive(Clone, Debug)]
 enum Step {
     Push {
         bytes: usize,
         reliability: Reliability,
     },
-    /// One of the messages whose lifetime is over is given up.
+    /// Abandons one message whose lifetime is over.
     Expire,
-    /// Lost chunks that may not be retransmitted are given up with their messages.
+    /// Abandons messages with lost chunks that may not be retransmitted.
     Exhaust,
-    /// A message asks for room that others have.
+    /// Abandons messages to make room for a new one.
     MakeRoom {
         bytes: u64,
         number: u32,
     },
-    /// The next chunk is cut, and sent at once or bound.
+    /// Cuts the next chunk, and sends it at once or binds it.
     Admit {
         path: usize,
         bound: bool,
@@ -60,7 +60,7 @@ enum Step {
         at: usize,
         path: usize,
     },
-    /// A gap block covers it.
+    /// Acknowledges a chunk by a gap block.
     Acknowledge {
         at: usize,
         source: usize,
@@ -79,7 +79,7 @@ enum Step {
     DuplicatesEnd {
         path: usize,
     },
-    /// The cumulative TSN passes all that is acknowledged in a row.
+    /// Moves the cumulative TSN over all consecutive acknowledged chunks.
     Discard,
 }
 
@@ -131,14 +131,14 @@ fn sender(profile: Profile) -> Sender {
     sender
 }
 
-/// One of the TSNs whose chunk is in such a state.
+/// Returns one of the TSNs whose chunk is in a matching state.
 fn one(sender: &Sender, at: usize, fits: impl Fn(ChunkState) -> bool) -> Option<u64> {
     let found: Vec<u64> =
         sender.outstanding().iter().filter(|(_, chunk)| fits(chunk.state)).map(|(tsn, _)| tsn).collect();
     found.get(at % found.len().max(1)).copied()
 }
 
-/// Does what an association would do.
+/// Applies a step as an association does.
 fn take(sender: &mut Sender, step: &Step, now: Time) {
     match *step {
         Step::Push { bytes, reliability } => {
@@ -280,7 +280,7 @@ proptest! {
         }
     }
 
-    /// Everything can end, and then nothing is left in any total.
+    /// Ends all chunks; then every total is zero.
     #[test]
     fn nothing_is_left_once_everything_has_arrived(
         profile in profiles(),

@@ -6,7 +6,7 @@ use crate::send::peer_window::WindowProbe;
 use crate::time::Time;
 
 impl Sender {
-    /// The TSN of the zero-window probe in flight.
+    /// Returns the TSN of the zero-window probe in flight.
     pub(crate) fn window_probe(&self) -> Option<u64> {
         self.window_probe.map(|probe| probe.tsn)
     }
@@ -15,13 +15,13 @@ impl Sender {
         self.window_probe = Some(WindowProbe { tsn, answered_at: None });
     }
 
-    /// Forgets the probe if it is this chunk, which was abandoned.
+    /// Removes the probe if it is this chunk, which was abandoned.
     pub(crate) fn end_window_probe_of(&mut self, tsn: u64) {
         self.window_probe.take_if(|probe| probe.tsn == tsn);
     }
 
-    /// Notes a SACK while a probe is in flight. Once the window would take the probe, it is a chunk like any other, and its time-outs are
-    /// errors again.
+    /// Records a SACK while a probe is in flight. Once the advertised window has room for the probe, it is a chunk like any other,
+    /// and its time-outs are errors again.
     pub(crate) fn note_probe_answer(&mut self, cumulative: u64, now: Time) {
         let Some(probe) = &mut self.window_probe else { return };
         let bytes = self.outstanding.get(probe.tsn).map_or(0, |chunk| chunk.draft.payload.len() as u64);
@@ -33,8 +33,8 @@ impl Sender {
         }
     }
 
-    /// Returns `true` if the peer has answered a probe of its closed window since it left on this path: then its time-out is not an
-    /// error. One answer counts for all paths that carry copies of it.
+    /// Returns `true` if the peer has answered a probe of its closed window since the probe left on this path: its time-out is then
+    /// not an error. One answer counts for all paths that carry copies of it.
     //= docs/rfc9260.txt#section-6.1
     //# If the sender continues to receive SACK chunks from the peer while doing zero window probing, the unacknowledged
     //# window probes SHOULD NOT increment the error counter for the association or any destination transport address.

@@ -2,7 +2,7 @@ use super::*;
 
 const FIRST: u64 = 1 << 32;
 
-/// A fragment whose TSN is `at` after the first one, with B and E set by the letters in `flags`.
+/// Returns a fragment with the TSN `FIRST + at`, with U, B and E set by the letters in `flags`.
 fn fragment<'a>(at: u64, stream: u16, ssn: u16, flags: &str, text: &'a str) -> Fragment<'a> {
     Fragment {
         tsn: FIRST + at,
@@ -27,7 +27,7 @@ fn push(reassembly: &mut Reassembly, fragments: &[(u64, u16, u16, &str, &str)]) 
     }
 }
 
-/// Reads everything, each piece as its stream, its text in brackets where the message begins and ends.
+/// Reads all pieces. Each is returned as its stream and its text, with brackets at the beginning and end of the message.
 fn read_all(reassembly: &mut Reassembly, allow_partial: bool) -> Vec<String> {
     let mut pieces = Vec::new();
     let mut bytes = Vec::new();
@@ -264,7 +264,7 @@ fn fragments_without_a_place_are_refused() {
 #[test]
 fn a_forward_tsn_gives_up_what_lacks_a_skipped_tsn_and_nothing_else() {
     let mut reassembly = reassembly();
-    // Lacking 1; complete; lacking 4; lacking only 7, which is not skipped.
+    // They lack TSN 1; none; TSN 4; only TSN 7, which is not skipped.
     push(&mut reassembly, &[(0, 0, 0, "B", "lost"), (2, 1, 0, "BE", "kept"), (3, 2, 0, "B", "lost")]);
     push(&mut reassembly, &[(5, 2, 0, "E", "lost"), (6, 3, 0, "B", "later")]);
     reassembly.forward(FIRST + 4);
@@ -345,7 +345,7 @@ fn a_forward_tsn_beyond_a_message_that_is_read_in_parts_ends_that_message_once()
     let mut reassembly = reassembly();
     push(&mut reassembly, &[(1, 0, 0, "UB", "a"), (2, 0, 0, "U", "b")]);
     assert_eq!(read_all(&mut reassembly, true), ["0[ab"]);
-    // These take the storage of the parts that were read.
+    // These reuse the storage of the parts that were read.
     push(&mut reassembly, &[(6, 1, 0, "B", "c"), (8, 1, 0, "E", "e")]);
     reassembly.forward(FIRST + 4);
     push(&mut reassembly, &[(7, 1, 0, "", "d"), (9, 0, 0, "UBE", "f")]);
