@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use crate::error::{CloseReason, ConnectError, RecvError, SendError};
 use crate::event::Events;
-use crate::message::{Message, Outgoing};
+use crate::message::{Message, QueuedMessage};
 use crate::shared::{Command, Export, Handle, INBOX_LIMIT, Inbound, OUTBOX_LIMIT, Phase, State, wait_for};
 use crate::snapshot::{PathSnapshot, Snapshot};
 
@@ -102,7 +102,7 @@ impl Association {
             // The closure is not called again after this.
             let payload = payload.take()?;
             state.outbox_bytes += payload.len();
-            state.outbox.push_back(Outgoing::new(payload, options));
+            state.outbox.push_back(QueuedMessage::new(payload, options));
             shared.wake(&mut state, &self.handle.commands);
             Some(Ok(()))
         })

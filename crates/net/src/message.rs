@@ -8,17 +8,17 @@ use bytes::Bytes;
 
 /// Message that waits for room in the endpoint's send buffer.
 #[derive(Clone, Debug)]
-pub(crate) struct Outgoing {
+pub(crate) struct QueuedMessage {
     pub(crate) payload: Bytes,
     options: SendOptions,
     /// Start of its lifetime, if it is limited.
     since: Option<Instant>,
 }
 
-impl Outgoing {
+impl QueuedMessage {
     pub(crate) fn new(payload: Bytes, options: SendOptions) -> Self {
         let since = options.reliability.lifetime().map(|_| Instant::now());
-        Outgoing { payload, options, since }
+        QueuedMessage { payload, options, since }
     }
 
     /// Returns the options at `now`, with the time spent waiting subtracted from the lifetime.
@@ -62,7 +62,7 @@ mod tests {
     fn the_lifetime_of_a_message_runs_while_it_waits() {
         let lifetime = |ms| Reliability::Lifetime(Span::from_millis(ms));
         let options = SendOptions { stream: 3, reliability: lifetime(100), ..SendOptions::default() };
-        let message = Outgoing::new(Bytes::from_static(b"x"), options);
+        let message = QueuedMessage::new(Bytes::from_static(b"x"), options);
         let since = message.since.expect("it has a lifetime");
         let after = |ms| message.options(|| since + Duration::from_millis(ms));
         assert_eq!(after(30), SendOptions { reliability: lifetime(70), ..options });
@@ -76,7 +76,7 @@ mod tests {
             max_retransmissions: 2,
         };
         let options = SendOptions { reliability: limits(100), ..SendOptions::default() };
-        let message = Outgoing::new(Bytes::from_static(b"x"), options);
+        let message = QueuedMessage::new(Bytes::from_static(b"x"), options);
         let since = message.since.expect("it has a lifetime");
         assert_eq!(message.options(|| since + Duration::from_millis(30)).reliability, limits(70));
     }

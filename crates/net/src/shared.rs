@@ -11,7 +11,7 @@ use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
 use crate::error::{CloseReason, ConnectError, LocalError, PathError};
 use crate::event::KEPT_EVENTS;
-use crate::message::{Message, Outgoing};
+use crate::message::{Message, QueuedMessage};
 use crate::protection::DtlsProtection;
 use crate::refusals::RefusedPath;
 use crate::snapshot::{HostReport, HostStatistics, Snapshot};
@@ -114,7 +114,7 @@ pub(crate) enum Inbound {
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) phase: Phase,
-    pub(crate) outbox: VecDeque<Outgoing>,
+    pub(crate) outbox: VecDeque<QueuedMessage>,
     pub(crate) outbox_bytes: usize,
     pub(crate) inbox: VecDeque<Inbound>,
     pub(crate) inbox_bytes: usize,

@@ -12,15 +12,15 @@
 mod accept;
 mod block;
 mod cancel;
-mod claims;
 mod descriptors;
 mod error;
 mod filter;
+mod framing;
 mod identity;
-mod link;
 mod moment;
 mod name;
 mod offering;
+mod part_lock;
 pub mod protocol;
 mod random;
 mod receive;

@@ -7,14 +7,14 @@ use anabranch_net::Association;
 use tokio::time::Instant;
 
 use crate::accept::Accept;
-use crate::claims::Claimant;
 use crate::descriptors::Share;
 use crate::error::TransferError;
-use crate::link::{self, Outgoing};
+use crate::framing::{self, OutgoingMessage};
 use crate::moment::Activity;
+use crate::part_lock::PartLock;
 use crate::protocol::{Intent, Links, Message, ProtocolError, Terms, WINDOW_BLOCKS};
 use crate::random::token;
-use crate::receive::{AskedBy, Mode, Receiving, Store, Tally, receive};
+use crate::receive::{DeletionInitiator, Mode, Receiving, Store, Tally, receive};
 use crate::report::{Event, Report};
 use crate::send::Sender;
 
@@ -62,7 +62,7 @@ where
     loop {
         let ended = push_once(sender, &association, session, timeouts.silence, &line.activity).await;
         let Err(error) = ended else {
-            link::end(&association).await;
+            framing::end(&association).await;
             return Ok(());
         };
         association = line.again(association, error).await?;
@@ -137,12 +137,12 @@ where
             activity: line.activity.clone(),
             // The user decides how long to wait.
             first_offer_within: None,
-            claimant: Claimant::alone(),
+            part_lock: PartLock::uncontended(),
             mode: request.mode,
-            deletion: request.delete.then_some(AskedBy::Receiver),
+            deletion: request.delete.then_some(DeletionInitiator::Receiver),
         };
         let Err(error) = pull_once(&association, session, request.links, receiving).await else {
-            link::end(&association).await;
+            framing::end(&association).await;
             return Ok(());
         };
         association = line.again(association, error).await?;
@@ -165,12 +165,12 @@ async fn pull_once(
     receiving.store = receiving.store.of_sender(sender);
     receiving.activity.heard.mark();
     for rule in receiving.accept.filters().rules() {
-        link::send(association, Outgoing::from(&Message::Rule(rule.clone()))).await?;
+        framing::send(association, OutgoingMessage::from(&Message::Rule(rule.clone()))).await?;
     }
     for name in receiving.accept.wanted() {
-        link::send(association, Outgoing::from(&Message::Want(name.as_str().to_owned()))).await?;
+        framing::send(association, OutgoingMessage::from(&Message::Want(name.as_str().to_owned()))).await?;
     }
-    link::send(association, Outgoing::from(&Message::WantEnd)).await?;
+    framing::send(association, OutgoingMessage::from(&Message::WantEnd)).await?;
     receive(association, receiving).await
 }
 
@@ -181,8 +181,8 @@ async fn greet(
     intent: Intent,
     within: Duration,
 ) -> Result<Terms, TransferError> {
-    link::send(association, Outgoing::from(&Message::Hello { session, intent })).await?;
-    match link::recv_first(association, within).await? {
+    framing::send(association, OutgoingMessage::from(&Message::Hello { session, intent })).await?;
+    match framing::recv_first(association, within).await? {
         Message::Welcome { terms: Terms::Refuse } => Err(refusal(association).await),
         Message::Welcome { terms } => Ok(terms),
         _ => Err(ProtocolError::Unexpected("an answer that is no welcome").into()),
@@ -191,7 +191,7 @@ async fn greet(
 
 /// Receives the reason of a refusal.
 async fn refusal(association: &Association) -> TransferError {
-    match tokio::time::timeout(REASON_WITHIN, link::recv(association)).await {
+    match tokio::time::timeout(REASON_WITHIN, framing::recv(association)).await {
         Ok(Err(why)) => why,
         _ => ProtocolError::Unexpected("a refusal without a reason").into(),
     }
@@ -221,7 +221,7 @@ where
     /// Opens another association after a transient error, unless the peer has been absent for too long.
     async fn again(&mut self, lost: Association, error: TransferError) -> Result<Association, TransferError> {
         if !error.is_transient() {
-            link::end(&lost).await;
+            framing::end(&lost).await;
             return Err(error);
         }
         lost.abort();

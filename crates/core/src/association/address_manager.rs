@@ -48,7 +48,7 @@ pub(crate) struct AddressManager {
     /// for which an idle association needs no room.
     deleted: Vec<IpAddr>,
     /// Packets between these hosts, on any UDP port, do not make paths again.
-    barred: Vec<PathAddress>,
+    blocked_sources: Vec<PathAddress>,
     /// Number of times that a path was added, removed, or bound to another port.
     changes: u32,
     /// The random number of the offer to authenticate chunks, if there is one.
@@ -77,7 +77,7 @@ impl AddressManager {
             reported: ArrayVec::new(),
             advertised: ArrayVec::new(),
             deleted: Vec::new(),
-            barred: Vec::new(),
+            blocked_sources: Vec::new(),
             changes: 0,
             local_random,
             keys: None,
@@ -256,20 +256,20 @@ impl AddressManager {
     }
 
     /// Prevents packets from creating a path between these hosts again. The oldest pair makes room for a new one.
-    pub(crate) fn bar(&mut self, address: PathAddress) {
-        if self.barred.len() == MAX_PATHS {
-            self.barred.remove(0);
+    pub(crate) fn block_source(&mut self, address: PathAddress) {
+        if self.blocked_sources.len() == MAX_PATHS {
+            self.blocked_sources.remove(0);
         }
-        self.barred.push(address);
+        self.blocked_sources.push(address);
     }
 
     /// Permits a path between these hosts again, because the application asked for it.
-    pub(crate) fn unbar(&mut self, address: &PathAddress) {
-        self.barred.retain(|barred| !barred.same_hosts(address));
+    pub(crate) fn unblock_source(&mut self, address: &PathAddress) {
+        self.blocked_sources.retain(|blocked| !blocked.same_hosts(address));
     }
 
-    pub(crate) fn is_barred(&self, address: &PathAddress) -> bool {
-        self.barred.iter().any(|barred| barred.same_hosts(address))
+    pub(crate) fn is_source_blocked(&self, address: &PathAddress) -> bool {
+        self.blocked_sources.iter().any(|blocked| blocked.same_hosts(address))
     }
 
     /// Records an address that the peer has deleted. The oldest one makes room for a new one.

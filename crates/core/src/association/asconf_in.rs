@@ -348,7 +348,7 @@ impl Association {
         for id in paths {
             // There is another one.
             if self.retire_path(id).is_ok() {
-                self.bar(id);
+                self.block_source(id);
             }
         }
         // The driver knows the routes, so it pairs addresses that the peer reports.

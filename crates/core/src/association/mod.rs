@@ -543,7 +543,7 @@ impl Association {
             return Err(PathError::Closed);
         }
         self.retire_path(path)?;
-        self.bar(path);
+        self.block_source(path);
         Ok(())
     }
 

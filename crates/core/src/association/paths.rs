@@ -32,7 +32,7 @@ impl Association {
         let now = self.now;
         self.update_sender(|sender| sender.begin_path(id, now));
         self.addresses.note_change();
-        self.addresses.unbar(&address);
+        self.addresses.unblock_source(&address);
         self.dispatch_event(&Event::PathAdded(id));
         Ok(id)
     }

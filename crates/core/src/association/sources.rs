@@ -25,8 +25,8 @@ impl Association {
         if self.addresses.is_deleted(origin.address.remote) || !self.may_learn(origin) {
             return None;
         }
-        let barred = self.addresses.is_barred(&origin.address);
-        if self.addresses.is_gone(origin.address.local_end()) || barred {
+        let is_blocked = self.addresses.is_source_blocked(&origin.address);
+        if self.addresses.is_gone(origin.address.local_end()) || is_blocked {
             // RFC 5061 section 5.3 F4: what was on its way to an address that is being deleted counts.
             return Some(self.control_path(None));
         }
@@ -104,11 +104,11 @@ impl Association {
     }
 
     /// Packets do not make a path of this retired one's addresses again.
-    pub(crate) fn bar(&mut self, id: PathId) {
+    pub(crate) fn block_source(&mut self, id: PathId) {
         let address = self.paths[id].address;
-        let namesake = self.paths.live().any(|id| self.paths[id].address.same_hosts(&address));
-        if !namesake {
-            self.addresses.bar(address);
+        let another_path = self.paths.live().any(|id| self.paths[id].address.same_hosts(&address));
+        if !another_path {
+            self.addresses.block_source(address);
         }
     }
 
@@ -117,11 +117,11 @@ impl Association {
     fn unconfirm_addresses_of_peer(&mut self, new: PathId) {
         for id in self.paths.ids() {
             let (old, path) = (&self.paths[id], &self.paths[new]);
-            let namesake = id != new
+            let same_peer = id != new
                 && !old.removed
                 && old.address.same_hosts(&path.address)
                 && self.paths.facts(id).state != PathState::Unconfirmed;
-            if namesake {
+            if same_peer {
                 self.paths.set_successor(id, new);
                 self.heartbeat_due(id);
             }

@@ -32,7 +32,7 @@ pub(crate) use outstanding::{Chunk, ChunkState, Outstanding, Transmission};
 pub(crate) use partial::{PartialReliability, Support};
 pub(crate) use path_bytes::PathBytes;
 pub(crate) use queue::{Draft, Refused, SendQueue};
-pub(crate) use sender::{Admitted, Left, Loss, Sender};
+pub(crate) use sender::{Admitted, Loss, Sender, Transmitted};
 pub(crate) use skipped::Skipped;
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ pub(crate) struct Admitted {
 
 /// Transmission that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Left {
+pub(crate) struct Transmitted {
     /// Path of the chunk's previous transmission, or the one that it was bound to.
     pub(crate) previous_path: PathId,
     pub(crate) bytes: ChunkBytes,
@@ -191,12 +191,12 @@ impl Sender {
     /// Returns `true` if no chunk is in flight, bound or lost: only new transmissions can elicit an acknowledgement.
     #[inline]
     pub(crate) fn is_idle(&self) -> bool {
-        self.nothing_flies() && self.window.bound().is_zero()
+        self.is_flight_empty() && self.window.bound().is_zero()
     }
 
     /// Returns `true` if no chunk is in flight or waits for retransmission.
     #[inline]
-    pub(crate) fn nothing_flies(&self) -> bool {
+    pub(crate) fn is_flight_empty(&self) -> bool {
         self.window.in_flight().is_zero() && self.lost.is_empty()
     }
 
@@ -431,7 +431,7 @@ impl Sender {
     }
 
     /// Records the first transmission of a chunk, on the path that it was admitted or bound to.
-    pub(crate) fn transmit(&mut self, tsn: u64, now: Time) -> Option<Left> {
+    pub(crate) fn transmit(&mut self, tsn: u64, now: Time) -> Option<Transmitted> {
         let chunk = self.outstanding.get(tsn)?;
         let (path, bytes) = (chunk.path, chunk.bytes());
         if self.bound.next_of(path) == Some(tsn) {
@@ -440,11 +440,11 @@ impl Sender {
         self.window.send_bound(self.cost(bytes));
         self.path_mut(path).bytes.bound -= bytes;
         self.begin_flight(tsn, path, bytes, now);
-        Some(Left { previous_path: path, bytes })
+        Some(Transmitted { previous_path: path, bytes })
     }
 
     /// Records the retransmission of a lost chunk.
-    pub(crate) fn retransmit(&mut self, tsn: u64, path: PathId, now: Time) -> Option<Left> {
+    pub(crate) fn retransmit(&mut self, tsn: u64, path: PathId, now: Time) -> Option<Transmitted> {
         let chunk = self.outstanding.get(tsn)?;
         let (previous, bytes) = (chunk.path, chunk.bytes());
         self.lost.remove(tsn);
@@ -458,13 +458,13 @@ impl Sender {
     }
 
     /// Records a further transmission of a chunk that is charged to the peer's window.
-    pub(crate) fn copy(&mut self, tsn: u64, path: PathId, now: Time) -> Option<Left> {
+    pub(crate) fn copy(&mut self, tsn: u64, path: PathId, now: Time) -> Option<Transmitted> {
         let chunk = self.outstanding.get(tsn)?;
         let (previous_path, bytes) = (chunk.path, chunk.bytes());
         self.path_mut(previous_path).bytes.held -= bytes;
         self.path_mut(path).bytes.held += bytes;
         self.begin_flight(tsn, path, bytes, now);
-        Some(Left { previous_path, bytes })
+        Some(Transmitted { previous_path, bytes })
     }
 
     fn begin_flight(&mut self, tsn: u64, path: PathId, bytes: ChunkBytes, now: Time) {
@@ -603,14 +603,14 @@ impl Sender {
     }
 
     /// Revokes an acknowledgement by a gap block: the chunk is in flight again.
-    pub(crate) fn renege(&mut self, tsn: u64) -> Option<Left> {
+    pub(crate) fn renege(&mut self, tsn: u64) -> Option<Transmitted> {
         let chunk = self.outstanding.get(tsn).filter(|chunk| chunk.state == ChunkState::Acked)?;
         let (path, bytes) = (chunk.path, chunk.bytes());
         self.forget_duplicates_of(tsn);
         self.outstanding.unmark_acked(tsn);
         self.window.renege(self.cost(bytes));
         self.path_mut(path).bytes.in_flight += bytes;
-        Some(Left { previous_path: path, bytes })
+        Some(Transmitted { previous_path: path, bytes })
     }
 
     /// Releases the first chunk, which must not be awaited.

@@ -8,10 +8,10 @@ use super::{Input, Mode, Receiving, Store, answers};
 use crate::accept::Accept;
 use crate::block::BLOCK_BYTES;
 use crate::cancel::Cancel;
-use crate::claims::Claimant;
 use crate::error::TransferError;
-use crate::link::{Incoming, Outgoing};
+use crate::framing::{IncomingMessage, OutgoingMessage};
 use crate::moment::Activity;
+use crate::part_lock::PartLock;
 use crate::protocol::OnClash;
 use crate::protocol::{
     FileTime, Kind, MAX_CONTROL_BYTES, MAX_OPEN_OFFERS, MAX_SEGMENT_BYTES, Message, Offer, ProtocolError,
@@ -22,11 +22,11 @@ use crate::store::{Folder, Pipe};
 
 const WINDOW_BLOCKS: u32 = 4;
 
-fn machine(store: Store, output: mpsc::Sender<Outgoing>) -> Machine {
+fn machine(store: Store, output: mpsc::Sender<OutgoingMessage>) -> Machine {
     machine_with_report(store, output, Report::default())
 }
 
-fn machine_with_report(store: Store, output: mpsc::Sender<Outgoing>, report: Report) -> Machine {
+fn machine_with_report(store: Store, output: mpsc::Sender<OutgoingMessage>, report: Report) -> Machine {
     let receiving = Receiving {
         store,
         accept: Accept::default(),
@@ -36,7 +36,7 @@ fn machine_with_report(store: Store, output: mpsc::Sender<Outgoing>, report: Rep
         report,
         activity: Activity::now(),
         first_offer_within: None,
-        claimant: Claimant::alone(),
+        part_lock: PartLock::uncontended(),
         mode: Mode::Store,
         deletion: None,
     };
@@ -50,7 +50,7 @@ fn folder() -> (TempDir, Store) {
 }
 
 fn control(message: Message) -> Input {
-    Input::Heard(Incoming::Control(message))
+    Input::Heard(IncomingMessage::Control(message))
 }
 
 fn offer(id: u32, name: &str, kind: Kind) -> Input {
@@ -69,7 +69,7 @@ fn block(id: u32, index: u64, block_len: u32) -> Vec<Input> {
         std::io::Result::Ok(())
     };
     let messages = read_block(id, index, block_len, fill).expect("it is in memory").messages;
-    let segment = |bytes| Input::Heard(Incoming::Data(Segment::decode(bytes).expect("a segment")));
+    let segment = |bytes| Input::Heard(IncomingMessage::Data(Segment::decode(bytes).expect("a segment")));
     messages.into_iter().map(segment).collect()
 }
 

@@ -12,15 +12,15 @@ use super::deletion::{Context, Deletion};
 use super::open::{Open, Resume, Stage, Wait, size_of};
 use super::refusals::{corrupt, refusal};
 use super::tally::Tally;
-use super::{AskedBy, Input, Mode, Receiving, Store};
+use super::{DeletionInitiator, Input, Mode, Receiving, Store};
 use crate::accept::Accept;
 use crate::block::Hash;
 use crate::cancel::Cancel;
-use crate::claims::Claimant;
 use crate::error::TransferError;
-use crate::link::{Incoming, Outgoing};
+use crate::framing::{IncomingMessage, OutgoingMessage};
 use crate::moment::Moment;
 use crate::name::Name;
+use crate::part_lock::PartLock;
 use crate::protocol::{
     Answer, Failure, Kind, Listing, Message, Offer, Outcome, ProtocolError, Reason, Segment,
 };
@@ -38,8 +38,8 @@ pub(super) struct Machine {
     report: Report,
     /// Time of the latest progress.
     progress: Moment,
-    claimant: Claimant,
-    output: mpsc::Sender<Outgoing>,
+    part_lock: PartLock,
+    output: mpsc::Sender<OutgoingMessage>,
     next_id: u32,
     open: BTreeMap<u32, Open>,
     /// Open offers that wait for descriptors or memory, and those queued behind them.
@@ -72,7 +72,7 @@ impl Machine {
     /// Creates a receiver. It calls `wake` when it has work that no input announces.
     pub(super) fn new(
         receiving: Receiving,
-        output: mpsc::Sender<Outgoing>,
+        output: mpsc::Sender<OutgoingMessage>,
         cancel: Cancel,
         wake: impl Fn() + Send + 'static,
     ) -> Self {
@@ -88,7 +88,7 @@ impl Machine {
             window_blocks: receiving.window_blocks as usize,
             report: receiving.report,
             progress: receiving.activity.progress,
-            claimant: receiving.claimant,
+            part_lock: receiving.part_lock,
             output,
             next_id: 0,
             open: BTreeMap::new(),
@@ -103,7 +103,7 @@ impl Machine {
             is_finished: false,
             has_total: false,
             committer,
-            deletion: receiving.deletion.map(|asked| Deletion::new(asked == AskedBy::Source)),
+            deletion: receiving.deletion.map(|asked| Deletion::new(asked == DeletionInitiator::Source)),
             cancel,
         }
     }
@@ -128,8 +128,8 @@ impl Machine {
     pub(super) fn take(&mut self, input: Input) -> Result<(), TransferError> {
         let is_tick = matches!(input, Input::Tick);
         match input {
-            Input::Heard(Incoming::Data(segment)) => self.on_segment(segment)?,
-            Input::Heard(Incoming::Control(message)) => self.on_message(message)?,
+            Input::Heard(IncomingMessage::Data(segment)) => self.on_segment(segment)?,
+            Input::Heard(IncomingMessage::Control(message)) => self.on_message(message)?,
             Input::Tick => self.on_tick()?,
             Input::Wake => {}
         }
@@ -315,7 +315,7 @@ impl Machine {
                     }
                     let message = Message::Block { id, index, good: true };
                     // Sending fails once the transfer has ended.
-                    let _ = self.output.blocking_send(Outgoing::from(&message));
+                    let _ = self.output.blocking_send(OutgoingMessage::from(&message));
                 }
                 self.finish_if_complete(id);
             }
@@ -571,7 +571,7 @@ impl Machine {
 
     fn say(&self, message: &Message) {
         // Sending fails once the transfer has ended, and then the inputs end, too.
-        let _ = self.output.blocking_send(Outgoing::from(message));
+        let _ = self.output.blocking_send(OutgoingMessage::from(message));
     }
 }
 

@@ -25,13 +25,13 @@ use self::machine::Machine;
 pub(crate) use self::tally::Tally;
 use crate::accept::Accept;
 use crate::cancel::Cancel;
-use crate::claims::Claimant;
 use crate::descriptors::Share;
 use crate::error::TransferError;
+use crate::framing::{self, ALIVE_EVERY, END_WITHIN, IncomingMessage, OutgoingMessage};
 use crate::identity::SenderId;
-use crate::link::{self, ALIVE_EVERY, END_WITHIN, Incoming, Outgoing};
 use crate::moment::{Activity, Moment};
 use crate::name::{BadName, Name};
+use crate::part_lock::PartLock;
 use crate::protocol::{Failure, Message, OnClash, Reason, Wishes};
 use crate::report::Report;
 use crate::store::{Folder, Pipe};
@@ -123,7 +123,7 @@ pub enum Mode {
 
 /// Side that has requested the removal of entries that the source does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AskedBy {
+pub(crate) enum DeletionInitiator {
     Source,
     Receiver,
 }
@@ -131,7 +131,7 @@ pub(crate) enum AskedBy {
 /// Input of the thread.
 #[derive(Debug)]
 pub(crate) enum Input {
-    Heard(Incoming),
+    Heard(IncomingMessage),
     /// A tick of the timer.
     Tick,
     /// Work that the thread had started elsewhere is done.
@@ -153,14 +153,14 @@ pub(crate) struct Receiving {
     pub(crate) activity: Activity,
     /// Time limit of the first offer; `None` for no limit.
     pub(crate) first_offer_within: Option<Duration>,
-    pub(crate) claimant: Claimant,
+    pub(crate) part_lock: PartLock,
     pub(crate) mode: Mode,
     /// `None` if nothing may be removed.
-    pub(crate) deletion: Option<AskedBy>,
+    pub(crate) deletion: Option<DeletionInitiator>,
 }
 
 /// Returns the channel of messages from the thread to the association.
-fn answers() -> (mpsc::Sender<Outgoing>, mpsc::Receiver<Outgoing>) {
+fn answers() -> (mpsc::Sender<OutgoingMessage>, mpsc::Receiver<OutgoingMessage>) {
     mpsc::channel(WAITING_ANSWERS)
 }
 
@@ -207,11 +207,11 @@ async fn hear(
     heard: &Moment,
 ) -> Result<(), TransferError> {
     loop {
-        let Some(message) = link::recv(association).await? else {
+        let Some(message) = framing::recv(association).await? else {
             return Err(TransferError::Lost("the peer ended it early".to_owned()));
         };
         heard.mark();
-        if !matches!(message, Incoming::Control(Message::Alive))
+        if !matches!(message, IncomingMessage::Control(Message::Alive))
             && input.send(Input::Heard(message)).await.is_err()
         {
             return Ok(());
@@ -223,11 +223,11 @@ async fn hear(
 /// it acknowledge forever without reading.
 async fn say(
     association: &Association,
-    outputs: &mut mpsc::Receiver<Outgoing>,
+    outputs: &mut mpsc::Receiver<OutgoingMessage>,
     timeouts: Duration,
 ) -> Result<(), TransferError> {
     while let Some(message) = outputs.recv().await {
-        match timeout(timeouts, link::send(association, message)).await {
+        match timeout(timeouts, framing::send(association, message)).await {
             Ok(sent) => sent?,
             Err(_) => return Err(TransferError::Silent(timeouts)),
         }
@@ -275,7 +275,7 @@ impl Watch {
             }
             if said.elapsed() >= ALIVE_EVERY {
                 said = Instant::now();
-                let alive = link::send(association, Outgoing::from(&Message::Alive));
+                let alive = framing::send(association, OutgoingMessage::from(&Message::Alive));
                 // If this times out, other messages are queued and show the same.
                 if let Ok(Err(lost)) = timeout(ALIVE_EVERY / 4, alive).await {
                     return lost;

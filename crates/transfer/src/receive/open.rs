@@ -4,8 +4,8 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use crate::block::{Hash, block_len, blocks_of};
-use crate::claims::Claim;
 use crate::name::Name;
+use crate::part_lock::HeldPart;
 use crate::protocol::{Kind, Offer, ProtocolError};
 use crate::store::{FileState, Flow, Part};
 
@@ -91,8 +91,8 @@ pub(super) struct Open {
     pub(super) end: Option<(u64, Hash)>,
     pub(super) held_bytes: u64,
     pub(super) reused_bytes: u64,
-    /// Claim of this transfer on the part file; dropped with it.
-    pub(super) _claim: Option<Claim>,
+    /// Registration of this transfer as the holder of the part file; removed when the file is closed.
+    pub(super) _held: Option<HeldPart>,
 }
 
 impl Open {

@@ -12,9 +12,9 @@ use super::{Input, Mode, Receiving, Store};
 use crate::accept::Accept;
 use crate::block::{BLOCK_BYTES, Hash, Root};
 use crate::cancel::Cancel;
-use crate::claims::Claimant;
-use crate::link::{Incoming, Outgoing};
+use crate::framing::{IncomingMessage, OutgoingMessage};
 use crate::moment::Activity;
+use crate::part_lock::PartLock;
 use crate::protocol::OnClash;
 use crate::protocol::{
     Answer, Failure, FileTime, Kind, Message, Offer, Outcome, Reason, Run, Segment, read_block,
@@ -27,7 +27,7 @@ const BLOCKS: usize = 3;
 /// A receiver without a network.
 struct Receiver {
     machine: Machine,
-    outputs: mpsc::Receiver<Outgoing>,
+    outputs: mpsc::Receiver<OutgoingMessage>,
 }
 
 impl Receiver {
@@ -42,14 +42,14 @@ impl Receiver {
             report: report.clone(),
             activity: Activity::now(),
             first_offer_within: None,
-            claimant: Claimant::alone(),
+            part_lock: PartLock::uncontended(),
             mode: Mode::Store,
             deletion: None,
         };
         Receiver { machine: Machine::new(receiving, output, Cancel::default(), || {}), outputs }
     }
 
-    fn hear(&mut self, incoming: Incoming) {
+    fn hear(&mut self, incoming: IncomingMessage) {
         self.machine.take(Input::Heard(incoming)).expect("the protocol is kept to");
         self.machine.settle();
     }
@@ -57,15 +57,15 @@ impl Receiver {
     fn offer(&mut self, kind: Kind) -> Message {
         let changed = FileTime { seconds: 5, nanos: 0 };
         let offer = Offer { id: 0, name: "file".into(), kind, changed, mode: 0o400 };
-        self.hear(Incoming::Control(Message::Offer(offer)));
+        self.hear(IncomingMessage::Control(Message::Offer(offer)));
         self.said().remove(0)
     }
 
     fn said(&mut self) -> Vec<Message> {
         std::iter::from_fn(|| self.outputs.try_recv().ok())
             .map(|said| match said {
-                Outgoing::Control(bytes) => Message::decode(&bytes).expect("a message"),
-                Outgoing::Data(_) => panic!("a receiver sends no data"),
+                OutgoingMessage::Control(bytes) => Message::decode(&bytes).expect("a message"),
+                OutgoingMessage::Data(_) => panic!("a receiver sends no data"),
             })
             .collect()
     }
@@ -87,11 +87,11 @@ impl Receiver {
             let fill = |buffer: &mut [u8]| std::io::Read::read_exact(&mut block, buffer);
             let messages = read_block(0, index as u64, BLOCK_BYTES, fill).expect("it is in memory").messages;
             for message in messages {
-                self.hear(Incoming::Data(Segment::decode(message).expect("a segment")));
+                self.hear(IncomingMessage::Data(Segment::decode(message).expect("a segment")));
             }
         }
         let end = Message::End { id: 0, size_bytes: content.len() as u64, root: root.finish() };
-        self.hear(Incoming::Control(end));
+        self.hear(IncomingMessage::Control(end));
         let outcome = self.said().into_iter().find_map(|message| match message {
             Message::Done { outcome, .. } => Some(outcome),
             _ => None,
@@ -158,7 +158,7 @@ fn blocks_that_arrived_before_the_disk_was_full_are_kept() {
         }
         let fill = |buffer: &mut [u8]| std::io::Read::read_exact(&mut block, buffer);
         for message in read_block(0, index as u64, BLOCK_BYTES, fill).expect("it is in memory").messages {
-            receiver.hear(Incoming::Data(Segment::decode(message).expect("a segment")));
+            receiver.hear(IncomingMessage::Data(Segment::decode(message).expect("a segment")));
         }
     }
     let Some(Message::Done { outcome, .. }) = receiver.said().pop() else { panic!("it is not done") };
@@ -180,7 +180,7 @@ fn a_journal_that_cannot_be_written_beside_the_blocks_fails_the_file_and_leaves_
         let mut block = &content[index as usize * BLOCK_BYTES as usize..];
         let fill = |buffer: &mut [u8]| std::io::Read::read_exact(&mut block, buffer);
         for message in read_block(0, index, BLOCK_BYTES, fill).expect("it is in memory").messages {
-            receiver.hear(Incoming::Data(Segment::decode(message).expect("a segment")));
+            receiver.hear(IncomingMessage::Data(Segment::decode(message).expect("a segment")));
         }
     };
     send_block(&mut receiver, 0);
@@ -228,7 +228,7 @@ fn a_file_that_cannot_be_recorded_is_stored_and_compared_next_time() {
     let mut root = Root::default();
     content.chunks(BLOCK_BYTES as usize).for_each(|block| root.add(Hash::of(block)));
     let end = Message::End { id: 0, size_bytes: content.len() as u64, root: root.finish() };
-    receiver.hear(Incoming::Control(end));
+    receiver.hear(IncomingMessage::Control(end));
     assert_eq!(receiver.said(), [Message::Done { id: 0, outcome: Outcome::Identical }]);
     let known = Receiver::new(&folder, &report).offer(kind());
     assert_eq!(known, Message::Done { id: 0, outcome: Outcome::Identical }, "now it is recorded");
@@ -272,7 +272,7 @@ fn files_of_one_batch_get_their_names_each_for_itself() {
             let offer = Offer { id, name: name(id).into(), kind, changed, mode: 0o600 };
             receiver
                 .machine
-                .take(Input::Heard(Incoming::Control(Message::Offer(offer))))
+                .take(Input::Heard(IncomingMessage::Control(Message::Offer(offer))))
                 .expect("it is taken");
         }
         // Another program creates one of the names first.
@@ -284,11 +284,11 @@ fn files_of_one_batch_get_their_names_each_for_itself() {
             };
             let message = read_block(id, 0, 1, fill).expect("it is in memory").messages.remove(0);
             let segment = Segment::decode(message).expect("a segment");
-            receiver.machine.take(Input::Heard(Incoming::Data(segment))).expect("it is wanted");
+            receiver.machine.take(Input::Heard(IncomingMessage::Data(segment))).expect("it is wanted");
             let mut root = Root::default();
             root.add(Hash::of(&[7]));
             let end = Message::End { id, size_bytes: 1, root: root.finish() };
-            receiver.machine.take(Input::Heard(Incoming::Control(end))).expect("it fits");
+            receiver.machine.take(Input::Heard(IncomingMessage::Control(end))).expect("it fits");
         }
         receiver.machine.settle();
         let mut outcomes: Vec<(u32, bool)> = receiver

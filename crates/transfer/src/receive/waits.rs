@@ -7,15 +7,15 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 use super::machine::Machine;
-use super::{AskedBy, Input, Mode, Receiving, Store};
+use super::{DeletionInitiator, Input, Mode, Receiving, Store};
 use crate::accept::Accept;
 use crate::block::{Hash, Root};
 use crate::cancel::Cancel;
-use crate::claims::Claimant;
 use crate::descriptors::Share;
-use crate::link::{Incoming, Outgoing};
+use crate::framing::{IncomingMessage, OutgoingMessage};
 use crate::moment::Activity;
 use crate::name::Name;
+use crate::part_lock::PartLock;
 use crate::protocol::{
     Answer, FileTime, Kind, Listing, Message, Offer, OnClash, Outcome, Segment, read_block,
 };
@@ -29,7 +29,7 @@ const OTHER: &[u8] = b"another one";
 
 struct Receiver {
     machine: Machine,
-    outputs: mpsc::Receiver<Outgoing>,
+    outputs: mpsc::Receiver<OutgoingMessage>,
 }
 
 fn file(content: &[u8]) -> Kind {
@@ -58,16 +58,16 @@ impl Receiver {
             report: Report::default(),
             activity: Activity::now(),
             first_offer_within: None,
-            claimant: Claimant::alone(),
+            part_lock: PartLock::uncontended(),
             mode,
-            deletion: Some(AskedBy::Source),
+            deletion: Some(DeletionInitiator::Source),
         };
         Receiver { machine: Machine::new(receiving, output, Cancel::default(), || {}), outputs }
     }
 
     /// Handles a message, and returns the messages that answer it.
     fn hear(&mut self, message: Message) -> Vec<Message> {
-        self.take(Input::Heard(Incoming::Control(message)))
+        self.take(Input::Heard(IncomingMessage::Control(message)))
     }
 
     fn tick(&mut self) -> Vec<Message> {
@@ -81,8 +81,8 @@ impl Receiver {
         self.machine.take(Input::Wake).expect("the protocol is kept to");
         std::iter::from_fn(|| self.outputs.try_recv().ok())
             .map(|said| match said {
-                Outgoing::Control(bytes) => Message::decode(&bytes).expect("a message"),
-                Outgoing::Data(_) => panic!("a receiver sends no data"),
+                OutgoingMessage::Control(bytes) => Message::decode(&bytes).expect("a message"),
+                OutgoingMessage::Data(_) => panic!("a receiver sends no data"),
             })
             .collect()
     }
@@ -92,7 +92,7 @@ impl Receiver {
         let fill = |mut buffer: &mut [u8]| std::io::Write::write_all(&mut buffer, content);
         let block = read_block(id, 0, u32::try_from(content.len()).expect("short"), fill).expect("read");
         for message in block.messages {
-            self.take(Input::Heard(Incoming::Data(Segment::decode(message).expect("a segment"))));
+            self.take(Input::Heard(IncomingMessage::Data(Segment::decode(message).expect("a segment"))));
         }
         self.hear(Message::End { id, size_bytes: content.len() as u64, root: root(content) })
     }

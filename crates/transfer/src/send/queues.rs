@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::pace::{Pace, RateLimit};
 use crate::error::TransferError;
-use crate::link::{self, Outgoing};
+use crate::framing::{self, OutgoingMessage};
 use crate::protocol::{MAX_OPEN_OFFERS, MAX_WINDOW_BLOCKS, Message};
 
 /// Maximum number of control messages that wait to be sent before the peer is read again. A peer that causes answers and does not
@@ -16,8 +16,8 @@ pub(super) const MOST_CONTROL: usize = 4 * MAX_OPEN_OFFERS;
 
 /// Messages that wait to be sent on one association, and its window.
 pub(super) struct SendQueues {
-    pub(super) control: VecDeque<Outgoing>,
-    pub(super) data: VecDeque<Outgoing>,
+    pub(super) control: VecDeque<OutgoingMessage>,
+    pub(super) data: VecDeque<OutgoingMessage>,
     pub(super) window: usize,
     pub(super) in_flight: usize,
     pace: Pace,
@@ -47,21 +47,21 @@ impl SendQueues {
     }
 
     pub(super) fn say(&mut self, message: &Message) {
-        self.control.push_back(Outgoing::from(message));
+        self.control.push_back(OutgoingMessage::from(message));
     }
 
     /// Sends the next message, and returns the bytes of blocks in it. Waits forever if there is none. Cancel-safe: a message that
     /// was not sent stays in its queue.
     pub(super) async fn send_next(&mut self, association: &Association) -> Result<u64, TransferError> {
         if let Some(message) = self.control.front() {
-            link::send(association, message.clone()).await?;
+            framing::send(association, message.clone()).await?;
             self.control.pop_front();
             return Ok(0);
         }
         let Some(message) = self.data.front() else { return std::future::pending().await };
         let bytes = message.len();
         self.pace.ready(bytes).await;
-        link::send(association, message.clone()).await?;
+        framing::send(association, message.clone()).await?;
         self.data.pop_front();
         self.pace.sent();
         Ok(bytes as u64)

@@ -21,8 +21,8 @@ use crate::block::{Hash, blocks_of};
 use crate::cancel::{Cancel, CancelOnDrop};
 use crate::descriptors::Share;
 use crate::error::TransferError;
+use crate::framing::{self, ALIVE_EVERY, IncomingMessage, OutgoingMessage};
 use crate::identity::SenderId;
-use crate::link::{self, ALIVE_EVERY, Incoming, Outgoing};
 use crate::moment::Activity;
 use crate::protocol::{
     Answer, BlockMessages, Failure, FileTime, Kind, MAX_OPEN_OFFERS, Message, Outcome, ProtocolError, Reason,
@@ -179,58 +179,58 @@ impl Sender {
         silence: Duration,
         activity: &Activity,
     ) -> Result<(), TransferError> {
-        let mut link = SendQueues::new(window_blocks, self.rate);
+        let mut queues = SendQueues::new(window_blocks, self.rate);
         if !self.deletion.is_done() {
             self.report.forget_deletable();
         }
         self.deletion.restart();
-        self.deletion.rules().iter().for_each(|rule| link.say(rule));
-        self.offer_again(&mut link);
+        self.deletion.rules().iter().for_each(|rule| queues.say(rule));
+        self.offer_again(&mut queues);
         let mut tick = tokio::time::interval(ALIVE_EVERY);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            self.ask_for_blocks(&mut link);
+            self.ask_for_blocks(&mut queues);
             if self.is_all_offered_done() {
                 self.deletion.begin(&self.report);
             }
-            if self.is_done() && link.control.is_empty() && link.data.is_empty() {
+            if self.is_done() && queues.control.is_empty() && queues.data.is_empty() {
                 break;
             }
-            let (may_offer, may_hear) = (self.may_offer(&link), link.may_hear());
+            let (may_offer, may_hear) = (self.may_offer(&queues), queues.may_hear());
             tokio::select! {
-                came = link::recv(association), if may_hear => {
+                came = framing::recv(association), if may_hear => {
                     let Some(message) = came? else {
                         return Err(TransferError::Lost("the peer ended it early".to_owned()));
                     };
                     activity.heard.mark();
-                    if self.on_message(&mut link, message)? == Step::Forward {
+                    if self.on_message(&mut queues, message)? == Step::Forward {
                         activity.progress.mark();
                     }
                 }
-                sent = link.send_next(association) => self.report.moved(sent?),
-                item = self.items.recv(), if may_offer => self.on_item(&mut link, item),
-                listed = self.deletion.next(), if link.control.len() < WAITING_CONTROL => {
+                sent = queues.send_next(association) => self.report.moved(sent?),
+                item = self.items.recv(), if may_offer => self.on_item(&mut queues, item),
+                listed = self.deletion.next(), if queues.control.len() < WAITING_CONTROL => {
                     let message = self.deletion.on_listed(listed, &self.report);
-                    message.iter().for_each(|message| link.say(message));
+                    message.iter().for_each(|message| queues.say(message));
                 }
-                total = self.total.next(&self.report) => link.say(&total),
-                Some(reply) = self.replies.recv() => self.on_reply(&mut link, reply),
+                total = self.total.next(&self.report) => queues.say(&total),
+                Some(reply) = self.replies.recv() => self.on_reply(&mut queues, reply),
                 _ = tick.tick() => {
                     if activity.heard.elapsed() >= silence {
                         return Err(TransferError::Silent(silence));
                     }
-                    link.say_alive();
+                    queues.say_alive();
                     self.open_files();
                 }
             }
         }
-        link::send(association, Outgoing::from(&Message::Finished)).await
+        framing::send(association, OutgoingMessage::from(&Message::Finished)).await
     }
 
-    fn may_offer(&self, link: &SendQueues) -> bool {
+    fn may_offer(&self, queues: &SendQueues) -> bool {
         !self.is_walked
             && self.open.len() < MAX_OPEN_OFFERS
-            && link.control.len() < WAITING_CONTROL
+            && queues.control.len() < WAITING_CONTROL
             && self.asked < MOST_ASKED
     }
 
@@ -244,7 +244,7 @@ impl Sender {
 
     /// Repeats offers that were not done on an earlier association. Replies of the reader for files are obsolete then, so those get
     /// new numbers. The content of a pipe cannot be read again, and keeps its number.
-    fn offer_again(&mut self, link: &mut SendQueues) {
+    fn offer_again(&mut self, queues: &mut SendQueues) {
         self.sending.clear();
         self.opening.clear();
         self.wrong.clear();
@@ -252,17 +252,17 @@ impl Sender {
         let before = std::mem::take(&mut self.open);
         for entry in self.folders.offers(!self.deletion.is_done()) {
             let id = self.new_id();
-            self.offer(link, id, entry);
+            self.offer(queues, id, entry);
         }
         let (kept, others): (Vec<_>, Vec<_>) = before.into_iter().partition(|(_, entry)| entry.is_stream());
         for (id, entry) in kept {
-            self.offer(link, id, entry);
+            self.offer(queues, id, entry);
         }
         for (old, entry) in others {
             self.ask(Request::Close { id: old });
             if entry.kind != Kind::Folder {
                 let id = self.new_id();
-                self.offer(link, id, entry);
+                self.offer(queues, id, entry);
             }
         }
     }
@@ -278,18 +278,18 @@ impl Sender {
         let _ = self.reader.send(request);
     }
 
-    fn offer(&mut self, link: &mut SendQueues, id: u32, mut entry: Entry) {
+    fn offer(&mut self, queues: &mut SendQueues, id: u32, mut entry: Entry) {
         entry.stage = Stage::Offered;
         entry.in_flight = 0;
         entry.repeats.clear();
         entry.under_way.clear();
         entry.takes = 0;
         (entry.held, entry.scarce_since) = (None, None);
-        link.say(&Message::Offer(entry.offer(id)));
+        queues.say(&Message::Offer(entry.offer(id)));
         self.open.insert(id, entry);
     }
 
-    fn on_item(&mut self, link: &mut SendQueues, item: Option<Item>) {
+    fn on_item(&mut self, queues: &mut SendQueues, item: Option<Item>) {
         match item {
             None => {
                 self.is_walked = true;
@@ -301,7 +301,7 @@ impl Sender {
                 while !name.is_char_boundary(end) {
                     end -= 1;
                 }
-                link.say(&Message::Passed { name: name[..end].into(), failure: failure.clone() });
+                queues.say(&Message::Passed { name: name[..end].into(), failure: failure.clone() });
                 self.report.passed(name, failure);
             }
             Some(Item::Found { name, kind, changed, mode, origin }) => {
@@ -312,26 +312,30 @@ impl Sender {
                     Kind::Link { .. } | Kind::FolderEnd => {}
                 }
                 let id = self.new_id();
-                self.offer(link, id, Entry::new(name, kind, changed, mode, *origin));
+                self.offer(queues, id, Entry::new(name, kind, changed, mode, *origin));
             }
         }
     }
 
     /// Handles a message of the receiver, and returns whether the transfer made progress.
-    fn on_message(&mut self, link: &mut SendQueues, message: Incoming) -> Result<Step, ProtocolError> {
-        let Incoming::Control(message) = message else {
+    fn on_message(
+        &mut self,
+        queues: &mut SendQueues,
+        message: IncomingMessage,
+    ) -> Result<Step, ProtocolError> {
+        let IncomingMessage::Control(message) = message else {
             return Err(ProtocolError::Unexpected("data from a receiver"));
         };
         match message {
             Message::Alive => Ok(Step::None),
-            Message::Answer { id, answer } => self.on_answer(link, id, answer).map(|()| Step::Forward),
+            Message::Answer { id, answer } => self.on_answer(queues, id, answer).map(|()| Step::Forward),
             Message::Block { id, index, good } => {
-                self.on_block(link, id, index, good)?;
+                self.on_block(queues, id, index, good)?;
                 Ok(if good { Step::Forward } else { Step::None })
             }
             Message::Done { id, outcome } => {
                 let step = if matches!(outcome, Outcome::Failed(_)) { Step::None } else { Step::Forward };
-                self.on_done(link, id, outcome).map(|()| step)
+                self.on_done(queues, id, outcome).map(|()| step)
             }
             Message::Deleted { name, failure } => {
                 self.deletion.on_deleted(name, failure, &self.report).map(|()| Step::None)
@@ -341,7 +345,7 @@ impl Sender {
         }
     }
 
-    fn on_answer(&mut self, link: &mut SendQueues, id: u32, answer: Answer) -> Result<(), ProtocolError> {
+    fn on_answer(&mut self, queues: &mut SendQueues, id: u32, answer: Answer) -> Result<(), ProtocolError> {
         let Some(entry) = self.open.get_mut(&id) else {
             return if id < self.next_id {
                 Ok(())
@@ -360,7 +364,7 @@ impl Sender {
                     self.report.forget(entry.reused_bytes, entry.counted_bytes - entry.reused_bytes);
                     (entry.reused_bytes, entry.counted_bytes, entry.is_counted) = (0, 0, false);
                 }
-                self.begin(link, id, have);
+                self.begin(queues, id, have);
                 Ok(())
             }
             (Answer::Compare, Kind::File { size_bytes, .. }, Stage::Offered) => {
@@ -373,7 +377,7 @@ impl Sender {
         }
     }
 
-    fn begin(&mut self, link: &mut SendQueues, id: u32, have: Vec<Run>) {
+    fn begin(&mut self, queues: &mut SendQueues, id: u32, have: Vec<Run>) {
         let Some(entry) = self.open.get_mut(&id) else { return };
         let held = entry.bytes_in(&have);
         if std::mem::replace(&mut entry.is_counted, true) {
@@ -386,7 +390,7 @@ impl Sender {
         let (name, size_bytes) = (entry.name.clone(), entry.size_bytes());
         self.report.emit(Event::Begun { name: name.into(), size_bytes, reused_bytes: held });
         if entry.is_stream() {
-            self.begin_stream(link, id, have);
+            self.begin_stream(queues, id, have);
         } else {
             entry.stage = Stage::Opening(have);
             self.open_file(id);
@@ -394,7 +398,7 @@ impl Sender {
     }
 
     /// Starts or resumes the content of a pipe. It is read once, so all blocks that the receiver lacks are kept here.
-    fn begin_stream(&mut self, link: &mut SendQueues, id: u32, have: Vec<Run>) {
+    fn begin_stream(&mut self, queues: &mut SendQueues, id: u32, have: Vec<Run>) {
         let Some(entry) = self.open.get_mut(&id) else { return };
         let sending = Sending::new(have);
         entry.kept.blocks.retain(|index, _| !sending.has(*index));
@@ -403,18 +407,18 @@ impl Sender {
         if is_lost {
             let text =
                 format!("{}: the receiver has lost the content of the pipe; start it again", entry.name);
-            return self.give_up(link, id, Failure::new(Reason::Changed, text));
+            return self.give_up(queues, id, Failure::new(Reason::Changed, text));
         }
         for (block, _) in entry.kept.blocks.values() {
-            link.data.extend(block.messages.iter().cloned().map(Outgoing::Data));
+            queues.data.extend(block.messages.iter().cloned().map(OutgoingMessage::Data));
         }
         let in_flight = entry.kept.blocks.len() + usize::from(entry.kept.is_reading);
         entry.in_flight = in_flight;
         entry.under_way = entry.kept.blocks.keys().copied().collect();
         entry.stage = Stage::Sending(sending);
-        link.in_flight += in_flight;
+        queues.in_flight += in_flight;
         self.sending.push_back(id);
-        self.end_if_read(link, id);
+        self.end_if_read(queues, id);
     }
 
     fn open_file(&mut self, id: u32) {
@@ -449,13 +453,13 @@ impl Sender {
     }
 
     /// Requests blocks from the reader as far as the receiver has room for them.
-    fn ask_for_blocks(&mut self, link: &mut SendQueues) {
-        while self.reading < self.ahead.blocks && link.data.len() < self.ahead.segments {
+    fn ask_for_blocks(&mut self, queues: &mut SendQueues) {
+        while self.reading < self.ahead.blocks && queues.data.len() < self.ahead.segments {
             if let Some((id, index)) = self.wrong.pop_front() {
-                self.read_again(link, id, index);
+                self.read_again(queues, id, index);
                 continue;
             }
-            if link.in_flight >= link.window {
+            if queues.in_flight >= queues.window {
                 return;
             }
             let Some(&id) = self.sending.front() else { return };
@@ -468,14 +472,14 @@ impl Sender {
                 && let Some(entry) = self.open.get_mut(&id)
             {
                 entry.in_flight += 1;
-                link.in_flight += 1;
+                queues.in_flight += 1;
             }
             self.reading += 1;
             self.ask(request);
         }
     }
 
-    fn on_reply(&mut self, link: &mut SendQueues, reply: Reply) {
+    fn on_reply(&mut self, queues: &mut SendQueues, reply: Reply) {
         let Reply { id, is_block, what } = reply;
         self.reading -= usize::from(is_block);
         self.asked = self.asked.saturating_sub(1);
@@ -484,34 +488,34 @@ impl Sender {
             (What::Opened, Stage::Opening(have)) => {
                 entry.stage = Stage::Sending(Sending::new(std::mem::take(have)));
                 self.sending.push_back(id);
-                self.end_if_read(link, id);
+                self.end_if_read(queues, id);
             }
             (What::Block { index, block }, _) if entry.repeats.remove(&index) => {
                 entry.under_way.insert(index);
-                link.data.extend(block.messages.into_iter().map(Outgoing::Data));
+                queues.data.extend(block.messages.into_iter().map(OutgoingMessage::Data));
             }
             (What::Block { index, block }, Stage::Sending(sending)) => {
                 entry.under_way.insert(index);
                 // The reader answers in the order of requests, so the root is over the blocks in order.
                 sending.root.add(block.hash);
                 sending.reading -= 1;
-                link.data.extend(block.messages.into_iter().map(Outgoing::Data));
-                self.end_if_read(link, id);
+                queues.data.extend(block.messages.into_iter().map(OutgoingMessage::Data));
+                self.end_if_read(queues, id);
             }
             (What::Hashed(hash), Stage::Sending(sending)) => {
                 sending.root.add(hash);
                 sending.reading -= 1;
-                self.end_if_read(link, id);
+                self.end_if_read(queues, id);
             }
             (What::Next { index, block, bytes, is_last }, _) => {
-                self.on_piped(link, id, index, block, bytes, is_last);
+                self.on_piped(queues, id, index, block, bytes, is_last);
             }
             (What::Checked, Stage::Checking(root)) => {
                 let (root, size_bytes) = (root.finish(), entry.size_bytes().unwrap_or(0));
-                self.end(link, id, size_bytes, root);
+                self.end(queues, id, size_bytes, root);
             }
-            (What::Changed(now), _) => self.on_changed(link, id, now),
-            (What::Failed(error), _) => self.on_failed(link, id, &error),
+            (What::Changed(now), _) => self.on_changed(queues, id, now),
+            (What::Failed(error), _) => self.on_failed(queues, id, &error),
             _ => {}
         }
     }
@@ -519,7 +523,7 @@ impl Sender {
     /// Handles a block that was read from a pipe, on any association.
     fn on_piped(
         &mut self,
-        link: &mut SendQueues,
+        queues: &mut SendQueues,
         id: u32,
         index: u64,
         block: BlockMessages,
@@ -537,12 +541,12 @@ impl Sender {
             kept.read = index + 1;
         } else {
             entry.in_flight = entry.in_flight.saturating_sub(1);
-            link.in_flight = link.in_flight.saturating_sub(1);
+            queues.in_flight = queues.in_flight.saturating_sub(1);
         }
         if let Stage::Sending(_) = &entry.stage {
             if bytes > 0 {
                 entry.under_way.insert(index);
-                link.data.extend(block.messages.iter().cloned().map(Outgoing::Data));
+                queues.data.extend(block.messages.iter().cloned().map(OutgoingMessage::Data));
             }
             if !self.sending.contains(&id) {
                 self.sending.push_back(id);
@@ -551,11 +555,11 @@ impl Sender {
         if bytes > 0 {
             entry.kept.blocks.insert(index, (block, bytes));
         }
-        self.end_if_read(link, id);
+        self.end_if_read(queues, id);
     }
 
     /// Checks whether all of a file was read, and then requests a check that it is unchanged.
-    fn end_if_read(&mut self, link: &mut SendQueues, id: u32) {
+    fn end_if_read(&mut self, queues: &mut SendQueues, id: u32) {
         let Some(entry) = self.open.get_mut(&id) else { return };
         let Stage::Sending(sending) = &mut entry.stage else { return };
         let is_read = match entry.kind {
@@ -568,18 +572,18 @@ impl Sender {
         let root = std::mem::take(&mut sending.root);
         if entry.is_stream() {
             let (size_bytes, root) = (entry.kept.bytes, entry.kept.root.finish());
-            return self.end(link, id, size_bytes, root);
+            return self.end(queues, id, size_bytes, root);
         }
         entry.stage = Stage::Checking(root);
         let (kind, changed) = (entry.kind.clone(), entry.changed);
         self.ask(Request::Check { id, kind, changed });
     }
 
-    fn end(&mut self, link: &mut SendQueues, id: u32, size_bytes: u64, root: Hash) {
+    fn end(&mut self, queues: &mut SendQueues, id: u32, size_bytes: u64, root: Hash) {
         if let Some(entry) = self.open.get_mut(&id) {
             entry.stage = Stage::Ended;
         }
-        link.say(&Message::End { id, size_bytes, root });
+        queues.say(&Message::End { id, size_bytes, root });
         // A compared file may wait long at the receiver, and is opened again if the receiver requests it.
         if self.open.get(&id).is_some_and(|entry| entry.takes == 0) {
             self.close_file(id);
@@ -588,7 +592,7 @@ impl Sender {
 
     fn on_block(
         &mut self,
-        link: &mut SendQueues,
+        queues: &mut SendQueues,
         id: u32,
         index: u64,
         good: bool,
@@ -605,7 +609,7 @@ impl Sender {
             return Err(ProtocolError::Unexpected("a block that was not sent"));
         }
         entry.in_flight = entry.in_flight.saturating_sub(1);
-        link.in_flight = link.in_flight.saturating_sub(1);
+        queues.in_flight = queues.in_flight.saturating_sub(1);
         if good {
             let bytes = u64::from(entry.block_len(index));
             entry.kept.blocks.remove(&index);
@@ -613,36 +617,36 @@ impl Sender {
             self.report.held(bytes);
             return Ok(());
         }
-        self.send_again(link, id, index)
+        self.send_again(queues, id, index)
     }
 
     /// Sends a block again that arrived corrupt.
-    fn send_again(&mut self, link: &mut SendQueues, id: u32, index: u64) -> Result<(), ProtocolError> {
+    fn send_again(&mut self, queues: &mut SendQueues, id: u32, index: u64) -> Result<(), ProtocolError> {
         let Some(entry) = self.open.get_mut(&id) else { return Ok(()) };
         entry.wrong += 1;
         if entry.wrong > MOST_WRONG {
             let text =
                 format!("{}: it arrives wrong again and again; check the machines' memory", entry.name);
-            self.give_up(link, id, Failure::new(Reason::Corrupt, text));
+            self.give_up(queues, id, Failure::new(Reason::Corrupt, text));
             return Ok(());
         }
         if !entry.repeats.insert(index) {
             return Err(ProtocolError::Unexpected("a block that was wrong twice and sent once"));
         }
         entry.in_flight += 1;
-        link.in_flight += 1;
+        queues.in_flight += 1;
         self.wrong.push_back((id, index));
         Ok(())
     }
 
     /// Reads a block again, when the window has room for it.
-    fn read_again(&mut self, link: &mut SendQueues, id: u32, index: u64) {
+    fn read_again(&mut self, queues: &mut SendQueues, id: u32, index: u64) {
         let Some(entry) = self.open.get_mut(&id) else { return };
         if entry.is_stream() {
             entry.repeats.remove(&index);
             if let Some((block, _)) = entry.kept.blocks.get(&index) {
                 entry.under_way.insert(index);
-                link.data.extend(block.messages.iter().cloned().map(Outgoing::Data));
+                queues.data.extend(block.messages.iter().cloned().map(OutgoingMessage::Data));
             }
             return;
         }
@@ -651,8 +655,8 @@ impl Sender {
         self.ask(Request::Block { id, index, block_len });
     }
 
-    fn on_done(&mut self, link: &mut SendQueues, id: u32, outcome: Outcome) -> Result<(), ProtocolError> {
-        let Some(entry) = self.close(link, id) else {
+    fn on_done(&mut self, queues: &mut SendQueues, id: u32, outcome: Outcome) -> Result<(), ProtocolError> {
+        let Some(entry) = self.close(queues, id) else {
             return if id < self.next_id {
                 Ok(())
             } else {
@@ -681,9 +685,9 @@ impl Sender {
     }
 
     /// Removes an offer and its queued work.
-    fn close(&mut self, link: &mut SendQueues, id: u32) -> Option<Entry> {
+    fn close(&mut self, queues: &mut SendQueues, id: u32) -> Option<Entry> {
         let mut entry = self.open.remove(&id)?;
-        link.in_flight = link.in_flight.saturating_sub(entry.in_flight);
+        queues.in_flight = queues.in_flight.saturating_sub(entry.in_flight);
         self.sending.retain(|other| *other != id);
         self.wrong.retain(|(other, _)| *other != id);
         self.opening.retain(|other| *other != id);
@@ -693,14 +697,14 @@ impl Sender {
         Some(entry)
     }
 
-    fn give_up(&mut self, link: &mut SendQueues, id: u32, failure: Failure) {
-        if let Some(entry) = self.close(link, id) {
-            link.say(&Message::GiveUp { id, failure: failure.clone(), again: false });
+    fn give_up(&mut self, queues: &mut SendQueues, id: u32, failure: Failure) {
+        if let Some(entry) = self.close(queues, id) {
+            queues.say(&Message::GiveUp { id, failure: failure.clone(), again: false });
             entry.report_end(&self.report, Outcome::Failed(failure));
         }
     }
 
-    fn on_failed(&mut self, link: &mut SendQueues, id: u32, error: &io::Error) {
+    fn on_failed(&mut self, queues: &mut SendQueues, id: u32, error: &io::Error) {
         let Some(entry) = self.open.get_mut(&id) else { return };
         if error.is_scarcity() && entry.may_wait() {
             entry.held = None;
@@ -710,12 +714,12 @@ impl Sender {
             Origin::File { folder, path } => folder.show(path),
             Origin::Stream(_) | Origin::None => entry.name.clone(),
         };
-        self.give_up(link, id, explain(&shown, error));
+        self.give_up(queues, id, explain(&shown, error));
     }
 
     /// Handles a file that has changed: it is offered again, a limited number of times.
-    fn on_changed(&mut self, link: &mut SendQueues, id: u32, now: Option<(Kind, FileTime)>) {
-        let Some(entry) = self.close(link, id) else { return };
+    fn on_changed(&mut self, queues: &mut SendQueues, id: u32, now: Option<(Kind, FileTime)>) {
+        let Some(entry) = self.close(queues, id) else { return };
         let text = format!("{} was changed while it was sent", entry.name);
         // A file that is unchanged, but has less or more content than its size, is read like a pipe.
         let now = match now {
@@ -727,12 +731,12 @@ impl Sender {
         let (Some((kind, changed)), true) = (now, entry.changes < MOST_CHANGES) else {
             let text = format!("{text}, again and again; send it when no program writes to it");
             let failure = Failure::new(Reason::Changed, text);
-            link.say(&Message::GiveUp { id, failure: failure.clone(), again: false });
+            queues.say(&Message::GiveUp { id, failure: failure.clone(), again: false });
             return entry.report_end(&self.report, Outcome::Failed(failure));
         };
         let failure = Failure::new(Reason::Changed, format!("{text}; its transfer starts over"));
         self.report.emit(Event::Note(failure.text.clone()));
-        link.say(&Message::GiveUp { id, failure, again: true });
+        queues.say(&Message::GiveUp { id, failure, again: true });
         self.report.unfound(1, entry.size_bytes().unwrap_or(0));
         self.report.recount(entry.counted_bytes, 0);
         match kind {
@@ -746,7 +750,7 @@ impl Sender {
         };
         let mut fresh = Entry::new(entry.name, kind, changed, entry.mode, origin);
         fresh.changes = entry.changes + 1;
-        self.offer(link, id, fresh);
+        self.offer(queues, id, fresh);
     }
 }
 

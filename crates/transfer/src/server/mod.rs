@@ -17,19 +17,19 @@ pub use self::rights::Rights;
 use self::rights::{Rooms, lacks};
 use self::slots::{Begin, Limits, Slots};
 use crate::accept::Accept;
-use crate::claims::{Claimant, Claims};
 use crate::descriptors::Descriptors;
 use crate::error::TransferError;
 use crate::filter::{Filters, MAX_RULES, Rule};
+use crate::framing::{self, IncomingMessage, OutgoingMessage};
 use crate::identity::SenderId;
-use crate::link::{self, Incoming, Outgoing};
 use crate::moment::Activity;
 use crate::offering::Offering;
+use crate::part_lock::{PartHolders, PartLock};
 use crate::protocol::{
     Failure, Intent, Links, MAX_WANTED, MAX_WANTED_BYTES, Message, OnClash, ProtocolError, Reason, Terms,
     WINDOW_BLOCKS, Wishes,
 };
-use crate::receive::{AskedBy, Mode, Receiving, Store, receive};
+use crate::receive::{DeletionInitiator, Mode, Receiving, Store, receive};
 use crate::report::{Event, Report};
 use crate::send::{RateLimit, SENDER_BLOCKS, SendSource, Sender};
 use crate::store::{Folder, Pipe};
@@ -147,7 +147,7 @@ pub struct Server {
     transfers: Arc<Mutex<Transfers>>,
     memory: Memory,
     descriptors: Descriptors,
-    claims: Claims,
+    holders: PartHolders,
     rooms: Rooms,
 }
 
@@ -218,7 +218,7 @@ impl Server {
             transfers: Arc::new(Mutex::new(transfers)),
             memory,
             descriptors: Descriptors::of_process(),
-            claims: Claims::default(),
+            holders: PartHolders::default(),
             rooms: Rooms::default(),
         }
     }
@@ -250,7 +250,7 @@ impl Server {
     ) -> Result<Served, TransferError> {
         let served = self.converse(&association, rights, report).await;
         match &served {
-            Ok(_) => link::await_end(&association).await,
+            Ok(_) => framing::await_end(&association).await,
             Err(
                 TransferError::Lost(_)
                 | TransferError::StoppedHere
@@ -265,7 +265,7 @@ impl Server {
                 self.say_why(&association, Failure::new(Reason::Protocol, error.to_string())).await;
             }
             Err(TransferError::Peer(_) | TransferError::NotRequested(_) | TransferError::Unconfirmed(_)) => {
-                link::end(&association).await;
+                framing::end(&association).await;
             }
         }
         served
@@ -292,13 +292,13 @@ impl Server {
     }
 
     async fn say_why(&self, association: &Association, failure: Failure) {
-        let _ = link::send(association, Outgoing::from(&Message::Fail(failure))).await;
-        link::end(association).await;
+        let _ = framing::send(association, OutgoingMessage::from(&Message::Fail(failure))).await;
+        framing::end(association).await;
     }
 
     async fn refuse(&self, association: &Association, failure: Failure) -> TransferError {
-        let _ = link::send(association, Outgoing::from(&Message::Fail(failure.clone()))).await;
-        link::end(association).await;
+        let _ = framing::send(association, OutgoingMessage::from(&Message::Fail(failure.clone()))).await;
+        framing::end(association).await;
         TransferError::Peer(failure)
     }
 
@@ -338,7 +338,7 @@ impl Server {
     }
 
     async fn hear_hello(&self, association: &Association) -> Result<([u8; 16], Intent), TransferError> {
-        let heard = match link::recv_first(association, self.options.deadlines.start).await {
+        let heard = match framing::recv_first(association, self.options.deadlines.start).await {
             Ok(Message::Hello { session, intent }) => Ok((session, intent)),
             Ok(_) => Err(ProtocolError::Unexpected("a first message that is no hello").into()),
             Err(error) => Err(error),
@@ -347,7 +347,7 @@ impl Server {
             // A peer of another version reads the version from the first bytes of a welcome. The reason follows. A second welcome
             // at a later point would be decoded as a message without a version.
             let welcome = Message::Welcome { terms: Terms::Refuse };
-            let _ = link::send(association, Outgoing::from(&welcome)).await;
+            let _ = framing::send(association, OutgoingMessage::from(&welcome)).await;
         }
         heard
     }
@@ -471,8 +471,11 @@ impl Server {
             return Err(self.refuse(association, busy(NO_DESCRIPTORS)).await);
         };
         let window_blocks = grant.window_blocks();
-        link::send(association, Outgoing::from(&Message::Welcome { terms: Terms::Take { window_blocks } }))
-            .await?;
+        framing::send(
+            association,
+            OutgoingMessage::from(&Message::Welcome { terms: Terms::Take { window_blocks } }),
+        )
+        .await?;
         let (transfers, silence) = (Arc::clone(&self.transfers), self.options.deadlines.contended);
         let contend = move |holder| end_silent(&transfers, holder, silence);
         report.emit(Event::Started { is_fetched: false, names: Vec::new() });
@@ -485,9 +488,9 @@ impl Server {
             report: report.clone(),
             activity: place.activity.clone(),
             first_offer_within: Some(self.options.deadlines.start),
-            claimant: Claimant::new(self.claims.clone(), place.number, contend),
+            part_lock: PartLock::new(self.holders.clone(), place.number, contend),
             mode: if wishes.dry_run { Mode::DryRun } else { Mode::Store },
-            deletion: wishes.delete.then_some(AskedBy::Source),
+            deletion: wishes.delete.then_some(DeletionInitiator::Source),
         };
         receive(association, receiving).await
     }
@@ -522,7 +525,11 @@ impl Server {
         let Some(descriptors) = self.descriptors.share(lock(&self.transfers).slots.free()) else {
             return Err(self.refuse(association, busy(NO_DESCRIPTORS)).await);
         };
-        link::send(association, Outgoing::from(&Message::Welcome { terms: Terms::Give { sender } })).await?;
+        framing::send(
+            association,
+            OutgoingMessage::from(&Message::Welcome { terms: Terms::Give { sender } }),
+        )
+        .await?;
         let within = self.options.deadlines.start;
         let wanted = timeout(within, wanted(association)).await;
         let (names, rules) = wanted.map_err(|_| TransferError::Silent(within))??;
@@ -571,16 +578,18 @@ fn end_silent(transfers: &Mutex<Transfers>, holder: u64, silence: Duration) {
 async fn wanted(association: &Association) -> Result<(Vec<String>, Vec<Rule>), TransferError> {
     let (mut names, mut rules, mut bytes) = (Vec::new(), Vec::new(), 0);
     loop {
-        match link::recv(association).await? {
-            Some(Incoming::Control(Message::Want(name)))
+        match framing::recv(association).await? {
+            Some(IncomingMessage::Control(Message::Want(name)))
                 if names.len() < MAX_WANTED && bytes + name.len() <= MAX_WANTED_BYTES =>
             {
                 bytes += name.len();
                 names.push(name);
             }
-            Some(Incoming::Control(Message::Rule(rule))) if rules.len() < MAX_RULES => rules.push(rule),
-            Some(Incoming::Control(Message::WantEnd)) => return Ok((names, rules)),
-            Some(Incoming::Control(Message::Alive)) => {}
+            Some(IncomingMessage::Control(Message::Rule(rule))) if rules.len() < MAX_RULES => {
+                rules.push(rule)
+            }
+            Some(IncomingMessage::Control(Message::WantEnd)) => return Ok((names, rules)),
+            Some(IncomingMessage::Control(Message::Alive)) => {}
             Some(_) => return Err(ProtocolError::Unexpected("something else than names").into()),
             None => return Err(TransferError::Lost("the peer ended it early".to_owned())),
         }

@@ -80,7 +80,7 @@ impl Outlet<'_> {
 
     /// Returns any path with room if nothing is in flight, because then nothing would end a wait.
     fn way_out(&self) -> Option<PathId> {
-        self.d.sender.nothing_flies().then(|| self.d.paths.live().find(|&id| self.has_room(id))).flatten()
+        self.d.sender.is_flight_empty().then(|| self.d.paths.live().find(|&id| self.has_room(id))).flatten()
     }
 
     /// Binds the first chunk without a path to this one.

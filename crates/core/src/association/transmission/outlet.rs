@@ -14,7 +14,7 @@ use crate::policy::{Event, SendKind, SentTransmission};
 use crate::profile::ImmediateSack;
 use crate::protection::PacketProtection;
 use crate::recv::Receiver;
-use crate::send::{ChunkState, Draft, Left, Sender};
+use crate::send::{ChunkState, Draft, Sender, Transmitted};
 use crate::units::ChunkBytes;
 
 /// The parts that a packet with DATA passes through, borrowed for one call.
@@ -102,8 +102,8 @@ impl Outlet<'_> {
         self.d.paths.end_measurement_of(old, tsn);
         self.restart_t3_for_resend(old, path, tsn);
         let now = self.d.now;
-        let left = self.d.update_sender(|sender| sender.retransmit(tsn, path, now));
-        self.further_transmission(path, tsn, left, SendKind::Retransmission);
+        let transmitted = self.d.update_sender(|sender| sender.retransmit(tsn, path, now));
+        self.further_transmission(path, tsn, transmitted, SendKind::Retransmission);
     }
 
     /// Records a chunk that left again, or a further copy of one in flight.
@@ -111,10 +111,10 @@ impl Outlet<'_> {
         &mut self,
         path: PathId,
         tsn: u64,
-        left: Option<Left>,
+        transmitted: Option<Transmitted>,
         kind: SendKind,
     ) {
-        let Some(Left { previous_path, bytes }) = left else { return };
+        let Some(Transmitted { previous_path, bytes }) = transmitted else { return };
         if previous_path != path {
             self.d.paths.search_pseudo_again(previous_path);
         }

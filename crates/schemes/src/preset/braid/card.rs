@@ -4,8 +4,8 @@ use crate::component::cubic::curve;
 use crate::component::rack;
 use crate::definition::{Card, Choice, Equation, SACK_PROCESSING};
 use crate::preset::braid::{
-    chunk_timer, coupling, doubled, drain, in_order, late_head, loss, mode, model, pace, rate_test, revival,
-    round_trips, unmeasured, window,
+    ambiguous_rtt, chunk_timer, coupling, drain, head_of_line_retransmission, in_order, loss, mode, model,
+    pace, path_probe, policer, redundant_retransmission, round_trips, window,
 };
 use crate::preset::{bonded, cmt_pf};
 use crate::retransmit::soonest::RTX_SOONEST;
@@ -26,15 +26,15 @@ pub(super) const CARD: Card = Card {
         window::RULES,
         curve::RULES,
         loss::RULES,
-        rate_test::RULES,
-        unmeasured::RULES,
+        policer::RULES,
+        ambiguous_rtt::RULES,
         coupling::RULES,
         pace::RULES,
         in_order::RULES,
-        doubled::RULES,
+        redundant_retransmission::RULES,
         chunk_timer::RULES,
-        late_head::RULES,
-        revival::RULES,
+        head_of_line_retransmission::RULES,
+        path_probe::RULES,
         OTHERS,
     ],
     choices: &[CHOICES],

@@ -9,15 +9,15 @@ use anabranch_core::units::ChunkBytes;
 use anabranch_core::{MAX_PATHS, PathId};
 
 use crate::component::cubic::curve::BETA;
+use crate::preset::braid::ambiguous_rtt::AmbiguousRtt;
 use crate::preset::braid::coupling::{CONGESTED_LEAST, CONGESTED_ROUNDS, SharedQueue, share_of_growth};
 use crate::preset::braid::drain::{Drain, LEAST_PACKETS, SHARE};
 use crate::preset::braid::loss::LossJudge;
 use crate::preset::braid::mode::{
-    Mode, Round, SLOW_START_DIVISOR, SLOW_START_QUEUE, Standing, Step, TARGET_PACKETS, after_round,
+    Mode, PersistentQueue, Round, SLOW_START_DIVISOR, SLOW_START_QUEUE, Step, TARGET_PACKETS, after_round,
 };
 use crate::preset::braid::pace::{GAIN, SLOW_START_GAIN, pace};
-use crate::preset::braid::rate_test::{Fate, HIGH, Outcome, RateTest};
-use crate::preset::braid::unmeasured::Unmeasured;
+use crate::preset::braid::policer::{Fate, HIGH, Outcome, PolicerTest};
 use crate::preset::braid::window::PathWindow;
 
 /// Duration of a packet at a bottleneck of 1 Mbit/s, used before a rate was measured.
@@ -57,8 +57,8 @@ struct PathControl {
     drain: Drain,
     congested_at: Option<Time>,
     shared: SharedQueue,
-    rate_test: RateTest,
-    unmeasured: Unmeasured,
+    policer: PolicerTest,
+    ambiguous_rtt: AmbiguousRtt,
     pacing: Pacing,
     reason: Reason,
 }
@@ -74,8 +74,8 @@ impl PathControl {
             drain: Drain::default(),
             congested_at: None,
             shared: SharedQueue::default(),
-            rate_test: RateTest::new(view.now),
-            unmeasured: Unmeasured::new(view.now),
+            policer: PolicerTest::new(view.now),
+            ambiguous_rtt: AmbiguousRtt::new(view.now),
             pacing: Pacing::OFF,
             reason: Reason::rule("initial window"),
         }
@@ -84,7 +84,7 @@ impl PathControl {
     /// Returns `true` if the path experiences congestion.
     fn is_congested(&self, facts: &PathFacts, now: Time) -> bool {
         let lately = base(facts).times(CONGESTED_ROUNDS).max(CONGESTED_LEAST);
-        matches!(self.mode, Mode::Competing { .. })
+        matches!(self.mode, Mode::Competitive { .. })
             || self.congested_at.is_some_and(|at| now.since(at) < lately)
     }
 
@@ -125,8 +125,8 @@ impl PathControl {
 
     fn end_round(&mut self, round: &Round, facts: &PathFacts, now: Time) {
         match self.mode {
-            Mode::Alone(_) | Mode::Competing { .. } if round.queue_packets >= LEAST_PACKETS => {
-                let competing = matches!(self.mode, Mode::Competing { .. });
+            Mode::Delay(_) | Mode::Competitive { .. } if round.queue_packets >= LEAST_PACKETS => {
+                let competing = matches!(self.mode, Mode::Competitive { .. });
                 self.drain.round_with_queue(competing, now, round_trip(facts));
             }
             _ => self.drain.not_needed(now),
@@ -144,7 +144,7 @@ impl PathControl {
                 "the flow's own queue is long enough"
             }
             Step::Compete(cwnd) => {
-                self.window.begin_anew(cwnd);
+                self.window.restart(cwnd);
                 "other flows fill the queue"
             }
             Step::Relax => "no other flow fills the queue",
@@ -164,8 +164,8 @@ impl PathControl {
                 self.window.double(acked);
                 self.reason = Reason::figure("slow start", "acked_bytes", acked);
             }
-            Mode::Alone(standing) if standing.rounds > 0 || self.is_queue_long_enough(facts) => {}
-            Mode::Alone(_) | Mode::Competing { .. } => {
+            Mode::Delay(persistent) if persistent.rounds > 0 || self.is_queue_long_enough(facts) => {}
+            Mode::Delay(_) | Mode::Competitive { .. } => {
                 let rtt = round_trip(facts);
                 let chunk = facts.largest_chunk.get() as f64;
                 self.window.follow_curve(now, rtt, acked, share, chunk);
@@ -186,27 +186,27 @@ impl PathControl {
                 self.window.cut_slow_start(view.now, filled(facts), floor);
                 self.mode = parts.after_slow_start();
             }
-            Mode::Alone(standing) => {
+            Mode::Delay(persistent) => {
                 self.window.cut(view.now, floor);
-                standing.held_bytes *= BETA;
+                persistent.held_bytes *= BETA;
             }
-            Mode::Competing { .. } => self.window.cut(view.now, floor),
+            Mode::Competitive { .. } => self.window.cut(view.now, floor),
         }
         self.reason = reason;
     }
 
     /// Tests whether losses grow with the rate. If they do, the rate of the path bounds its window.
-    fn test_rate(&mut self, fate: &Fate, facts: &PathFacts, parts: Parts, view: &View<'_>) {
+    fn test_for_policer(&mut self, fate: &Fate, facts: &PathFacts, parts: Parts, view: &View<'_>) {
         // Packets sent with more in flight than a reduced window are lost or delivered as before the reduction. At a full queue,
         // losses of an overshoot would look like those of a policer.
-        if !parts.noise || !self.window.is_news(fate.sent_at) {
+        if !parts.noise || !self.window.is_new(fate.sent_at) {
             return;
         }
         if !facts.limiter.is_congestion_control() {
-            self.rate_test.begin_anew(view.now);
+            self.policer.restart(view.now);
             return;
         }
-        let Some(rate) = self.rate_test.take(fate, base(facts), view.now) else { return };
+        let Some(rate) = self.policer.take(fate, base(facts), view.now) else { return };
         let held =
             HIGH * rate * base(facts).as_secs_f64() + TARGET_PACKETS * facts.largest_chunk.get() as f64;
         if self.mode == Mode::SlowStart {
@@ -218,14 +218,14 @@ impl PathControl {
 
     fn pace(&mut self, facts: &PathFacts, parts: Parts, now: Time) {
         let Some(base) = facts.estimates.propagation.filter(|_| parts.pacing || parts.delay) else { return };
-        let cap = self.drain.is_under_way(now).then(|| SHARE * content(facts));
+        let cap = self.drain.is_under_way(now).then(|| SHARE * bdp(facts));
         let cwnd = self.window.cwnd();
         let pacing = match self.mode {
             Mode::SlowStart => pace(SLOW_START_GAIN, cwnd, base, cap),
-            Mode::Alone(_) => pace(GAIN, cwnd, base, cap),
-            Mode::Competing { .. } => pace(GAIN, cwnd, round_trip(facts), cap),
+            Mode::Delay(_) => pace(GAIN, cwnd, base, cap),
+            Mode::Competitive { .. } => pace(GAIN, cwnd, round_trip(facts), cap),
         };
-        let most = self.rate_test.ceiling(now);
+        let most = self.policer.ceiling(now);
         let pacing =
             Pacing { rate: pacing.rate.map(|rate| most.map_or(rate, |most| rate.min(most))), ..pacing };
         self.pacing = if parts.pacing { pacing } else { Pacing { rate: None, ..pacing } };
@@ -235,7 +235,11 @@ impl PathControl {
 impl Parts {
     /// Returns the mode after slow start. Without the delay rule it is competitive.
     fn after_slow_start(self) -> Mode {
-        if self.delay { Mode::Alone(Standing::default()) } else { Mode::Competing { empty_rounds: 0 } }
+        if self.delay {
+            Mode::Delay(PersistentQueue::default())
+        } else {
+            Mode::Competitive { empty_rounds: 0 }
+        }
     }
 }
 
@@ -255,7 +259,7 @@ fn round_trip(facts: &PathFacts) -> Span {
 }
 
 /// Returns the bandwidth-delay product in bytes: the data in flight on a full path with an empty queue.
-fn content(facts: &PathFacts) -> f64 {
+fn bdp(facts: &PathFacts) -> f64 {
     let rate = facts.estimates.bottleneck_rate.map_or(0.0, |rate| rate.as_bps() as f64 / 8.0);
     rate * base(facts).as_secs_f64()
 }
@@ -263,7 +267,7 @@ fn content(facts: &PathFacts) -> f64 {
 /// Returns a window that fills the path, and its queue with the target of an uncontested flow.
 fn filled(facts: &PathFacts) -> f64 {
     let target = TARGET_PACKETS * facts.largest_chunk.get() as f64;
-    (content(facts) + target).max(2.0 * target)
+    (bdp(facts) + target).max(2.0 * target)
 }
 
 /// Converts a queueing delay to packets of this path.
@@ -305,8 +309,8 @@ impl BraidControl {
             outcome: Outcome::Delivered,
         };
         let Some(path) = self.path(acked.path) else { return };
-        path.test_rate(&fate, facts, parts, view);
-        path.unmeasured.acked(acked.certain, view.now);
+        path.test_for_policer(&fate, facts, parts, view);
+        path.ambiguous_rtt.acked(acked.certain, view.now);
         if acked.certain {
             self.acked.push((acked.path, acked.stamps.sent_at));
         }
@@ -333,7 +337,7 @@ impl BraidControl {
             let share = self.share_of_growth(facts.id, view);
             let Some(path) = self.path(facts.id) else { continue };
             let most = (ack.in_flight_before + facts.largest_chunk.times(SLACK_CHUNKS)).get() as f64;
-            if acked > 0.0 && most > path.window.cwnd() && path.rate_test.ceiling(view.now).is_none() {
+            if acked > 0.0 && most > path.window.cwnd() && path.policer.ceiling(view.now).is_none() {
                 path.grow(acked, share, facts, view.now);
             }
         }
@@ -359,14 +363,14 @@ impl BraidControl {
         let Some(own) = self.path(path) else { return };
         let in_burst = own.judge.is_of_the_latest_burst(sent_at);
         let outcome = if in_burst { Outcome::LostInBurst } else { Outcome::Lost };
-        own.test_rate(&Fate { sent_at, bytes: bytes.get() as f64, outcome }, facts, parts, view);
-        if own.unmeasured.is_too_long(facts, view.now) {
-            own.unmeasured = Unmeasured::new(view.now);
+        own.test_for_policer(&Fate { sent_at, bytes: bytes.get() as f64, outcome }, facts, parts, view);
+        if own.ambiguous_rtt.is_too_long(facts, view.now) {
+            own.ambiguous_rtt = AmbiguousRtt::new(view.now);
             own.cut(facts, parts, view, Reason::rule("a loss, and no recent round-trip sample"));
             return;
         }
         let is_noise = !own.judge.is_congestion(sent_at, base(facts)) && parts.noise;
-        if is_noise || !own.window.is_news(sent_at) {
+        if is_noise || !own.window.is_new(sent_at) {
             return;
         }
         let in_slow_start = own.mode == Mode::SlowStart;
@@ -389,7 +393,7 @@ impl BraidControl {
                 continue;
             };
             path.shared.other_lost(lost_on, path.judge.was_long(sent_at, base(facts)));
-            if path.is_coupled_with(lost_on, facts, view.now) && path.window.is_news(sent_at) {
+            if path.is_coupled_with(lost_on, facts, view.now) && path.window.is_new(sent_at) {
                 path.cut(facts, parts, view, Reason::rule("a loss on a coupled path"));
             }
         }
@@ -399,8 +403,8 @@ impl BraidControl {
         let facts = view.path(path);
         let Some(path) = self.path(path) else { return };
         // Losses during an outage do not indicate the rate, and later deliveries do not indicate the rate before.
-        path.rate_test.begin_anew(view.now);
-        path.unmeasured = Unmeasured::new(view.now);
+        path.policer.restart(view.now);
+        path.ambiguous_rtt = AmbiguousRtt::new(view.now);
         if !facts.in_flight.is_zero() {
             return;
         }

@@ -39,12 +39,12 @@ const HALF_AFTER: f64 = 1000.0;
 
 /// Numbers of packets at long and at short queues.
 #[derive(Clone, Copy, Debug, Default)]
-struct Met {
+struct QueueSample {
     long: f64,
     short: f64,
 }
 
-impl Met {
+impl QueueSample {
     fn add(&mut self, long: bool) {
         let side = if long { &mut self.long } else { &mut self.short };
         *side += 1.0;
@@ -64,7 +64,7 @@ pub(super) struct LossJudge {
     /// Send times and round-trip times of packets, in the order of transmission.
     samples: VecDeque<(Time, Span)>,
     longest: WindowedMax<Span>,
-    met: Met,
+    queues: QueueSample,
     /// Share of recent losses at long queues.
     losses_at_long_queues: f64,
     /// Send time of the latest lost packet, and whether it met a long queue.
@@ -77,7 +77,7 @@ impl Default for LossJudge {
         LossJudge {
             samples: VecDeque::new(),
             longest: WindowedMax::default(),
-            met: Met::default(),
+            queues: QueueSample::default(),
             losses_at_long_queues: 1.0,
             latest_loss: None,
         }
@@ -93,7 +93,7 @@ impl LossJudge {
     /// Records a delivered packet with its send time and round-trip time. `base` is the minimum.
     pub(super) fn delivered(&mut self, sent_at: Time, round_trip: Span, base: Span, now: Time) {
         let longest = self.longest.update(now.as_nanos(), round_trip, MEMORY.as_nanos());
-        self.met.add(is_long(round_trip, longest, base));
+        self.queues.add(is_long(round_trip, longest, base));
         if self.samples.len() == MOST_SAMPLES {
             self.samples.pop_front();
         }
@@ -119,13 +119,13 @@ impl LossJudge {
             _ => self.add_burst(sent_at, base),
         };
         self.latest_loss = Some((sent_at, long));
-        long && self.losses_at_long_queues > 0.5 * (1.0 + self.met.share_of_long())
+        long && self.losses_at_long_queues > 0.5 * (1.0 + self.queues.share_of_long())
     }
 
     /// Counts a burst as one loss. On a link with burst losses, each burst would otherwise look like many losses at the same queue.
     fn add_burst(&mut self, sent_at: Time, base: Span) -> bool {
         let long = self.was_long(sent_at, base);
-        self.met.add(long);
+        self.queues.add(long);
         let seen = f64::from(u8::from(long));
         self.losses_at_long_queues += LOSS_WEIGHT * (seen - self.losses_at_long_queues);
         long
@@ -138,7 +138,7 @@ impl LossJudge {
 
     /// Returns the share of all packets that met long queues.
     pub(super) fn share_of_long(&self) -> f64 {
-        self.met.share_of_long()
+        self.queues.share_of_long()
     }
 
     /// Returns the number of stored packets sent up to this time.

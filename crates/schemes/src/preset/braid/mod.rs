@@ -16,29 +16,29 @@ use crate::loss::missing_reports::{TRIGGER, sfr};
 use crate::preset::bonded::SilenceFailover;
 use crate::preset::braid::chunk_timer::ChunkTimer;
 use crate::preset::braid::control::{BraidControl, Parts};
-use crate::preset::braid::doubled::Doubled;
+use crate::preset::braid::head_of_line_retransmission::HeadOfLineRetransmission;
 use crate::preset::braid::in_order::InOrder;
-use crate::preset::braid::late_head::LateHead;
 use crate::preset::braid::model::PathModel;
+use crate::preset::braid::redundant_retransmission::RedundantRetransmission;
 use crate::preset::cmt_pf::PotentiallyFailed;
 use crate::retransmit::Soonest;
 
+mod ambiguous_rtt;
 mod card;
 pub mod chunk_timer;
 pub mod control;
 mod coupling;
-pub mod doubled;
 mod drain;
+pub mod head_of_line_retransmission;
 pub mod in_order;
-pub mod late_head;
 mod loss;
 mod mode;
 pub mod model;
 mod pace;
-mod rate_test;
-mod revival;
+mod path_probe;
+mod policer;
+pub mod redundant_retransmission;
 mod round_trips;
-mod unmeasured;
 mod window;
 
 const PARAMETERS: &[Parameter] = &[
@@ -153,8 +153,16 @@ fn build(values: &Values) -> Policies {
         scheduler: scheduler(values),
         congestion: Box::new(BraidControl::new(parts)),
         loss: loss_detection(values),
-        retransmit: if values.switch("double") { Box::new(Doubled::default()) } else { Box::new(Soonest) },
-        head_of_line: if values.switch("copies") { Box::new(LateHead) } else { Box::new(LeaveHeadOfLine) },
+        retransmit: if values.switch("double") {
+            Box::new(RedundantRetransmission::default())
+        } else {
+            Box::new(Soonest)
+        },
+        head_of_line: if values.switch("copies") {
+            Box::new(HeadOfLineRetransmission)
+        } else {
+            Box::new(LeaveHeadOfLine)
+        },
         ack: Box::new(DelayedAcks::from_values(values)),
         buffer: Box::new(Unshared),
         failover: Box::new(SilenceFailover {

@@ -44,7 +44,7 @@ pub(super) const RULES: &[Equation] = &[
              window as if it had grown by a chunk in each of them; q < {} for {} rounds: delay mode; q \
              < {} in a round of a drain: delay mode, cwnd = min(cwnd, rate base + {} chunks)",
             TARGET_PACKETS,
-            STANDING_ROUNDS,
+            PERSISTENT_ROUNDS,
             TARGET_PACKETS / 2.0,
             EMPTY_ROUNDS,
             TARGET_PACKETS / 2.0,
@@ -61,7 +61,7 @@ pub(super) const SLOW_START_QUEUE: (Span, Span) = (Span::from_millis(4), Span::f
 pub(super) const SLOW_START_DIVISOR: u64 = 8;
 /// Number of rounds after which a persistent queue is attributed to competing flows. Copa waits 5 round trips; the first round here
 /// is the one in which the flow reduces its window.
-const STANDING_ROUNDS: u32 = 6;
+const PERSISTENT_ROUNDS: u32 = 6;
 /// Number of rounds without a queue after which competing flows are assumed to be gone. After a reduction, a loss-based flow leaves
 /// the queue empty for some rounds.
 const EMPTY_ROUNDS: u32 = 10;
@@ -80,9 +80,9 @@ pub(super) enum Mode {
     /// Slow start: the window doubles in each round.
     SlowStart,
     /// Delay mode: the queue is kept short.
-    Alone(Standing),
+    Delay(PersistentQueue),
     /// Competitive mode: the window grows like CUBIC until a loss.
-    Competing {
+    Competitive {
         /// Number of consecutive rounds without a queue.
         empty_rounds: u32,
     },
@@ -90,7 +90,7 @@ pub(super) enum Mode {
 
 /// Queue that persists although the window shrinks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Standing {
+pub(super) struct PersistentQueue {
     /// Duration in rounds.
     pub(super) rounds: u32,
     /// Window in bytes without these reductions.
@@ -134,36 +134,40 @@ pub(super) enum Step {
 pub(super) fn after_round(mode: Mode, round: &Round) -> (Mode, Step) {
     match mode {
         Mode::SlowStart if round.ends_slow_start && round.queue_packets > TARGET_PACKETS => {
-            (Mode::Alone(Standing::default()), Step::FillPath)
+            (Mode::Delay(PersistentQueue::default()), Step::FillPath)
         }
         Mode::SlowStart => (mode, Step::Keep),
-        Mode::Alone(standing) => alone(standing, round),
-        Mode::Competing { .. } if round.queue_packets >= TARGET_PACKETS / 2.0 => {
-            (Mode::Competing { empty_rounds: 0 }, Step::Keep)
+        Mode::Delay(persistent) => delay_mode(persistent, round),
+        Mode::Competitive { .. } if round.queue_packets >= TARGET_PACKETS / 2.0 => {
+            (Mode::Competitive { empty_rounds: 0 }, Step::Keep)
         }
-        Mode::Competing { .. } if round.draining => (Mode::Alone(Standing::default()), Step::OwnQueue),
-        Mode::Competing { empty_rounds } if empty_rounds + 1 >= EMPTY_ROUNDS => {
-            (Mode::Alone(Standing::default()), Step::Relax)
+        Mode::Competitive { .. } if round.draining => {
+            (Mode::Delay(PersistentQueue::default()), Step::OwnQueue)
         }
-        Mode::Competing { empty_rounds } => (Mode::Competing { empty_rounds: empty_rounds + 1 }, Step::Keep),
+        Mode::Competitive { empty_rounds } if empty_rounds + 1 >= EMPTY_ROUNDS => {
+            (Mode::Delay(PersistentQueue::default()), Step::Relax)
+        }
+        Mode::Competitive { empty_rounds } => {
+            (Mode::Competitive { empty_rounds: empty_rounds + 1 }, Step::Keep)
+        }
     }
 }
 
-fn alone(standing: Standing, round: &Round) -> (Mode, Step) {
+fn delay_mode(persistent: PersistentQueue, round: &Round) -> (Mode, Step) {
     let excess = round.queue_packets - TARGET_PACKETS;
     if excess <= 0.0 {
-        return (Mode::Alone(Standing::default()), Step::Keep);
+        return (Mode::Delay(PersistentQueue::default()), Step::Keep);
     }
     // The queue persists, but the window did not limit the path.
     if !round.used {
-        return (Mode::Alone(standing), Step::Keep);
+        return (Mode::Delay(persistent), Step::Keep);
     }
-    let held = if standing.rounds == 0 { round.cwnd } else { standing.held_bytes };
-    let standing = Standing { rounds: standing.rounds + 1, held_bytes: held + round.chunk };
-    if standing.rounds > STANDING_ROUNDS {
-        return (Mode::Competing { empty_rounds: 0 }, Step::Compete(standing.held_bytes.max(round.cwnd)));
+    let held = if persistent.rounds == 0 { round.cwnd } else { persistent.held_bytes };
+    let persistent = PersistentQueue { rounds: persistent.rounds + 1, held_bytes: held + round.chunk };
+    if persistent.rounds > PERSISTENT_ROUNDS {
+        return (Mode::Competitive { empty_rounds: 0 }, Step::Compete(persistent.held_bytes.max(round.cwnd)));
     }
-    (Mode::Alone(standing), Step::Shrink(shrunk(excess, round)))
+    (Mode::Delay(persistent), Step::Shrink(shrunk(excess, round)))
 }
 
 /// Returns the window after a round with an excess of packets in the queue.
@@ -189,11 +193,11 @@ mod tests {
         }
     }
 
-    const ALONE: Mode = Mode::Alone(Standing { rounds: 0, held_bytes: 0.0 });
+    const DELAY: Mode = Mode::Delay(PersistentQueue { rounds: 0, held_bytes: 0.0 });
 
     #[test]
     fn slow_start_ends_where_a_queue_builds() {
-        assert_eq!(after_round(Mode::SlowStart, &round(3.0)), (ALONE, Step::FillPath));
+        assert_eq!(after_round(Mode::SlowStart, &round(3.0)), (DELAY, Step::FillPath));
         assert_eq!(after_round(Mode::SlowStart, &round(2.0)), (Mode::SlowStart, Step::Keep));
         let short = Round { ends_slow_start: false, ..round(3.0) };
         assert_eq!(after_round(Mode::SlowStart, &short), (Mode::SlowStart, Step::Keep));
@@ -201,10 +205,10 @@ mod tests {
 
     #[test]
     fn alone_a_queue_above_the_target_shrinks_a_window_that_is_used() {
-        assert_eq!(after_round(ALONE, &round(2.0)), (ALONE, Step::Keep));
-        assert_eq!(after_round(ALONE, &round(5.0)).1, Step::Shrink(18.0 * CHUNK));
+        assert_eq!(after_round(DELAY, &round(2.0)), (DELAY, Step::Keep));
+        assert_eq!(after_round(DELAY, &round(5.0)).1, Step::Shrink(18.0 * CHUNK));
         assert_eq!(
-            after_round(ALONE, &round(100.0)).1,
+            after_round(DELAY, &round(100.0)).1,
             Step::Shrink(14.0 * CHUNK),
             "by three tenths at most"
         );
@@ -212,47 +216,50 @@ mod tests {
 
     #[test]
     fn a_queue_that_stays_for_seven_rounds_is_others_and_the_window_is_what_it_would_be_without_giving_way() {
-        let mut mode = ALONE;
+        let mut mode = DELAY;
         for _ in 0..6 {
             let (next, step) = after_round(mode, &round(5.0));
             assert!(matches!(step, Step::Shrink(_)));
             mode = next;
         }
         let smaller = Round { cwnd: 9.0 * CHUNK, ..round(5.0) };
-        let competing = (Mode::Competing { empty_rounds: 0 }, Step::Compete(27.0 * CHUNK));
+        let competing = (Mode::Competitive { empty_rounds: 0 }, Step::Compete(27.0 * CHUNK));
         assert_eq!(after_round(mode, &smaller), competing);
     }
 
     #[test]
     fn rounds_in_which_the_window_was_not_the_limit_say_nothing_of_others() {
         let unused = Round { used: false, ..round(5.0) };
-        assert_eq!(after_round(ALONE, &unused), (ALONE, Step::Keep));
-        let standing = Mode::Alone(Standing { rounds: 6, held_bytes: 30.0 * CHUNK });
-        assert_eq!(after_round(standing, &unused), (standing, Step::Keep));
-        assert_eq!(after_round(standing, &round(5.0)).1, Step::Compete(31.0 * CHUNK));
+        assert_eq!(after_round(DELAY, &unused), (DELAY, Step::Keep));
+        let persistent = Mode::Delay(PersistentQueue { rounds: 6, held_bytes: 30.0 * CHUNK });
+        assert_eq!(after_round(persistent, &unused), (persistent, Step::Keep));
+        assert_eq!(after_round(persistent, &round(5.0)).1, Step::Compete(31.0 * CHUNK));
     }
 
     #[test]
     fn one_round_with_a_short_queue_begins_the_count_anew() {
-        let standing = Mode::Alone(Standing { rounds: 6, held_bytes: 30.0 * CHUNK });
-        assert_eq!(after_round(standing, &round(1.0)), (ALONE, Step::Keep));
+        let persistent = Mode::Delay(PersistentQueue { rounds: 6, held_bytes: 30.0 * CHUNK });
+        assert_eq!(after_round(persistent, &round(1.0)), (DELAY, Step::Keep));
     }
 
     #[test]
     fn ten_rounds_without_a_queue_end_the_competition() {
-        let mut mode = Mode::Competing { empty_rounds: 0 };
+        let mut mode = Mode::Competitive { empty_rounds: 0 };
         for _ in 0..9 {
             mode = after_round(mode, &round(0.5)).0;
         }
-        assert_eq!(after_round(mode, &round(1.0)).0, Mode::Competing { empty_rounds: 0 });
-        assert_eq!(after_round(mode, &round(0.5)), (ALONE, Step::Relax));
+        assert_eq!(after_round(mode, &round(1.0)).0, Mode::Competitive { empty_rounds: 0 });
+        assert_eq!(after_round(mode, &round(0.5)), (DELAY, Step::Relax));
     }
 
     #[test]
     fn a_queue_that_a_drain_empties_was_nobody_elses() {
-        let competing = Mode::Competing { empty_rounds: 3 };
+        let competing = Mode::Competitive { empty_rounds: 3 };
         let drained = |queue_packets| Round { draining: true, ..round(queue_packets) };
-        assert_eq!(after_round(competing, &drained(0.9)), (ALONE, Step::OwnQueue));
-        assert_eq!(after_round(competing, &drained(1.0)), (Mode::Competing { empty_rounds: 0 }, Step::Keep));
+        assert_eq!(after_round(competing, &drained(0.9)), (DELAY, Step::OwnQueue));
+        assert_eq!(
+            after_round(competing, &drained(1.0)),
+            (Mode::Competitive { empty_rounds: 0 }, Step::Keep)
+        );
     }
 }

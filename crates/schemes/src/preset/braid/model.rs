@@ -9,7 +9,7 @@ use anabranch_core::windowed::WindowedMax;
 use anabranch_core::{MAX_PATHS, PathId, PathSet};
 
 use crate::definition::{Equation, text};
-use crate::preset::braid::revival::Revival;
+use crate::preset::braid::path_probe::PathProbe;
 use crate::preset::braid::round_trips::{self, RoundTrips};
 
 pub(super) const RULES: &[Equation] = &[Equation {
@@ -34,7 +34,7 @@ pub struct PathModel {
     /// Maximum rates within the memory of round-trip times.
     largest_rates: [WindowedMax<Rate>; MAX_PATHS],
     trips: [RoundTrips; MAX_PATHS],
-    revivals: [Revival; MAX_PATHS],
+    path_probes: [PathProbe; MAX_PATHS],
     /// Paths whose probes have become due and were not requested yet.
     due: PathSet,
 }
@@ -47,7 +47,7 @@ impl PathModel {
             rates: [WindowedMax::default(); MAX_PATHS],
             largest_rates: [WindowedMax::default(); MAX_PATHS],
             trips: Default::default(),
-            revivals: [Revival::default(); MAX_PATHS],
+            path_probes: [PathProbe::default(); MAX_PATHS],
             due: PathSet::EMPTY,
         }
     }
@@ -83,20 +83,20 @@ impl Slot for PathModel {
             }
             Event::Deadline => {
                 for facts in view.paths {
-                    if self.revivals[facts.id.index()].is_due(view.now) {
+                    if self.path_probes[facts.id.index()].is_due(view.now) {
                         self.due.insert(facts.id);
                     }
                 }
             }
             Event::PathState { path, to, .. } => {
-                self.revivals[path.index()].changed(*to, view.path(*path), view.now);
+                self.path_probes[path.index()].changed(*to, view.path(*path), view.now);
             }
             _ => {}
         }
     }
 
     fn deadline(&self) -> Option<Time> {
-        self.revivals.iter().filter_map(Revival::due).chain(self.inner.deadline()).min()
+        self.path_probes.iter().filter_map(PathProbe::due).chain(self.inner.deadline()).min()
     }
 }
 

@@ -85,7 +85,7 @@ impl PathWindow {
     }
 
     /// Sets the window to this many bytes and forgets earlier losses, because the curve was another flow's.
-    pub(super) fn begin_anew(&mut self, cwnd: f64) {
+    pub(super) fn restart(&mut self, cwnd: f64) {
         self.cwnd = cwnd;
         self.curve = Curve::default();
     }
@@ -117,7 +117,7 @@ impl PathWindow {
 
     /// Returns `true` if the loss of a packet sent at this time is new. Packets sent before the latest reduction belong to one
     /// event.
-    pub(super) fn is_news(&self, sent_at: Time) -> bool {
+    pub(super) fn is_new(&self, sent_at: Time) -> bool {
         self.cut_at.is_none_or(|cut_at| sent_at >= cut_at)
     }
 
@@ -165,23 +165,20 @@ mod tests {
     #[test]
     fn what_left_before_a_cut_is_no_news() {
         let mut window = PathWindow::new(10.0 * CHUNK);
-        assert!(window.is_news(at(1)));
+        assert!(window.is_new(at(1)));
         window.cut(at(100), 2.0 * CHUNK);
-        assert!(!window.is_news(at(99)) && window.is_news(at(100)));
+        assert!(!window.is_new(at(99)) && window.is_new(at(100)));
     }
 
     #[test]
     fn what_leaves_while_more_is_in_flight_than_a_cut_left_is_no_news() {
         let mut window = PathWindow::new(100.0 * CHUNK);
         assert!(window.is_exceeded_by(102.0 * CHUNK, CHUNK, at(50)));
-        assert!(window.is_news(at(50)), "it was not cut");
+        assert!(window.is_new(at(50)), "it was not cut");
         window.cut(at(100), 2.0 * CHUNK);
-        assert!(window.is_exceeded_by(90.0 * CHUNK, CHUNK, at(120)) && !window.is_news(at(119)));
-        assert!(!window.is_exceeded_by(70.5 * CHUNK, CHUNK, at(140)) && window.is_news(at(140)));
-        assert!(
-            window.is_exceeded_by(90.0 * CHUNK, CHUNK, at(160)) && window.is_news(at(159)),
-            "it was over"
-        );
+        assert!(window.is_exceeded_by(90.0 * CHUNK, CHUNK, at(120)) && !window.is_new(at(119)));
+        assert!(!window.is_exceeded_by(70.5 * CHUNK, CHUNK, at(140)) && window.is_new(at(140)));
+        assert!(window.is_exceeded_by(90.0 * CHUNK, CHUNK, at(160)) && window.is_new(at(159)), "it was over");
     }
 
     #[test]
@@ -191,7 +188,7 @@ mod tests {
             window.cut_slow_start(at(100), held * CHUNK, 2.0 * CHUNK);
             assert!((chunks(&window) - expected).abs() < 1e-9, "{held}");
             assert_eq!(window.ssthresh(), Some(window.cwnd()));
-            assert!(!window.is_news(at(99)));
+            assert!(!window.is_new(at(99)));
         }
     }
 

@@ -374,8 +374,8 @@ impl Machine {
             let size_bytes = size_of(&offer);
             self.report.emit(Event::Begun { name: name.as_str().into(), size_bytes, reused_bytes });
         }
-        let claim = match &stage {
-            Stage::Part(part) => Some(self.claimant.hold(self.store.part_of(part.name()))),
+        let held = match &stage {
+            Stage::Part(part) => Some(self.part_lock.hold(self.store.part_of(part.name()))),
             Stage::Flow(_) | Stage::Waiting(_) | Stage::Comparing | Stage::Committing => None,
         };
         if let (Kind::Link { target }, Stage::Committing, Some(committer)) =
@@ -385,7 +385,7 @@ impl Machine {
             committer.add(Complete { id, name: name.clone(), offer: offer.clone(), content });
         }
         self.open
-            .insert(id, Open { name, offer, stage, end: None, held_bytes: 0, reused_bytes, _claim: claim });
+            .insert(id, Open { name, offer, stage, end: None, held_bytes: 0, reused_bytes, _held: held });
         if let Some(answer) = answer {
             self.progress.mark();
             self.say(&Message::Answer { id, answer });
@@ -396,7 +396,7 @@ impl Machine {
         if wait.is_in_line() {
             self.line.insert(offer.id);
         } else {
-            self.claimant.contend(&self.store.part_of(&name));
+            self.part_lock.contend(&self.store.part_of(&name));
         }
         self.open_offer(name, offer, Stage::Waiting(wait), None);
     }

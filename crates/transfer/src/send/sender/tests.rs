@@ -20,7 +20,7 @@ const PIPED_BLOCKS: u64 = 2;
 /// A sender that sends nothing, and whose reader answers on request.
 struct Stalled {
     sender: Sender,
-    link: SendQueues,
+    queues: SendQueues,
     requests: requests::Receiver<Request>,
 }
 
@@ -29,12 +29,12 @@ impl Stalled {
         let mut sender = Sender::new(Vec::new(), None, Report::default()).with_memory(memory_blocks);
         let (reader, requests) = requests::channel();
         sender.reader = reader;
-        Stalled { sender, link: SendQueues::new(WINDOW_BLOCKS, None), requests }
+        Stalled { sender, queues: SendQueues::new(WINDOW_BLOCKS, None), requests }
     }
 
     /// Offers a file if the sender would.
     fn offer(&mut self, blocks: u64) -> bool {
-        let may_offer = self.sender.may_offer(&self.link);
+        let may_offer = self.sender.may_offer(&self.queues);
         if may_offer {
             let kind = Kind::File { size_bytes: blocks * u64::from(BLOCK_BYTES), first: None };
             self.find(kind, Origin::None);
@@ -46,11 +46,11 @@ impl Stalled {
         let changed = FileTime { seconds: 5, nanos: 0 };
         let item =
             Item::Found { name: "file".to_owned(), kind, changed, mode: 0o644, origin: Box::new(origin) };
-        self.sender.on_item(&mut self.link, Some(item));
+        self.sender.on_item(&mut self.queues, Some(item));
     }
 
     fn hear(&mut self, message: Message) -> Result<(), ProtocolError> {
-        self.sender.on_message(&mut self.link, Incoming::Control(message)).map(|_| ())
+        self.sender.on_message(&mut self.queues, IncomingMessage::Control(message)).map(|_| ())
     }
 
     fn hear_take(&mut self, id: u32) {
@@ -63,12 +63,12 @@ impl Stalled {
 
     /// Removes and returns the messages that wait to be sent.
     fn said(&mut self) -> Vec<Message> {
-        self.link
+        self.queues
             .control
             .drain(..)
             .map(|said| match said {
-                Outgoing::Control(bytes) => Message::decode(&bytes).expect("a message"),
-                Outgoing::Data(_) => panic!("data has a queue of its own"),
+                OutgoingMessage::Control(bytes) => Message::decode(&bytes).expect("a message"),
+                OutgoingMessage::Data(_) => panic!("data has a queue of its own"),
             })
             .collect()
     }
@@ -76,12 +76,12 @@ impl Stalled {
     /// Answers all requests to the reader, and returns the number of blocks that it read.
     fn read(&mut self) -> usize {
         let mut blocks = 0;
-        self.sender.ask_for_blocks(&mut self.link);
+        self.sender.ask_for_blocks(&mut self.queues);
         while let Ok(request) = self.requests.try_recv() {
             let reply = answer(&request);
             blocks += usize::from(reply.is_block);
-            self.sender.on_reply(&mut self.link, reply);
-            self.sender.ask_for_blocks(&mut self.link);
+            self.sender.on_reply(&mut self.queues, reply);
+            self.sender.ask_for_blocks(&mut self.queues);
         }
         blocks
     }
@@ -95,7 +95,7 @@ impl Stalled {
                 return blocks;
             }
             blocks += more;
-            self.link.data.clear();
+            self.queues.data.clear();
         }
     }
 }
@@ -136,31 +136,31 @@ fn bad(id: u32, index: u64) -> Message {
 async fn what_is_left_out_waits_to_be_said_within_a_bound() {
     let mut stalled = Stalled::new(SENDER_BLOCKS);
     for _ in 0..1000 {
-        if stalled.sender.may_offer(&stalled.link) {
+        if stalled.sender.may_offer(&stalled.queues) {
             let failure = Failure::new(Reason::NotThere, "a symbolic link");
             let item = Item::Skipped { name: "link".to_owned(), failure };
-            stalled.sender.on_item(&mut stalled.link, Some(item));
+            stalled.sender.on_item(&mut stalled.queues, Some(item));
         }
     }
-    assert_eq!(stalled.link.control.len(), 64);
+    assert_eq!(stalled.queues.control.len(), 64);
 }
 
 #[tokio::test]
 async fn a_sign_of_life_waits_once_and_only_where_nothing_else_does() {
     let mut stalled = Stalled::new(SENDER_BLOCKS);
-    (0..100).for_each(|_| stalled.link.say_alive());
-    assert_eq!(stalled.link.control.len(), 1);
+    (0..100).for_each(|_| stalled.queues.say_alive());
+    assert_eq!(stalled.queues.control.len(), 1);
     assert!(stalled.offer(1));
-    (0..100).for_each(|_| stalled.link.say_alive());
-    assert_eq!(stalled.link.control.len(), 2);
+    (0..100).for_each(|_| stalled.queues.say_alive());
+    assert_eq!(stalled.queues.control.len(), 2);
 }
 
 #[tokio::test]
 async fn a_peer_that_has_us_answer_and_reads_no_answer_is_not_heard_any_more() {
     let mut stalled = Stalled::new(SENDER_BLOCKS);
     let mut heard = 0;
-    while stalled.link.may_hear() && heard < 10_000 {
-        stalled.link.say(&Message::GiveUp {
+    while stalled.queues.may_hear() && heard < 10_000 {
+        stalled.queues.say(&Message::GiveUp {
             id: heard,
             failure: Failure::new(Reason::Corrupt, "it arrives wrong"),
             again: false,
@@ -177,14 +177,14 @@ async fn files_that_fail_at_once_make_neither_offers_nor_answers_wait_without_bo
         while stalled.offer(1) {}
         let open: Vec<u32> = stalled.sender.open.keys().copied().collect();
         for id in open {
-            if !stalled.link.may_hear() {
+            if !stalled.queues.may_hear() {
                 break;
             }
             let entry = stalled.sender.open.get_mut(&id).expect("it is open");
             (entry.wrong, entry.under_way) = (MOST_WRONG, BTreeSet::from([0]));
             stalled.hear(bad(id, 0)).expect("it was sent");
         }
-        assert!(stalled.link.control.len() <= MOST_CONTROL, "{}", stalled.link.control.len());
+        assert!(stalled.queues.control.len() <= MOST_CONTROL, "{}", stalled.queues.control.len());
     }
     assert!(stalled.sender.next_id <= 256, "no more is offered than can be said");
 }
@@ -196,7 +196,7 @@ async fn segments_that_wait_to_leave_fit_the_memory_of_the_sender() {
         stalled.offer(100);
         stalled.hear_take(0);
         stalled.read();
-        let waiting = stalled.link.data.len();
+        let waiting = stalled.queues.data.len();
         assert!(waiting > 0 && waiting <= memory_blocks as usize * SEGMENTS, "{waiting} of {memory_blocks}");
     }
 }
@@ -217,8 +217,8 @@ async fn a_reader_that_is_slow_is_asked_for_few_blocks() {
     stalled.offer(100);
     stalled.hear_take(0);
     let open = stalled.requests.try_recv().expect("it is to be opened");
-    stalled.sender.on_reply(&mut stalled.link, answer(&open));
-    (0..100).for_each(|_| stalled.sender.ask_for_blocks(&mut stalled.link));
+    stalled.sender.on_reply(&mut stalled.queues, answer(&open));
+    (0..100).for_each(|_| stalled.sender.ask_for_blocks(&mut stalled.queues));
     assert_eq!(stalled.requests.try_iter().count(), 4);
 }
 
@@ -230,7 +230,7 @@ async fn blocks_that_arrive_wrong_are_read_again_when_there_is_room_and_each_cou
         stalled.hear_take(id);
     }
     assert_eq!(stalled.read_all(), WINDOW_BLOCKS as usize);
-    stalled.link.data.extend(vec![Outgoing::Data(Bytes::from_static(b"segment")); WAITING_SEGMENTS]);
+    stalled.queues.data.extend(vec![OutgoingMessage::Data(Bytes::from_static(b"segment")); WAITING_SEGMENTS]);
     for number in 0..u64::from(WINDOW_BLOCKS) {
         let (id, index) = ((number / 10) as u32, number % 10);
         stalled.hear(bad(id, index)).expect("it was sent");
@@ -241,9 +241,9 @@ async fn blocks_that_arrive_wrong_are_read_again_when_there_is_room_and_each_cou
         );
     }
     let least_wrong = WINDOW_BLOCKS as usize;
-    assert_eq!((stalled.sender.wrong.len(), stalled.link.in_flight), (least_wrong, least_wrong));
+    assert_eq!((stalled.sender.wrong.len(), stalled.queues.in_flight), (least_wrong, least_wrong));
     assert_eq!(stalled.read(), 0, "nothing is read while so much waits to leave");
-    stalled.link.data.clear();
+    stalled.queues.data.clear();
     assert_eq!(stalled.read_all(), WINDOW_BLOCKS as usize, "nothing but those is read");
     assert!(stalled.sender.wrong.is_empty());
 }
@@ -259,7 +259,7 @@ async fn a_file_whose_blocks_arrive_wrong_too_often_is_given_up_and_nothing_of_i
         stalled.hear(bad(0, index)).expect("it was sent");
     }
     assert!(stalled.sender.open.is_empty() && stalled.sender.wrong.is_empty());
-    assert_eq!(stalled.link.in_flight, 0);
+    assert_eq!(stalled.queues.in_flight, 0);
 }
 
 #[tokio::test]
@@ -273,7 +273,7 @@ async fn a_reader_that_answers_nothing_has_few_requests_waiting() {
         let outcome = Outcome::Failed(Failure::new(Reason::Clash, "there is another one"));
         stalled.hear(Message::Done { id, outcome }).expect("it was offered");
         // All messages are sent.
-        stalled.link.control.clear();
+        stalled.queues.control.clear();
     }
     let waiting = stalled.requests.try_iter().count();
     assert_eq!(waiting, stalled.sender.asked, "as many replies can wait as requests");
@@ -286,7 +286,7 @@ async fn no_more_is_offered_at_a_time_than_the_protocol_allows() {
     for _ in 0..1000 {
         stalled.offer(1);
         // All messages are sent, and none is answered.
-        stalled.link.control.clear();
+        stalled.queues.control.clear();
     }
     assert_eq!(stalled.sender.open.len(), MAX_OPEN_OFFERS);
     let outcome = Outcome::Failed(Failure::new(Reason::Clash, "there is another one"));
@@ -303,7 +303,7 @@ async fn a_file_ends_with_the_root_over_all_blocks_once_they_are_read_those_incl
         stalled.hear(Message::Answer { id: 0, answer: Answer::Take { have } }).expect("it was offered");
         assert!(matches!(stalled.said()[..], [Message::Offer(_)]), "nothing is read");
         assert_eq!(stalled.read(), 4);
-        assert_eq!(stalled.link.data.len(), (4 - held as usize) * SEGMENTS);
+        assert_eq!(stalled.queues.data.len(), (4 - held as usize) * SEGMENTS);
         assert_eq!(stalled.said(), [end_of(0, 4)]);
     }
 }
@@ -317,11 +317,11 @@ async fn what_came_through_a_pipe_is_sent_once_and_ends_with_its_size_and_root()
     stalled.said();
     // The last block that is read is empty, and marks the end.
     assert_eq!(stalled.read(), PIPED_BLOCKS as usize + 1);
-    assert_eq!(stalled.link.data.len(), PIPED_BLOCKS as usize * SEGMENTS);
-    assert_eq!(stalled.link.in_flight, PIPED_BLOCKS as usize);
+    assert_eq!(stalled.queues.data.len(), PIPED_BLOCKS as usize * SEGMENTS);
+    assert_eq!(stalled.queues.in_flight, PIPED_BLOCKS as usize);
     assert_eq!(stalled.said(), [end_of(0, PIPED_BLOCKS)]);
     (0..PIPED_BLOCKS).for_each(|index| stalled.hear_stored(0, index));
-    assert_eq!(stalled.link.in_flight, 0);
+    assert_eq!(stalled.queues.in_flight, 0);
     assert_eq!(stalled.sender.report.totals().held_bytes, PIPED_BLOCKS * u64::from(BLOCK_BYTES));
 }
 

@@ -69,7 +69,7 @@ impl Rig {
     }
 
     /// Creates paths after slow start, without competing flows and with empty queues.
-    fn alone(parts: Parts, paths: usize) -> Self {
+    fn delay_mode(parts: Parts, paths: usize) -> Self {
         let mut rig = Rig::new(parts, paths);
         for index in 0..paths {
             rig.round(index, 0);
@@ -95,7 +95,7 @@ fn slow_start_doubles_until_a_queue_builds_and_leaves_what_the_path_holds_and_tw
 
 #[test]
 fn a_queue_of_its_own_shrinks_the_window_and_one_of_others_does_not_for_long() {
-    let mut rig = Rig::alone(ALL, 1);
+    let mut rig = Rig::delay_mode(ALL, 1);
     let before = rig.chunks(0);
     rig.round(0, 50);
     assert!(rig.chunks(0) < before);
@@ -118,7 +118,7 @@ fn without_the_delay_rule_a_queue_changes_nothing() {
 
 #[test]
 fn a_loss_beside_a_long_queue_cuts_to_seven_tenths_once_per_round_trip() {
-    let mut rig = Rig::alone(ALL, 1);
+    let mut rig = Rig::delay_mode(ALL, 1);
     rig.round(0, 50);
     let before = rig.chunks(0);
     rig.lose(0);
@@ -161,7 +161,7 @@ fn losses_of_slow_starts_that_begin_together_couple_no_paths() {
 
 #[test]
 fn the_queue_of_what_exceeds_a_window_shrinks_it_no_more() {
-    let mut rig = Rig::alone(ALL, 1);
+    let mut rig = Rig::delay_mode(ALL, 1);
     let before = rig.chunks(0);
     rig.world.paths[0].in_flight = bytes(20 * M);
     rig.round(0, 50);
@@ -174,7 +174,7 @@ fn the_queue_of_what_exceeds_a_window_shrinks_it_no_more() {
 #[test]
 fn a_loss_beside_a_short_queue_leaves_the_window_unless_noise_is_off() {
     for (noise, share) in [(true, 1.0), (false, 0.7)] {
-        let mut rig = Rig::alone(Parts { noise, ..ALL }, 1);
+        let mut rig = Rig::delay_mode(Parts { noise, ..ALL }, 1);
         let before = rig.chunks(0);
         rig.lose(0);
         assert!((rig.chunks(0) - share * before).abs() < 0.01, "{noise}");
@@ -183,7 +183,7 @@ fn a_loss_beside_a_short_queue_leaves_the_window_unless_noise_is_off() {
 
 #[test]
 fn a_chunk_that_was_moved_is_no_loss() {
-    let mut rig = Rig::alone(Parts { noise: false, ..ALL }, 1);
+    let mut rig = Rig::delay_mode(Parts { noise: false, ..ALL }, 1);
     let before = rig.chunks(0);
     let (sent_at, cause) = (rig.world.now, LossCause::Rescheduled);
     rig.tell(&Event::Lost { path: path(0), tsn: 9, bytes: bytes(M), sent_at, cause });
@@ -193,7 +193,7 @@ fn a_chunk_that_was_moved_is_no_loss() {
 #[test]
 fn paths_that_meet_congestion_are_cut_together_and_others_are_left_alone() {
     for (coupling, second) in [(true, 0.7), (false, 1.0)] {
-        let mut rig = Rig::alone(Parts { coupling, ..ALL }, 3);
+        let mut rig = Rig::delay_mode(Parts { coupling, ..ALL }, 3);
         for _ in 0..9 {
             rig.round(0, 50);
             rig.round(1, 50);
@@ -211,17 +211,17 @@ fn paths_that_meet_congestion_are_cut_together_and_others_are_left_alone() {
 fn packets_are_paced_above_the_rate_of_the_window_and_not_before_a_round_trip_is_known() {
     let mut rig = Rig::new(ALL, 1);
     assert_eq!(rig.control.pacing(path(0)), Pacing::OFF);
-    rig = Rig::alone(ALL, 1);
+    rig = Rig::delay_mode(ALL, 1);
     let cwnd = rig.control.window(path(0)).cwnd.get() as f64;
     let rate = rig.control.pacing(path(0)).rate.expect("it is paced").as_bps() as f64;
     assert!((rate / (cwnd * 8.0 / 0.1) - 1.2).abs() < 0.01);
-    let unpaced = Rig::alone(Parts { pacing: false, ..ALL }, 1);
+    let unpaced = Rig::delay_mode(Parts { pacing: false, ..ALL }, 1);
     assert_eq!(unpaced.control.pacing(path(0)).rate, None);
 }
 
 #[test]
 fn a_queue_that_never_empties_is_drained() {
-    let mut rig = Rig::alone(ALL, 1);
+    let mut rig = Rig::delay_mode(ALL, 1);
     let mut drained = false;
     for _ in 0..60 {
         rig.round(0, 15);
@@ -232,7 +232,7 @@ fn a_queue_that_never_empties_is_drained() {
 
 #[test]
 fn a_loss_cuts_where_nothing_but_chunks_sent_again_was_acknowledged_for_long() {
-    let mut rig = Rig::alone(ALL, 1);
+    let mut rig = Rig::delay_mode(ALL, 1);
     let smoothed = Span::from_millis(100);
     rig.world.paths[0].rtt.smoothed = Some(smoothed);
     let before = rig.chunks(0);
@@ -267,7 +267,7 @@ fn a_loss_cuts_where_nothing_but_chunks_sent_again_was_acknowledged_for_long() {
 
 #[test]
 fn silence_halves_the_window_only_if_nothing_is_left_in_flight() {
-    let mut rig = Rig::alone(ALL, 1);
+    let mut rig = Rig::delay_mode(ALL, 1);
     let before = rig.chunks(0);
     let timeout = Event::LossEvent { path: path(0), cause: LossCause::Timeout };
     rig.world.paths[0].in_flight = bytes(M);
@@ -280,7 +280,7 @@ fn silence_halves_the_window_only_if_nothing_is_left_in_flight() {
 
 #[test]
 fn a_rebound_path_begins_anew() {
-    let mut rig = Rig::alone(ALL, 1);
+    let mut rig = Rig::delay_mode(ALL, 1);
     rig.tell(&Event::PathRebound(path(0)));
     assert!((rig.chunks(0) - 3.0).abs() < 0.1);
     assert_eq!(rig.control.pacing(path(0)), Pacing::OFF);
@@ -318,13 +318,13 @@ fn lose_a_quarter(rig: &mut Rig, packets: u32, from: Option<Time>) {
 
 fn tests_the_rate(rig: &mut Rig) -> bool {
     let now = rig.world.now;
-    rig.control.path(path(0)).expect("a path").rate_test.ceiling(now).is_some()
+    rig.control.path(path(0)).expect("a path").policer.ceiling(now).is_some()
 }
 
 #[test]
 fn what_one_sack_acknowledges_met_the_queue_of_the_latest() {
     let early_met_a_long_queue = |sack_for_each: bool| {
-        let mut rig = Rig::alone(ALL, 1);
+        let mut rig = Rig::delay_mode(ALL, 1);
         let early = rig.world.now;
         rig.world.now += Span::from_millis(150);
         for (sent_at, queue_ms) in [(early, 50), (early + Span::from_millis(50), 0)] {
@@ -355,11 +355,11 @@ fn what_one_sack_acknowledges_met_the_queue_of_the_latest() {
 
 #[test]
 fn many_losses_begin_a_test_of_the_rate_unless_what_was_lost_left_before_a_cut() {
-    let mut rig = Rig::alone(ALL, 1);
+    let mut rig = Rig::delay_mode(ALL, 1);
     lose_a_quarter(&mut rig, 128, None);
     assert!(tests_the_rate(&mut rig));
 
-    let mut rig = Rig::alone(ALL, 1);
+    let mut rig = Rig::delay_mode(ALL, 1);
     rig.round(0, 50);
     let before_the_cut = rig.world.now;
     rig.world.now += Span::from_secs(4);
@@ -371,7 +371,7 @@ fn many_losses_begin_a_test_of_the_rate_unless_what_was_lost_left_before_a_cut()
 #[test]
 fn an_outage_begins_the_count_of_losses_anew_with_what_leaves_after_it() {
     for (silent, begins) in [(true, false), (false, true)] {
-        let mut rig = Rig::alone(ALL, 1);
+        let mut rig = Rig::delay_mode(ALL, 1);
         rig.world.paths[0].in_flight = bytes(M);
         lose_a_quarter(&mut rig, 100, None);
         let before = rig.world.now;

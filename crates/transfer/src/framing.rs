@@ -16,39 +16,39 @@ pub(crate) const END_WITHIN: Duration = Duration::from_secs(5);
 
 /// Message or segment from the peer.
 #[derive(Debug)]
-pub(crate) enum Incoming {
+pub(crate) enum IncomingMessage {
     Control(Message),
     Data(Segment),
 }
 
 /// Message or segment to the peer.
 #[derive(Clone, Debug)]
-pub(crate) enum Outgoing {
+pub(crate) enum OutgoingMessage {
     Control(Bytes),
     Data(Bytes),
 }
 
-impl From<&Message> for Outgoing {
+impl From<&Message> for OutgoingMessage {
     fn from(message: &Message) -> Self {
-        Outgoing::Control(message.encode().into())
+        OutgoingMessage::Control(message.encode().into())
     }
 }
 
-impl Outgoing {
+impl OutgoingMessage {
     pub(crate) fn len(&self) -> usize {
         match self {
-            Outgoing::Control(bytes) | Outgoing::Data(bytes) => bytes.len(),
+            OutgoingMessage::Control(bytes) | OutgoingMessage::Data(bytes) => bytes.len(),
         }
     }
 }
 
 /// Sends a message. Cancel-safe, as [`Association::send`] is.
-pub(crate) async fn send(association: &Association, message: Outgoing) -> Result<(), TransferError> {
+pub(crate) async fn send(association: &Association, message: OutgoingMessage) -> Result<(), TransferError> {
     let (payload, options) = match message {
-        Outgoing::Control(bytes) => {
+        OutgoingMessage::Control(bytes) => {
             (bytes, SendOptions { stream: CONTROL_STREAM, immediate: true, ..SendOptions::default() })
         }
-        Outgoing::Data(bytes) => {
+        OutgoingMessage::Data(bytes) => {
             (bytes, SendOptions { stream: DATA_STREAM, unordered: true, ..SendOptions::default() })
         }
     };
@@ -56,14 +56,14 @@ pub(crate) async fn send(association: &Association, message: Outgoing) -> Result
 }
 
 /// Receives the next message or segment of the peer; `None` after a graceful shutdown. Cancel-safe.
-pub(crate) async fn recv(association: &Association) -> Result<Option<Incoming>, TransferError> {
+pub(crate) async fn recv(association: &Association) -> Result<Option<IncomingMessage>, TransferError> {
     match association.recv().await? {
         Some(packet) => parse(packet).map(Some),
         None => Ok(None),
     }
 }
 
-fn parse(packet: Packet) -> Result<Incoming, TransferError> {
+fn parse(packet: Packet) -> Result<IncomingMessage, TransferError> {
     // No message of this protocol is so long that it would arrive in pieces.
     if !packet.beginning || !packet.ending {
         return Err(ProtocolError::Garbled.into());
@@ -71,9 +71,9 @@ fn parse(packet: Packet) -> Result<Incoming, TransferError> {
     match packet.stream {
         CONTROL_STREAM => match Message::decode(&packet.payload)? {
             Message::Fail(failure) => Err(TransferError::Peer(failure)),
-            message => Ok(Incoming::Control(message)),
+            message => Ok(IncomingMessage::Control(message)),
         },
-        DATA_STREAM => Ok(Incoming::Data(Segment::decode(packet.payload)?)),
+        DATA_STREAM => Ok(IncomingMessage::Data(Segment::decode(packet.payload)?)),
         _ => Err(ProtocolError::Unexpected("a stream that is not in use").into()),
     }
 }

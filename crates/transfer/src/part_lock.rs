@@ -6,68 +6,72 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Numbers of the transfers that hold part files, by the files' names.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Claims(Arc<Mutex<BTreeMap<String, u64>>>);
+pub(crate) struct PartHolders(Arc<Mutex<BTreeMap<String, u64>>>);
 
-impl Claims {
+impl PartHolders {
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, u64>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// One transfer that claims files.
+/// Access of one transfer to the holders of part files.
 #[derive(Clone)]
-pub(crate) struct Claimant {
-    claims: Claims,
+pub(crate) struct PartLock {
+    holders: PartHolders,
     number: u64,
     /// Called with the number of the transfer that holds a file which this one needs.
     contend: Arc<dyn Fn(u64) + Send + Sync>,
 }
 
-impl Claimant {
-    pub(crate) fn new(claims: Claims, number: u64, contend: impl Fn(u64) + Send + Sync + 'static) -> Self {
-        Claimant { claims, number, contend: Arc::new(contend) }
+impl PartLock {
+    pub(crate) fn new(
+        holders: PartHolders,
+        number: u64,
+        contend: impl Fn(u64) + Send + Sync + 'static,
+    ) -> Self {
+        PartLock { holders, number, contend: Arc::new(contend) }
     }
 
-    /// Returns a claimant without concurrent transfers.
-    pub(crate) fn alone() -> Self {
-        Claimant::new(Claims::default(), 0, |_| {})
+    /// Returns a part_lock without concurrent transfers.
+    pub(crate) fn uncontended() -> Self {
+        PartLock::new(PartHolders::default(), 0, |_| {})
     }
 
     /// Records that this transfer holds the lock of a part file.
-    pub(crate) fn hold(&self, part: String) -> Claim {
-        self.claims.lock().insert(part.clone(), self.number);
-        Claim { claims: self.claims.clone(), number: self.number, part }
+    pub(crate) fn hold(&self, part: String) -> HeldPart {
+        self.holders.lock().insert(part.clone(), self.number);
+        HeldPart { holders: self.holders.clone(), number: self.number, part }
     }
 
     /// Asks the holder of a part file to release it, if the holder is another transfer of this server.
     pub(crate) fn contend(&self, part: &str) {
-        let holder = self.claims.lock().get(part).copied();
+        let holder = self.holders.lock().get(part).copied();
         if let Some(holder) = holder.filter(|holder| *holder != self.number) {
             (self.contend)(holder);
         }
     }
 }
 
-impl fmt::Debug for Claimant {
+impl fmt::Debug for PartLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Claimant").field("number", &self.number).finish_non_exhaustive()
+        f.debug_struct("PartLock").field("number", &self.number).finish_non_exhaustive()
     }
 }
 
-/// A part file that a transfer holds until the claim is dropped.
+/// A part file that a transfer holds until this guard is dropped.
 #[derive(Debug)]
-pub(crate) struct Claim {
-    claims: Claims,
+pub(crate) struct HeldPart {
+    holders: PartHolders,
     number: u64,
     part: String,
 }
 
-impl Drop for Claim {
+impl Drop for HeldPart {
     fn drop(&mut self) {
-        let mut claims = self.claims.lock();
+        let mut holders = self.holders.lock();
         // The next transfer may have locked the file already.
-        if claims.get(&self.part) == Some(&self.number) {
-            claims.remove(&self.part);
+        if holders.get(&self.part) == Some(&self.number) {
+            holders.remove(&self.part);
         }
     }
 }
@@ -78,12 +82,12 @@ mod tests {
 
     #[test]
     fn only_the_holder_of_a_file_is_asked_to_let_go_of_it() {
-        let (claims, asked) = (Claims::default(), Arc::new(Mutex::new(Vec::new())));
-        let claimant = |number| {
+        let (holders, asked) = (PartHolders::default(), Arc::new(Mutex::new(Vec::new())));
+        let part_lock = |number| {
             let asked = Arc::clone(&asked);
-            Claimant::new(claims.clone(), number, move |holder| asked.lock().expect("a list").push(holder))
+            PartLock::new(holders.clone(), number, move |holder| asked.lock().expect("a list").push(holder))
         };
-        let (one, two, three) = (claimant(1), claimant(2), claimant(3));
+        let (one, two, three) = (part_lock(1), part_lock(2), part_lock(3));
         let held = one.hold(".a.part".to_owned());
         let _innocent = two.hold(".b.part".to_owned());
         three.contend(".a.part");
@@ -95,7 +99,7 @@ mod tests {
             1,
             "neither itself nor anybody for a file that nobody holds"
         );
-        // Another transfer locks the file before the claim of the first one is removed.
+        // Another transfer locks the file before the first one releases it.
         let _taken = three.hold(".a.part".to_owned());
         drop(held);
         two.contend(".a.part");
@@ -104,9 +108,9 @@ mod tests {
 
     #[test]
     fn a_file_that_was_let_go_of_leaves_nothing_behind() {
-        let claims = Claims::default();
-        let claimant = Claimant::new(claims.clone(), 7, |_| {});
-        drop(claimant.hold("part".to_owned()));
-        assert!(claims.lock().is_empty());
+        let holders = PartHolders::default();
+        let part_lock = PartLock::new(holders.clone(), 7, |_| {});
+        drop(part_lock.hold("part".to_owned()));
+        assert!(holders.lock().is_empty());
     }
 }

@@ -21,7 +21,7 @@ pub(super) const RULES: &[Equation] = &[Equation {
 
 /// Copies the head-of-line chunk if the copy is expected to arrive first.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct LateHead;
+pub struct HeadOfLineRetransmission;
 
 /// Returns `true` if a copy on this path is expected before the chunk itself, or the chunk is overdue: it may be lost, and RACK
 /// cannot detect that while nothing is sent. Paths with twice the round-trip time are excluded, since a loss is detected earlier.
@@ -36,9 +36,9 @@ fn is_late(head: &HeadOfLine, fast: &PathFacts, view: &View<'_>) -> bool {
     })
 }
 
-impl Slot for LateHead {}
+impl Slot for HeadOfLineRetransmission {}
 
-impl HeadOfLineHandling for LateHead {
+impl HeadOfLineHandling for HeadOfLineRetransmission {
     fn handle(
         &mut self,
         blocking: &HeadOfLineBlocking,
@@ -87,7 +87,7 @@ mod tests {
 
     fn copied(world: &mut World, closed: bool) -> bool {
         let blocking = HeadOfLineBlocking { next_chunk: Some(ASK.chunk), peer_window_closed: closed };
-        let decision = world.with(|view, context| LateHead.handle(&blocking, view, context));
+        let decision = world.with(|view, context| HeadOfLineRetransmission.handle(&blocking, view, context));
         decision.is_some_and(|decision| decision.choice == HeadOfLineAction::Copy(path(0)))
     }
 

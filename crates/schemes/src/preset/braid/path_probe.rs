@@ -27,7 +27,7 @@ const LEAST: Span = Span::from_millis(10);
 
 /// Probes of a path while it is potentially failed.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Revival {
+pub(super) struct PathProbe {
     probing: Option<Probing>,
 }
 
@@ -38,7 +38,7 @@ struct Probing {
     due: Time,
 }
 
-impl Revival {
+impl PathProbe {
     /// Handles a change of the path's state.
     pub(super) fn changed(&mut self, to: PathState, facts: &PathFacts, now: Time) {
         let measured = facts.rtt.smoothed.filter(|_| to == PathState::PotentiallyFailed);
@@ -72,10 +72,10 @@ mod tests {
     fn probes(round_trip: u64) -> Vec<u64> {
         let mut world = World::new(Profile::rfc9260(), 1);
         world.paths[0].rtt.smoothed = Some(Span::from_millis(round_trip));
-        let mut revival = Revival::default();
-        revival.changed(PathState::PotentiallyFailed, &world.paths[0], Time::ZERO);
+        let mut path_probe = PathProbe::default();
+        path_probe.changed(PathState::PotentiallyFailed, &world.paths[0], Time::ZERO);
         let at = |ms: u64| Time::ZERO + Span::from_millis(ms);
-        (0..60_000).filter(|ms| revival.is_due(at(*ms))).collect()
+        (0..60_000).filter(|ms| path_probe.is_due(at(*ms))).collect()
     }
 
     #[test]
@@ -95,20 +95,20 @@ mod tests {
     fn a_path_that_is_back_gets_none() {
         let mut world = World::new(Profile::rfc9260(), 1);
         world.paths[0].rtt.smoothed = Some(Span::from_millis(100));
-        let mut revival = Revival::default();
-        revival.changed(PathState::PotentiallyFailed, &world.paths[0], Time::ZERO);
-        assert!(revival.due().is_some());
+        let mut path_probe = PathProbe::default();
+        path_probe.changed(PathState::PotentiallyFailed, &world.paths[0], Time::ZERO);
+        assert!(path_probe.due().is_some());
         for state in [PathState::Active, PathState::Inactive] {
-            revival.changed(state, &world.paths[0], Time::ZERO);
-            assert_eq!(revival.due(), None);
+            path_probe.changed(state, &world.paths[0], Time::ZERO);
+            assert_eq!(path_probe.due(), None);
         }
     }
 
     #[test]
     fn a_path_that_was_never_measured_waits_for_its_rto() {
         let world = World::new(Profile::rfc9260(), 1);
-        let mut revival = Revival::default();
-        revival.changed(PathState::PotentiallyFailed, &world.paths[0], Time::ZERO);
-        assert_eq!(revival.due(), None);
+        let mut path_probe = PathProbe::default();
+        path_probe.changed(PathState::PotentiallyFailed, &world.paths[0], Time::ZERO);
+        assert_eq!(path_probe.due(), None);
     }
 }

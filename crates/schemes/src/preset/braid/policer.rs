@@ -71,13 +71,13 @@ const PAUSE: Span = Span::from_secs(10);
 
 /// Outcomes of packets.
 #[derive(Clone, Copy, Debug, Default)]
-struct Fates {
+struct LossStatistics {
     all: f64,
     /// Number of bursts of losses. On a link with burst losses, single packets lost at one rate but not at the other are chance.
     lost: f64,
 }
 
-impl Fates {
+impl LossStatistics {
     fn add(&mut self, outcome: Outcome) {
         self.all += 1.0;
         self.lost += f64::from(u8::from(outcome == Outcome::Lost));
@@ -118,8 +118,8 @@ struct Trial {
     /// Delivery rate before the trial, in bytes per second.
     rate: f64,
     delivered_bytes: f64,
-    high: Fates,
-    low: Fates,
+    high: LossStatistics,
+    low: LossStatistics,
 }
 
 impl Trial {
@@ -127,7 +127,7 @@ impl Trial {
         let seconds = PACKETS_A_PHASE * packet / (LOW * rate);
         let phase =
             Span::from_nanos((seconds.min(PAUSE.as_secs_f64()) * 1e9) as u64).max(base).max(LEAST_PHASE);
-        let (high, low) = (Fates::default(), Fates::default());
+        let (high, low) = (LossStatistics::default(), LossStatistics::default());
         Trial { began, phase, pairs: PAIRS, rate, delivered_bytes: 0.0, high, low }
     }
 
@@ -171,7 +171,7 @@ impl Trial {
 
     /// Returns the loss rate that is independent of the rate.
     fn noise(&self) -> f64 {
-        let all = Fates { all: self.low.all + self.high.all, lost: self.low.lost + self.high.lost };
+        let all = LossStatistics { all: self.low.all + self.high.all, lost: self.low.lost + self.high.lost };
         if self.losses_grow() { self.low.share_of_lost() } else { all.share_of_lost() }
     }
 
@@ -187,33 +187,33 @@ struct Watch {
     since: Time,
     /// Time at which the first loss was detected.
     lossy_from: Option<Time>,
-    fates: Fates,
+    losses: LossStatistics,
     delivered_bytes: f64,
 }
 
 impl Watch {
     fn new(since: Time) -> Self {
-        Watch { since, lossy_from: None, fates: Fates::default(), delivered_bytes: 0.0 }
+        Watch { since, lossy_from: None, losses: LossStatistics::default(), delivered_bytes: 0.0 }
     }
 
     fn take(&mut self, fate: &Fate, now: Time) {
         if fate.sent_at < self.since {
             return;
         }
-        if fate.outcome == Outcome::Lost && self.fates.lost == 0.0 {
+        if fate.outcome == Outcome::Lost && self.losses.lost == 0.0 {
             (self.lossy_from, self.delivered_bytes) = (Some(now), 0.0);
         }
-        self.fates.add(fate.outcome);
+        self.losses.add(fate.outcome);
         self.delivered_bytes += fate.delivered_bytes();
     }
 
     fn is_over(&self) -> bool {
-        self.fates.all >= WATCHED
+        self.losses.all >= WATCHED
     }
 
     /// Returns `true` if losses exceed this noise, chance, and the tolerated loss rate.
     fn loses_much(&self, noise: f64) -> bool {
-        self.fates.lost > (noise + MANY) * WATCHED + DEVIATIONS * (noise * WATCHED).sqrt()
+        self.losses.lost > (noise + MANY) * WATCHED + DEVIATIONS * (noise * WATCHED).sqrt()
     }
 
     /// Returns the delivery rate in bytes per second since the first loss, which empties a token bucket; `None` if it is unknown.
@@ -236,7 +236,7 @@ enum State {
     Held {
         until: Time,
         rate: f64,
-        fates: Fates,
+        losses: LossStatistics,
     },
     /// The rate is raised to check whether losses still grow.
     Probe {
@@ -247,19 +247,19 @@ enum State {
 
 /// Policer test of a path.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RateTest {
+pub(super) struct PolicerTest {
     state: State,
     /// Known loss rate that is independent of the rate.
     noise: f64,
 }
 
-impl RateTest {
+impl PolicerTest {
     pub(super) fn new(now: Time) -> Self {
-        RateTest { state: State::Watching(Watch::new(now)), noise: 0.0 }
+        PolicerTest { state: State::Watching(Watch::new(now)), noise: 0.0 }
     }
 
     /// Restarts the measurement, because congestion control does not limit the path or the path was silent.
-    pub(super) fn begin_anew(&mut self, now: Time) {
+    pub(super) fn restart(&mut self, now: Time) {
         if matches!(self.state, State::Watching(_) | State::Trial(_) | State::Probe { .. }) {
             self.state = State::Watching(Watch::new(now));
         }
@@ -285,17 +285,18 @@ impl RateTest {
                 }
             }
             State::Pause { until } if now >= *until => self.state = State::Watching(Watch::new(now)),
-            State::Held { until, rate, fates } => {
-                fates.add(fate.outcome);
+            State::Held { until, rate, losses } => {
+                losses.add(fate.outcome);
                 if now >= *until {
-                    self.noise = fates.share_of_lost();
+                    self.noise = losses.share_of_lost();
                     self.state = State::Probe { rate: *rate, watch: Watch::new(now) };
                 }
             }
             State::Probe { rate, watch } => {
                 watch.take(fate, now);
                 if watch.loses_much(noise) {
-                    self.state = State::Held { until: now + PAUSE, rate: *rate, fates: Fates::default() };
+                    self.state =
+                        State::Held { until: now + PAUSE, rate: *rate, losses: LossStatistics::default() };
                 } else if watch.is_over() {
                     self.state = State::Watching(Watch::new(now));
                 }
@@ -314,8 +315,11 @@ impl RateTest {
         let until = now + PAUSE;
         self.noise = trial.noise();
         let rate = trial.losses_grow().then(|| trial.delivered_rate());
-        self.state =
-            rate.map_or(State::Pause { until }, |rate| State::Held { until, rate, fates: Fates::default() });
+        self.state = rate.map_or(State::Pause { until }, |rate| State::Held {
+            until,
+            rate,
+            losses: LossStatistics::default(),
+        });
         rate
     }
 
@@ -344,7 +348,7 @@ mod tests {
 
     /// Path that is used at the rate that the test permits, at most this many bytes per second.
     struct Link {
-        test: RateTest,
+        test: PolicerTest,
         now: f64,
         most: f64,
         found: Vec<f64>,
@@ -355,7 +359,7 @@ mod tests {
 
     impl Link {
         fn new(most: f64) -> Self {
-            let (test, found) = (RateTest::new(at(0.0)), Vec::new());
+            let (test, found) = (PolicerTest::new(at(0.0)), Vec::new());
             Link { test, now: 0.0, most, found, sent: 0.0, lost: 0.0, in_burst: false }
         }
 
@@ -461,7 +465,7 @@ mod tests {
         let mut policer = policer(200_000.0);
         for step in 1..100 {
             link.run(0.05 * f64::from(step), &mut policer);
-            link.test.begin_anew(at(link.now));
+            link.test.restart(at(link.now));
         }
         assert!(link.found.is_empty());
     }

@@ -28,22 +28,22 @@ const LEAST_CHUNKS: u32 = 16;
 
 /// Acknowledgements since the latest RTT sample.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Unmeasured {
+pub(super) struct AmbiguousRtt {
     since: Time,
-    sent_again: u32,
+    retransmitted: u32,
 }
 
-impl Unmeasured {
+impl AmbiguousRtt {
     pub(super) fn new(now: Time) -> Self {
-        Unmeasured { since: now, sent_again: 0 }
+        AmbiguousRtt { since: now, retransmitted: 0 }
     }
 
     /// Records an acknowledged chunk.
     pub(super) fn acked(&mut self, sent_once: bool, now: Time) {
         if sent_once {
-            *self = Unmeasured::new(now);
+            *self = AmbiguousRtt::new(now);
         } else {
-            self.sent_again = self.sent_again.saturating_add(1);
+            self.retransmitted = self.retransmitted.saturating_add(1);
         }
     }
 
@@ -51,7 +51,7 @@ impl Unmeasured {
     pub(super) fn is_too_long(&self, facts: &PathFacts, now: Time) -> bool {
         let variance = facts.rtt.variance.unwrap_or_default();
         let round_trip = facts.rtt.smoothed.map_or(facts.rto, |smoothed| smoothed + variance.times(4));
-        self.sent_again >= LEAST_CHUNKS && now.since(self.since) > round_trip.times(ROUND_TRIPS)
+        self.retransmitted >= LEAST_CHUNKS && now.since(self.since) > round_trip.times(ROUND_TRIPS)
     }
 }
 
@@ -76,21 +76,21 @@ mod tests {
 
     #[test]
     fn two_round_trips_with_nothing_but_sixteen_chunks_sent_again_are_too_long() {
-        let mut unmeasured = Unmeasured::new(at(1_000));
-        (0..15).for_each(|_| unmeasured.acked(false, at(1_100)));
-        assert!(!unmeasured.is_too_long(&facts(), at(5_000)), "a burst of losses was repaired");
-        unmeasured.acked(false, at(1_100));
-        assert!(!unmeasured.is_too_long(&facts(), at(1_400)));
-        assert!(unmeasured.is_too_long(&facts(), at(1_401)));
+        let mut ambiguous_rtt = AmbiguousRtt::new(at(1_000));
+        (0..15).for_each(|_| ambiguous_rtt.acked(false, at(1_100)));
+        assert!(!ambiguous_rtt.is_too_long(&facts(), at(5_000)), "a burst of losses was repaired");
+        ambiguous_rtt.acked(false, at(1_100));
+        assert!(!ambiguous_rtt.is_too_long(&facts(), at(1_400)));
+        assert!(ambiguous_rtt.is_too_long(&facts(), at(1_401)));
     }
 
     #[test]
     fn a_chunk_that_was_sent_once_begins_anew() {
-        let mut unmeasured = Unmeasured::new(at(1_000));
-        (0..40).for_each(|_| unmeasured.acked(false, at(1_100)));
-        unmeasured.acked(true, at(2_000));
-        (0..16).for_each(|_| unmeasured.acked(false, at(2_100)));
-        assert!(!unmeasured.is_too_long(&facts(), at(2_400)));
-        assert!(unmeasured.is_too_long(&facts(), at(2_401)));
+        let mut ambiguous_rtt = AmbiguousRtt::new(at(1_000));
+        (0..40).for_each(|_| ambiguous_rtt.acked(false, at(1_100)));
+        ambiguous_rtt.acked(true, at(2_000));
+        (0..16).for_each(|_| ambiguous_rtt.acked(false, at(2_100)));
+        assert!(!ambiguous_rtt.is_too_long(&facts(), at(2_400)));
+        assert!(ambiguous_rtt.is_too_long(&facts(), at(2_401)));
     }
 }

@@ -32,14 +32,14 @@ const MOST_AT_ONCE: u32 = 8;
 
 /// Routes a retransmission like [`Soonest`], and copies it to another path while the peer's window limits the paths.
 #[derive(Clone, Copy, Debug)]
-pub struct Doubled {
+pub struct RedundantRetransmission {
     /// New chunks not yet counted for a copy.
     unspent_chunks: u32,
 }
 
-impl Default for Doubled {
+impl Default for RedundantRetransmission {
     fn default() -> Self {
-        Doubled { unspent_chunks: MOST_AT_ONCE * CHUNKS_PER_COPY }
+        RedundantRetransmission { unspent_chunks: MOST_AT_ONCE * CHUNKS_PER_COPY }
     }
 }
 
@@ -61,7 +61,7 @@ fn other<'a>(path: &PathFacts, view: &View<'a>) -> Option<&'a PathFacts> {
     view.active().filter(serves).min_by_key(|other| other.rtt.smoothed)
 }
 
-impl Slot for Doubled {
+impl Slot for RedundantRetransmission {
     fn on_event(&mut self, event: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {
         if matches!(event, Event::Sent(sent) if sent.kind == SendKind::New) {
             self.unspent_chunks = (self.unspent_chunks + 1).min(MOST_AT_ONCE * CHUNKS_PER_COPY);
@@ -69,7 +69,7 @@ impl Slot for Doubled {
     }
 }
 
-impl RetransmitPath for Doubled {
+impl RetransmitPath for RedundantRetransmission {
     fn route(
         &mut self,
         chunk: &LostChunk,
@@ -115,7 +115,9 @@ mod tests {
 
     /// Returns the path of a retransmission and that of its copy.
     fn route(world: &mut World) -> (Option<usize>, Option<usize>) {
-        let choice = world.route(&mut Doubled::default(), lost_on(0, LossCause::FastRetransmit)).choice;
+        let choice = world
+            .route(&mut RedundantRetransmission::default(), lost_on(0, LossCause::FastRetransmit))
+            .choice;
         (choice.path().map(|path| path.index()), choice.copies().first().map(|path| path.index()))
     }
 
@@ -155,7 +157,7 @@ mod tests {
     #[test]
     fn of_many_losses_one_for_sixteen_new_chunks_leaves_twice() {
         let mut world = world([100, 110], 1);
-        let mut policy = Doubled::default();
+        let mut policy = RedundantRetransmission::default();
         let mut copied = |world: &mut World, losses: usize| {
             let lost = (0..losses).map(|_| {
                 world.route(&mut policy, lost_on(0, LossCause::FastRetransmit)).choice.copies().len()
