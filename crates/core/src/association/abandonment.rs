@@ -1,9 +1,9 @@
-//! Messages with a limit: when they are given up, and what follows (RFC 3758 section 3.5, RFC 7496 section 3).
+//! Abandonment of messages with a limit, and its consequences (RFC 3758 section 3.5, RFC 7496 section 3).
 //!
-//! Limits are looked at before anything leaves and whenever timers run, so that nothing is retransmitted or sent first that is
-//! over. Losses are looked at after windows have answered them: a chunk that is abandoned because it was lost has cut its path's
-//! window like any other. The end of a lifetime is a deadline of its own, so that a message does not stand in the receiver's
-//! way while its path is silent. Room in the send buffer is made when a message asks for it.
+//! Limits are checked before each transmission and whenever timers run, so that no expired message is sent or retransmitted. Losses
+//! are checked after windows have been cut: a chunk that is abandoned because it was lost has cut its path's window like any other.
+//! The end of a lifetime is a deadline of its own, so that an expired message does not block the receiver while its path is silent.
+//! Room in the send buffer is made when a message needs it.
 
 use crate::association::{Association, AssociationEvent};
 use crate::policy::{Event, OpportunityCause, Reason, Refused};
@@ -11,8 +11,8 @@ use crate::send::{AbandonCause, AbandonedChunk, ChunkState, MessageKey, Reliabil
 use crate::trace::Decided;
 
 impl Association {
-    /// Whether the peer takes FORWARD-TSN (RFC 3758), so that messages may be sent with less than full reliability; `None` until
-    /// the handshake has said.
+    /// Returns `true` if the peer supports FORWARD-TSN (RFC 3758), so that messages may be sent with less than full reliability;
+    /// `None` until the handshake has ended.
     pub fn supports_partial_reliability(&self) -> Option<bool> {
         match self.sender.support() {
             Support::Unknown => None,
@@ -21,7 +21,7 @@ impl Association {
         }
     }
 
-    /// Abandons what is due.
+    /// Abandons all messages whose limits are exceeded.
     #[inline]
     pub(crate) fn abandon_due(&mut self) {
         if self.sender.is_partially_reliable() && !self.is_closed() {
@@ -42,7 +42,7 @@ impl Association {
         }
     }
 
-    /// Makes room in the send buffer for a message, if messages that matter less have that much.
+    /// Makes room in the send buffer for a message, if messages of lower priority occupy enough of it.
     pub(crate) fn make_room(&mut self, payload_bytes: u64, reliability: Reliability) {
         if !self.sender.is_partially_reliable() || !self.sender.find_room(payload_bytes, reliability) {
             return;
@@ -56,7 +56,7 @@ impl Association {
         }
     }
 
-    /// Gives a message up; `false` if it has arrived.
+    /// Abandons a message; `false` if it has arrived.
     fn abandon(&mut self, key: MessageKey, cause: AbandonCause) -> bool {
         let Some(withdrawn) = self.update_sender(|sender| sender.withdraw(key)) else { return false };
         let (first, last) = withdrawn.tsns.unwrap_or((1, 0));
@@ -72,7 +72,7 @@ impl Association {
         true
     }
 
-    /// The peer takes so many streams: what the application has handed over for others is given up, and it is told.
+    /// Sets the number of streams that the peer accepts. Messages on other streams are abandoned and reported to the application.
     pub(crate) fn take_streams(&mut self, streams: u16) {
         let refused = self.update_sender(|sender| sender.limit_streams(streams));
         let cause = AbandonCause::Streams;
@@ -87,7 +87,7 @@ impl Association {
         }
     }
 
-    /// User bytes that had not arrived.
+    /// Abandons a chunk and returns its user bytes if it had not arrived, otherwise 0.
     fn abandon_chunk(&mut self, tsn: u64) -> u64 {
         let Some(chunk) = self.update_sender(|sender| sender.abandon_chunk(tsn)) else { return 0 };
         let AbandonedChunk { was, path, bytes, payload_bytes } = chunk;

@@ -10,20 +10,20 @@ use crate::units::WindowBytes;
 /// State of the pending acknowledgement.
 #[derive(Debug, Default)]
 pub(crate) struct AckState {
-    /// Packets with DATA since the last SACK.
+    /// Number of packets with DATA since the last SACK.
     packets: u32,
-    /// Latest time at which it is due.
+    /// Latest time at which the SACK is due.
     deadline: Option<Time>,
-    /// It is due now.
+    /// `true` if the SACK is due now.
     due: bool,
-    /// The delayed-ack timer made it due.
+    /// `true` if the delayed-ack timer made it due.
     by_timer: bool,
-    /// The path on which the latest DATA came: the SACK goes back there (RFC 9260 section 6.4).
+    /// Path on which the latest DATA arrived: the SACK is sent back there (RFC 9260 section 6.4).
     path: Option<PathId>,
-    /// The window in the last SACK.
+    /// Window in the last SACK.
     advertised: Option<WindowBytes>,
     any_before: bool,
-    /// Announcement of NR-SACK by both sides.
+    /// `true` if both sides announced NR-SACK.
     uses_nr_sack: bool,
     /// Reused memory for the blocks of an NR-SACK.
     blocks: BlocksByDelivery,
@@ -46,13 +46,13 @@ impl AckState {
         self.due || self.packets > 0
     }
 
-    /// Packets with DATA since the last SACK.
+    /// Returns the number of packets with DATA since the last SACK.
     #[inline]
     pub(crate) fn packets(&self) -> u32 {
         self.packets
     }
 
-    /// The path that the SACK goes back on.
+    /// Returns the path on which the SACK is sent back.
     #[inline]
     pub(crate) fn path(&self) -> Option<PathId> {
         self.path
@@ -78,7 +78,7 @@ impl AckState {
         if self.uses_nr_sack { wanted } else { AckForm::Sack }
     }
 
-    /// Memory for the blocks of an NR-SACK.
+    /// Returns the reused memory for the blocks of an NR-SACK.
     pub(crate) fn blocks_mut(&mut self) -> &mut BlocksByDelivery {
         &mut self.blocks
     }
@@ -106,7 +106,7 @@ impl AckState {
         self.deadline.get_or_insert(at);
     }
 
-    /// Makes the SACK due if its time has come.
+    /// Makes the SACK due if its deadline has passed.
     pub(crate) fn on_deadline(&mut self, now: Time) {
         if self.deadline.take_if(|at| *at <= now).is_some() {
             self.due = true;
@@ -114,7 +114,7 @@ impl AckState {
         }
     }
 
-    /// Records that a SACK with this window has left.
+    /// Records a sent SACK with this window.
     pub(crate) fn note_sent(&mut self, advertised: WindowBytes) {
         self.advertised = Some(advertised);
         self.packets = 0;
@@ -123,7 +123,7 @@ impl AckState {
         self.by_timer = false;
     }
 
-    /// Returns `true` if a window that was advertised as too small for a packet no longer is, and is worth an update.
+    /// Returns `true` if a window that was advertised as too small for a packet has opened far enough for an update.
     //= docs/rfc9260.txt#section-6.2
     //# The receiver MUST avoid sending a large number of window updates -- in particular, large bursts of them.
     pub(crate) fn wants_window_update(
@@ -140,8 +140,8 @@ impl AckState {
     }
 }
 
-/// Returns the window to advertise: the free buffer, or nothing while that is less than would be worth sending
-/// (RFC 9260 section 6.2, RFC 1122 section 4.2.3.3). `payload_bytes` are those of a full chunk.
+/// Returns the window to advertise: the free buffer, or zero while that is too small to be worth sending (RFC 9260 section 6.2, RFC
+/// 1122 section 4.2.3.3). `payload_bytes` are the user bytes of a full chunk.
 pub(crate) fn window_to_advertise(
     receiver: &Receiver,
     profile: &Profile,

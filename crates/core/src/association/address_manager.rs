@@ -21,7 +21,7 @@ struct Gone {
 /// Progress of the removal of a local address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Its paths are the only ones: they stay until another address has come.
+    /// Its paths are the only ones: they stay until another address has been confirmed.
     Needed,
     /// Its paths are retired, and the removal has been or is being reported to the peer.
     Retired,
@@ -31,7 +31,7 @@ enum Stage {
 #[derive(Debug)]
 pub(crate) struct AddressManager {
     encapsulation: Encapsulation,
-    /// Addresses that have not proved themselves get little: see [`Guard`](crate::Guard).
+    /// `true` if little is sent to addresses that are not validated: see [`Guard`](crate::Guard).
     guarded: bool,
     /// Local ends in use.
     local: Vec<LocalEnd>,
@@ -44,18 +44,18 @@ pub(crate) struct AddressManager {
     reported: ArrayVec<IpAddr, MAX_PATHS>,
     /// Local addresses without a path that were reported to the peer in protected packets.
     advertised: ArrayVec<IpAddr, MAX_PATHS>,
-    /// Addresses that the peer has deleted: packets from there are out of the blue. No more than [`MAX_PATHS`], and mostly none,
-    /// for which an idle association needs no room.
+    /// Addresses that the peer has deleted, at most [`MAX_PATHS`]: packets from them are out of the blue. A vector, because mostly
+    /// it is empty and an idle association then needs no memory for it.
     deleted: Vec<IpAddr>,
-    /// Packets between these hosts, on any UDP port, do not make paths again.
+    /// Pairs of hosts between which packets, on any UDP port, do not create paths again.
     blocked_sources: Vec<PathAddress>,
     /// Number of times that a path was added, removed, or bound to another port.
     changes: u32,
-    /// The random number of the offer to authenticate chunks, if there is one.
+    /// Random number of the offer to authenticate chunks, if there is one.
     local_random: Option<[u8; RANDOM_LEN]>,
-    /// The keys that both sides authenticate chunks with, if they have agreed on them.
+    /// Keys with which both sides authenticate chunks, if they have agreed on them.
     keys: Option<Keys>,
-    /// Both sides do ASCONF.
+    /// State of ASCONF, if both sides support it.
     asconf: Option<Asconf>,
 }
 
@@ -85,7 +85,7 @@ impl AddressManager {
         }
     }
 
-    /// Returns the largest IP packet that the interface of a local end takes, if that is known.
+    /// Returns the MTU in bytes of the interface of a local end, if it is known.
     pub(crate) fn interface_mtu(&self, local: LocalEnd) -> Option<usize> {
         self.interface_mtus.iter().find(|known| known.local == local).map(|known| known.mtu_bytes)
     }
@@ -94,7 +94,7 @@ impl AddressManager {
         self.interface_mtus = mtus;
     }
 
-    /// Returns how many times a path was added, removed, or bound to another port.
+    /// Returns the number of times that a path was added, removed, or bound to another port.
     pub(crate) fn changes(&self) -> u32 {
         self.changes
     }
@@ -108,18 +108,18 @@ impl AddressManager {
         &self.encapsulation
     }
 
-    /// Returns `true` if addresses that have not proved themselves get little.
+    /// Returns `true` if little is sent to addresses that are not validated.
     #[inline]
     pub(crate) fn is_guarded(&self) -> bool {
         self.guarded
     }
 
-    /// The local ends in use.
+    /// Returns the local ends in use.
     pub(crate) fn local(&self) -> &[LocalEnd] {
         &self.local
     }
 
-    /// Withdraws a local end that no path begins at.
+    /// Removes a local end at which no path begins.
     pub(crate) fn withdraw_local(&mut self, end: LocalEnd) {
         self.local.retain(|local| *local != end);
     }
@@ -137,12 +137,12 @@ impl AddressManager {
         found.map(|at| self.gone.remove(at)).is_some()
     }
 
-    /// Takes a local end into use that has a path of its own.
+    /// Puts a local end with a new path into use.
     pub(crate) fn forget_removal(&mut self, end: LocalEnd) {
         self.gone.retain(|gone| gone.end != end);
     }
 
-    /// Takes the next local end whose paths `is_needless` declares superfluous; the caller retires them.
+    /// Takes the next removed local end for which `is_needless` returns `true`; the caller retires its paths.
     pub(crate) fn take_needless(
         &mut self,
         is_needless: impl Fn(&Self, LocalEnd) -> bool,
@@ -163,7 +163,7 @@ impl AddressManager {
         self.gone.iter().any(|gone| gone.end.address == local && gone.stage == Stage::Retired)
     }
 
-    /// Verified and listed addresses of the peer.
+    /// Returns the verified and listed addresses of the peer.
     pub(crate) fn peer(&self) -> &ArrayVec<IpAddr, MAX_PATHS> {
         &self.peer
     }
@@ -181,7 +181,7 @@ impl AddressManager {
         self.peer.retain(|known| *known != address);
     }
 
-    /// Addresses that the peer has reported in protected packets.
+    /// Returns the addresses that the peer has reported in protected packets.
     pub(crate) fn reported(&self) -> &[IpAddr] {
         &self.reported
     }
@@ -207,7 +207,7 @@ impl AddressManager {
         self.advertised.retain(|advertised| *advertised != local);
     }
 
-    /// The random number that is offered to authenticate chunks with.
+    /// Returns the random number of the offer to authenticate chunks.
     pub(crate) fn local_random(&self) -> Option<&[u8; RANDOM_LEN]> {
         self.local_random.as_ref()
     }
@@ -216,7 +216,7 @@ impl AddressManager {
         self.local_random = Some(random);
     }
 
-    /// The keys that both sides authenticate chunks with, if they have agreed on them.
+    /// Returns the keys with which both sides authenticate chunks, if they have agreed on them.
     #[inline]
     pub(crate) fn keys(&self) -> Option<&Keys> {
         self.keys.as_ref()
@@ -226,13 +226,13 @@ impl AddressManager {
         self.keys = keys;
     }
 
-    /// The state of ASCONF, if both sides do it.
+    /// Returns the state of ASCONF, if both sides support it.
     #[inline]
     pub(crate) fn asconf(&self) -> Option<&Asconf> {
         self.asconf.as_ref()
     }
 
-    /// State of ASCONF for changes, if both sides do it.
+    /// Returns the state of ASCONF for changes, if both sides support it.
     #[inline]
     pub(crate) fn asconf_mut(&mut self) -> Option<&mut Asconf> {
         self.asconf.as_mut()
@@ -242,7 +242,7 @@ impl AddressManager {
         self.asconf = None;
     }
 
-    /// Starts ASCONF, or starts it again after a restart.
+    /// Starts ASCONF, or resets it after a restart.
     pub(crate) fn begin_asconf(&mut self, our_initial_tsn: u32, peer_initial_tsn: u32) {
         match &mut self.asconf {
             Some(asconf) => asconf.restart(our_initial_tsn, peer_initial_tsn),
@@ -293,7 +293,7 @@ impl AddressManager {
         self.deleted.contains(&address)
     }
 
-    /// Forgets the addresses of a peer that has restarted, which names its addresses again.
+    /// Removes the addresses of a peer that has restarted; it names its addresses again.
     pub(crate) fn restart(&mut self) {
         self.deleted.clear();
         self.reported.clear();

@@ -1,4 +1,4 @@
-//! Our addresses: new ones come into use and old ones go out of it while the association is up.
+//! Local addresses: additions and removals while the association is up.
 
 use crate::address::{LocalEnd, PathAddress};
 use crate::association::address_manager::AddressManager;
@@ -8,13 +8,13 @@ use crate::path_id::PathId;
 use crate::paths::Paths;
 
 impl Association {
-    /// Takes a new local address into use: a path from it to the peer's address that fewest paths lead to, the primary one's
-    /// where there are several, carries data once it has answered a HEARTBEAT. If both sides do ASCONF the peer is told first
-    /// (RFC 5061 section 5.3 F1).
+    /// Adds a local address. It gets a path to the remote address with the fewest paths; of several, the primary path's is taken.
+    /// The path carries data once it has answered a HEARTBEAT. If both sides support ASCONF, the address is first announced to the
+    /// peer (RFC 5061 section 5.3 F1).
     ///
     /// # Errors
-    /// [`PathError::TooMany`]; [`PathError::Exists`] if such a path is there already; [`PathError::Family`] if no address of
-    /// the peer's of the same IP version is known; [`PathError::Closed`].
+    /// [`PathError::TooMany`]; [`PathError::Exists`] if there is such a path already; [`PathError::Family`] if no remote address of
+    /// the same IP version is known; [`PathError::Closed`].
     pub fn add_local_address(
         &mut self,
         now: crate::time::Time,
@@ -39,7 +39,7 @@ impl Association {
         Ok(id)
     }
 
-    /// Tries the paths of a local address again that was taken out of use and is back. Returns `false` if there are none.
+    /// Reverts the removal of a local address and probes its paths. Returns `false` if it has none.
     pub fn take_back_local_address(&mut self, now: crate::time::Time, local: impl Into<LocalEnd>) -> bool {
         let local = local.into();
         self.clock(now);
@@ -60,8 +60,8 @@ impl Association {
         }
     }
 
-    /// Takes a local address out of use: its paths are retired, what they carried moves to others, and if both sides do ASCONF
-    /// the peer is told. The paths of the only address there is stay until another one has been added and has answered.
+    /// Removes a local address: its paths are retired, and their outstanding data moves to others. If both sides support ASCONF,
+    /// the removal is reported to the peer. The paths of the only address stay until another one has been added and has answered.
     ///
     /// # Errors
     /// [`PathError::Unknown`] if no path begins at it; [`PathError::Closed`].
@@ -83,7 +83,7 @@ impl Association {
         Ok(())
     }
 
-    /// An address that went and whose paths are still there is back: they are tried at once.
+    /// Reverts the removal of an address whose paths remain, and probes them at once. Returns the first of them.
     fn come_back(&mut self, local: LocalEnd) -> Option<PathId> {
         if !self.addresses.revert_removal(local) {
             return None;
@@ -96,7 +96,7 @@ impl Association {
         paths.first().copied()
     }
 
-    /// The addresses of a path that begins at this one.
+    /// Returns the addresses of a new path from this local end.
     fn address_from(&self, local: LocalEnd) -> Option<PathAddress> {
         let stays = |id: &PathId| !self.addresses.is_gone(self.paths[*id].address.local_end());
         let served = |remote| {
@@ -109,7 +109,7 @@ impl Association {
             .map(|id| self.paths[id].address.from_end(local))
     }
 
-    /// Retires the paths of addresses that have gone, as far as there are others.
+    /// Retires the paths of removed addresses if there are others.
     pub(crate) fn drop_gone_addresses(&mut self) {
         while let Some(end) = self.next_needless_address() {
             self.retire_local(end);
@@ -122,8 +122,8 @@ impl Association {
         self.addresses.take_needless(|addresses, end| can_do_without(addresses, paths, end))
     }
 
-    /// If an address has gone and nothing else is in use yet: a path of another one that the peer knows. DATA waits until it has
-    /// answered, but acknowledgements may go where what they acknowledge came from.
+    /// Returns a path of another address that the peer knows, if an address was removed and no other path is in use yet. DATA waits
+    /// until that path has answered, but acknowledgements may be sent where the acknowledged data came from.
     pub(crate) fn path_beside_gone(&self) -> Option<PathId> {
         if !self.addresses.any_gone() {
             return None;
@@ -133,7 +133,7 @@ impl Association {
         })
     }
 
-    /// Whether nothing can come back on a path because our address has gone, while another one may still answer.
+    /// Returns `true` if a path cannot be answered because its local address was removed, while another one may still answer.
     pub(crate) fn is_silent_by_itself(&self, id: PathId) -> bool {
         let may_answer = |id: PathId| {
             let stays = !self.addresses.is_gone(self.paths[id].address.local_end());
@@ -146,13 +146,13 @@ impl Association {
         let paths: Vec<PathId> =
             self.paths.live().filter(|id| self.paths[*id].address.local_end() == local).collect();
         for id in paths {
-            // Another address has a path, so that this is not the last.
+            // Another address has a path, so this is not the last one.
             let _ = self.retire_path(id);
         }
     }
 }
 
-/// Returns `true` if a path of another address, which is not about to go as well, has answered.
+/// Returns `true` if a path of another address, which is not being removed either, has answered.
 fn can_do_without(addresses: &AddressManager, paths: &Paths, end: LocalEnd) -> bool {
     paths.live().any(|id| {
         let local = paths[id].address.local_end();

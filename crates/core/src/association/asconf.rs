@@ -1,6 +1,6 @@
-//! Changes of addresses while the association is up (RFC 5061): what we ask of the peer, one request at a time.
+//! Requests to the peer for changes of addresses while the association is up (RFC 5061), one ASCONF at a time.
 //!
-//! [`asconf_in`](super::asconf_in) does what the peer asks.
+//! [`asconf_in`](super::asconf_in) handles the peer's requests.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -18,37 +18,37 @@ use crate::paths::{AddressValidation, PathSource};
 use crate::stats::Discard;
 use crate::time::Time;
 
-/// Requests in one ASCONF.
+/// Maximum number of requests in one ASCONF.
 const MOST_REQUESTS: usize = 4;
 
-/// Requests that may wait; more would mean that addresses change faster than the peer can be told.
+/// Maximum number of waiting requests; more would mean that addresses change faster than ASCONFs can report them.
 const LONGEST_QUEUE: usize = 32;
 
-/// How often an address is announced for a path that does not answer.
+/// Maximum number of announcements of an address for a path that does not answer.
 const MOST_ANNOUNCEMENTS: u8 = 8;
 
 /// Transmissions of an ASCONF from the address that it adds before other paths are tried in between.
 const TRIES_FROM_NEW_ADDRESS: u32 = 2;
 
-/// Something to ask of the peer.
+/// Request to the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Request {
-    /// Add the address that this path's packets come from, whatever translators make of it (RFC 5061 section 4.2.1).
+    /// Addition of the source address of this path's packets, as NATs translate it (RFC 5061 section 4.2.1).
     AddSource { path: PathId, local: IpAddr },
-    /// Add this address, which this path begins at.
+    /// Addition of this address, at which this path begins.
     AddNamed { path: PathId, local: IpAddr },
-    /// Add this address, which no path begins at.
+    /// Addition of this address, at which no path begins.
     Report { local: IpAddr },
-    /// Delete an address.
+    /// Deletion of an address.
     Delete { local: IpAddr },
-    /// Delete all addresses but the one that the packet comes from (RFC 5061 section 4.2.2).
+    /// Deletion of all addresses except the source address of the packet (RFC 5061 section 4.2.2).
     DeleteOthers { family: IpAddr },
-    /// Prefer an address.
+    /// Preference for an address.
     SetPrimary { local: IpAddr },
 }
 
 impl Request {
-    /// The path whose address is to be added.
+    /// Returns the path whose address is added, and the address.
     fn added_path(&self) -> Option<(PathId, IpAddr)> {
         match *self {
             Request::AddSource { path, local } | Request::AddNamed { path, local } => Some((path, local)),
@@ -69,7 +69,7 @@ impl Request {
     }
 }
 
-/// All zeros, of the same IP version.
+/// Returns the unspecified address of the same IP version.
 fn any_address(like: IpAddr) -> IpAddr {
     match like {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -77,33 +77,33 @@ fn any_address(like: IpAddr) -> IpAddr {
     }
 }
 
-/// The ASCONF that waits for its answer.
+/// ASCONF that waits for its answer.
 #[derive(Debug)]
 struct Sent {
     serial: u32,
-    /// The chunk behind its header: it goes out again as it is (RFC 5061 section 5.1 B4).
+    /// Chunk value; it is retransmitted unchanged (RFC 5061 section 5.1 B4).
     value: Vec<u8>,
     requests: ArrayVec<(u32, Request), MOST_REQUESTS>,
     path: PathId,
     tries: u32,
-    /// T4: when it is retransmitted (RFC 5061 section 5.1).
+    /// Expiry of T4, at which the chunk is retransmitted (RFC 5061 section 5.1).
     t4: Option<Time>,
 }
 
-/// What an association that does ASCONF keeps for it.
+/// State of ASCONF of an association.
 #[derive(Debug)]
 pub(crate) struct Asconf {
     next_serial: u32,
     correlation: u32,
     queue: VecDeque<Request>,
     sent: Option<Sent>,
-    /// The peer does not do what it announced: it is asked no more (RFC 5061 sections 5.1 A9 and 5.3 F3).
+    /// `true` if the peer refused what it had announced: it gets no more requests (RFC 5061 sections 5.1 A9 and 5.3 F3).
     refused: bool,
     pub(super) inbound: Inbound,
 }
 
 impl Asconf {
-    /// Sequence numbers begin with the initial TSNs (RFC 5061 section 5.1 A2).
+    /// Returns the initial state: sequence numbers start with the initial TSNs (RFC 5061 section 5.1 A2).
     pub(crate) fn new(our_initial_tsn: u32, peer_initial_tsn: u32) -> Self {
         Asconf {
             next_serial: our_initial_tsn,
@@ -120,29 +120,29 @@ impl Asconf {
         self.queue.iter().chain(sent)
     }
 
-    /// T4 of the ASCONF that waits for its answer.
+    /// Returns the expiry of T4.
     pub(crate) fn t4(&self) -> Option<Time> {
         self.sent.as_ref().and_then(|sent| sent.t4)
     }
 
-    /// Stops T4 if it has expired; whether it had.
+    /// Stops T4 if it has expired. Returns `true` if it had.
     pub(crate) fn take_expired_t4(&mut self, now: Time) -> bool {
         self.sent.as_mut().is_some_and(|sent| sent.t4.take_if(|at| *at <= now).is_some())
     }
 
-    /// The association is over.
+    /// Stops T4, because the association is closed.
     pub(crate) fn stop_timer(&mut self) {
         if let Some(sent) = &mut self.sent {
             sent.t4 = None;
         }
     }
 
-    /// Whether the address that a path begins at is being added.
+    /// Returns `true` if a request to add the address of this path waits or is unanswered.
     pub(crate) fn is_adding(&self, path: PathId) -> bool {
         self.requests().any(|request| request.added_path().is_some_and(|(added, _)| added == path))
     }
 
-    /// Numbers begin anew after a restart; what the peer has not been told is still to be told.
+    /// Restarts the sequence numbers after a restart of the peer, and queues unanswered requests again.
     pub(crate) fn restart(&mut self, our_initial_tsn: u32, peer_initial_tsn: u32) {
         let sent = self.sent.take().map(|sent| sent.requests).unwrap_or_default();
         let waiting = std::mem::take(&mut self.queue);
@@ -152,13 +152,13 @@ impl Asconf {
 }
 
 impl Association {
-    /// Whether both sides do ASCONF.
+    /// Returns `true` if both sides support ASCONF.
     pub fn does_asconf(&self) -> bool {
         self.addresses.asconf().is_some_and(|asconf| !asconf.refused)
     }
 
-    /// Asks the peer to send to this address of ours rather than to others (RFC 5061 section 4.2.4). Nothing happens if the two
-    /// sides do not do ASCONF.
+    /// Asks the peer to send to this local address rather than to others (RFC 5061 section 4.2.4). Without ASCONF on both sides it
+    /// has no effect.
     ///
     /// # Errors
     /// [`PathError::Unknown`] if no path begins at it; [`PathError::Closed`].
@@ -182,11 +182,11 @@ impl Association {
         self.ask_all([request]);
     }
 
-    /// Queues requests, and sends as many as one ASCONF takes unless another one is outstanding.
+    /// Queues requests, and sends one ASCONF unless another one is outstanding.
     pub(super) fn ask_all(&mut self, requests: impl IntoIterator<Item = Request>) {
         let Some(asconf) = self.addresses.asconf_mut().filter(|asconf| !asconf.refused) else { return };
         for request in requests {
-            // A request under way does not count: one that reverts it may wait behind it.
+            // An outstanding request is not compared: one that reverts it may wait behind it.
             if asconf.queue.len() < LONGEST_QUEUE && !asconf.queue.contains(&request) {
                 asconf.queue.push_back(request);
             }
@@ -194,11 +194,11 @@ impl Association {
         self.advance_asconf();
     }
 
-    /// Tells the peer of the address that a new path begins at; the path is verified once the peer knows it
-    /// (RFC 5061 section 5.3 F1). Without ASCONF it is tried at once: the peer may know the address.
+    /// Announces the local address of a new path to the peer; the path is verified once the peer knows the address (RFC 5061
+    /// section 5.3 F1). Without ASCONF it is verified at once: the peer may know the address.
     pub(crate) fn announce_added(&mut self, id: PathId) {
         if self.is_opening() {
-            // The handshake's end sees to it.
+            // The end of the handshake announces it.
             return;
         }
         if self.does_asconf() {
@@ -208,12 +208,12 @@ impl Association {
         }
     }
 
-    /// By where it comes from first, which passes translators of addresses; then, over another path, by name: a filter may let
-    /// nothing from an unknown address through until the peer has sent something there.
+    /// Announces an address again. The first request identifies it by the packet's source, which passes NATs; the next one names it
+    /// and takes another path: a filter may block an unknown source until the peer has sent a packet there.
     fn announce_again(&mut self, id: PathId) {
         let local = self.paths[id].address.local;
         if let Some(asconf) = self.addresses.asconf_mut() {
-            // An address that is back before the peer heard of its end.
+            // The address is back before its deletion was sent.
             asconf.queue.retain(|request| *request != Request::Delete { local });
         }
         let by_source = self.paths.count_announcement(id).is_multiple_of(2);
@@ -224,7 +224,7 @@ impl Association {
         });
     }
 
-    /// A path did not answer: the peer may not know its address, for a translator may have changed it.
+    /// Announces the address of an unanswered path again: a NAT may have translated it.
     pub(crate) fn consider_announcing(&mut self, id: PathId) {
         let path = &self.paths[id];
         let made_by_peer = path.source != PathSource::Named || path.validation == AddressValidation::Listed;
@@ -255,14 +255,14 @@ impl Association {
         self.ask(Request::Delete { local });
     }
 
-    /// A path is retired: its address need not be added any more.
+    /// Removes waiting requests to add the address of a retired path.
     pub(crate) fn cease_announcing(&mut self, id: PathId) {
         if let Some(asconf) = self.addresses.asconf_mut() {
             asconf.queue.retain(|request| request.added_path().is_none_or(|(path, _)| path != id));
         }
     }
 
-    /// Whether nothing may leave from a path's address yet but the ASCONF that adds it (RFC 5061 section 5.3 F1).
+    /// Returns `true` if only the ASCONF that adds the address of this path may be sent from there (RFC 5061 section 5.3 F1).
     pub(crate) fn is_announcing(&self, id: PathId) -> bool {
         self.addresses.asconf().is_some_and(|asconf| asconf.is_adding(id))
     }
@@ -271,7 +271,7 @@ impl Association {
     pub(crate) fn advance_asconf(&mut self) {
         let up = self.state.takes_sacks();
         let idle = self.addresses.asconf().is_some_and(|a| a.sent.is_none() && !a.queue.is_empty());
-        // Keys come first: requests go in records, or behind an AUTH where there are none.
+        // Keys come first: requests are sent in records, or behind an AUTH without protection.
         if !up || !idle || !self.protection.admits_user_messages() {
             return;
         }
@@ -287,7 +287,7 @@ impl Association {
         while let Some(request) = next {
             asconf.correlation = asconf.correlation.wrapping_add(1);
             requests.push((asconf.correlation, request));
-            // An address that is added by its source is alone in coming from there.
+            // Only one request may identify an address by the packet's source.
             let fits = |r: &Request| !matches!(r, Request::AddSource { .. });
             next = if requests.is_full() { None } else { asconf.queue.pop_front_if(|r| fits(r)) };
         }
@@ -331,7 +331,7 @@ impl Association {
         Ok(())
     }
 
-    /// T4: the same ASCONF again, elsewhere if possible (RFC 5061 section 5.1 B1 to B5).
+    /// Handles the expiry of T4: sends the same ASCONF again, on another path if possible (RFC 5061 section 5.1 B1 to B5).
     pub(crate) fn handle_t4(&mut self) {
         let Some(sent) = self.addresses.asconf_mut().and_then(|asconf| asconf.sent.as_mut()) else {
             return;
@@ -346,7 +346,7 @@ impl Association {
             self.paths.back_off(before);
             let unanswered = self.reachability.errors() + 1;
             self.count_error(before, true);
-            // Section 5.1 B2: that the address may not have answered yet does not matter here.
+            // Section 5.1 B2 counts this error even on an address that never answered.
             self.reachability.count_errors_to(unanswered);
         }
         if self.is_closed() {
@@ -368,8 +368,8 @@ impl Association {
         self.send_asconf(path);
     }
 
-    /// The path for attempt `n`, as for other control chunks. But none of an address that has gone if there is another: an ASCONF
-    /// may come even from an address that the peer does not know yet (RFC 5061 section 5.3 F1).
+    /// Returns the path for attempt `n`, as for other control chunks. A path of a removed address is used only if there is no
+    /// other: an ASCONF may come from an address that the peer does not know yet (RFC 5061 section 5.3 F1).
     fn path_for_asconf(&self, n: u32) -> PathId {
         let first = self.control_path(None);
         let stays = |id: &PathId| !self.addresses.is_gone(self.paths[*id].address.local_end());
@@ -382,12 +382,12 @@ impl Association {
         chosen.unwrap_or(first)
     }
 
-    /// Whether a path is still the one that began at this address.
+    /// Returns `true` if a path is still the one that began at this address.
     fn begins_at(&self, path: PathId, local: IpAddr) -> bool {
         self.paths.get_live(path).is_some_and(|p| p.address.local == local)
     }
 
-    /// ASCONF-ACK: what became of the requests.
+    /// Handles an ASCONF-ACK: settles the requests of its ASCONF.
     pub(crate) fn handle_asconf_ack(&mut self, ack: &AsconfAckView<'_>) -> Result<(), Discard> {
         let Some(asconf) = self.addresses.asconf_mut() else { return Err(Discard::Unexpected) };
         // RFC 5061 section 5.3 F0.
@@ -416,7 +416,7 @@ impl Association {
     }
 
     fn settle_request(&mut self, request: Request, outcome: Result<(), Option<CauseCode>>) {
-        // RFC 5061 section 5.3 F3: what the peer does not understand it is not asked again.
+        // RFC 5061 section 5.3 F3: a request that the peer does not understand is not repeated.
         if outcome == Err(Some(CauseCode::UNRECOGNIZED_PARAMETERS))
             && let Some(asconf) = self.addresses.asconf_mut()
         {
@@ -427,7 +427,7 @@ impl Association {
                 self.begin_afresh(path);
                 self.verify_path(path);
             }
-            // RFC 5061 section 5.3 F10: a path that the peer does not want is none. The last one stays.
+            // RFC 5061 section 5.3 F10: a path whose address the peer refuses is removed. The last one stays.
             (Some((path, local)), Err(_)) if self.begins_at(path, local) => {
                 let _ = self.retire_path(path);
             }
@@ -438,7 +438,7 @@ impl Association {
         }
     }
 
-    /// Waiting for the peer to learn of an address says nothing about the path.
+    /// Resets the RTO and errors of a path without answers: the wait for the ASCONF-ACK is no evidence about the path.
     fn begin_afresh(&mut self, path: PathId) {
         if self.paths.facts(path).rtt.smoothed.is_none() {
             self.paths.reset_rto(path);
@@ -446,7 +446,7 @@ impl Association {
         }
     }
 
-    /// The peer knows an address under another name, as behind a translator of addresses. If only one is left, all others can be
+    /// Deletes an address that the peer knows under another value, as behind a NAT. If only one address is left, all others can be
     /// deleted without naming them.
     fn delete_by_others(&mut self, local: IpAddr) {
         let mut left = self.paths.live().map(|id| self.paths[id].address.local);
@@ -459,7 +459,7 @@ impl Association {
         }
     }
 
-    /// The peer has reported ASCONF as a chunk that it does not know (RFC 5061 section 5.1 A9).
+    /// Handles the peer's report that it does not know ASCONF (RFC 5061 section 5.1 A9).
     pub(crate) fn asconf_is_unknown_to_peer(&mut self) {
         let Some(asconf) = self.addresses.asconf_mut() else { return };
         asconf.refused = true;
@@ -475,7 +475,7 @@ impl Association {
     }
 }
 
-/// What an ASCONF-ACK says of a request: by itself, or else by what stands before it (RFC 5061 section 5.1 A7 and A8).
+/// Returns the result of a request: its answer in the ASCONF-ACK, or what earlier answers imply (RFC 5061 section 5.1 A7, A8).
 fn outcome_of(
     ack: &AsconfAckView<'_>,
     correlation: u32,

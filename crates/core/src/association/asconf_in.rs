@@ -1,4 +1,4 @@
-//! Changes of addresses while the association is up (RFC 5061): what the peer asks of us.
+//! Requests of the peer for changes of addresses while the association is up (RFC 5061).
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -20,19 +20,19 @@ use crate::path_id::{MAX_PATHS, PathId, PathState};
 use crate::protection::Cover;
 use crate::stats::{Discard, Discards};
 
-/// Answers that are kept in case their ASCONF comes again.
+/// Number of answers kept for repeated ASCONFs.
 const KEPT_ANSWERS: usize = 4;
 
-/// Bytes of the longest ASCONF or ASCONF-ACK. Every path carries more.
+/// Maximum length in bytes of an ASCONF or ASCONF-ACK. Every path carries more.
 pub(super) const LONGEST_CHUNK: usize = 1024;
 
-/// Parameters of an ASCONF that are answered for certain.
+/// Number of parameters of an ASCONF whose answers always fit an ASCONF-ACK.
 const MOST_SAID: usize = 8;
 
-/// Bytes of a packet with answers. Every path carries this.
+/// Maximum length in bytes of a packet with answers. Every path carries it.
 const ANSWER_BYTES: usize = 1200;
 
-/// Whether the chunks of a packet from here on are authenticated.
+/// Authentication of the chunks of a packet from the current one on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Proof {
     #[default]
@@ -41,7 +41,7 @@ pub(crate) enum Proof {
 }
 
 impl Proof {
-    /// What is known of all chunks of a packet, before the first is looked at.
+    /// Returns the proof that a packet's cover gives for all its chunks.
     pub(crate) fn of(cover: Cover) -> Self {
         match cover {
             Cover::Plain => Proof::None,
@@ -50,16 +50,16 @@ impl Proof {
     }
 }
 
-/// What an association keeps of the peer's requests.
+/// State of the peer's requests.
 #[derive(Debug)]
 pub(crate) struct Inbound {
-    /// The sequence number of the latest one that was processed.
+    /// Sequence number of the latest processed ASCONF.
     latest: u32,
     /// Sequence numbers and values of answers.
     kept: VecDeque<(u32, Vec<u8>)>,
-    /// Sequence numbers that the packet at hand asked about.
+    /// Sequence numbers of the ASCONFs in the current packet.
     asked: Vec<u32>,
-    /// A packet of answers that is to leave.
+    /// Packet of answers that waits to be sent.
     reply: Option<Vec<u8>>,
 }
 
@@ -69,10 +69,10 @@ impl Inbound {
     }
 }
 
-/// Answers to the parameters of an ASCONF, as they are put together.
+/// Answers to the parameters of an ASCONF while it is processed.
 #[derive(Debug, Default)]
 struct Answers {
-    /// Correlation identifiers, with causes for what was refused.
+    /// Correlation identifiers, with the causes of refused parameters.
     said: Vec<(u32, Option<Vec<u8>>)>,
     failed: bool,
 }
@@ -80,7 +80,7 @@ struct Answers {
 impl Answers {
     fn refuse(&mut self, correlation: u32, cause: &Cause<'_>) {
         let mut space = [0; 64];
-        // A cause too long to be quoted is as well named by its code alone.
+        // Of a cause that is too long, only the code is quoted.
         let length = cause.put(&mut space).unwrap_or_else(|_| {
             space[..4].copy_from_slice(&[
                 cause.code().0.to_be_bytes()[0],
@@ -94,7 +94,7 @@ impl Answers {
         self.failed = true;
     }
 
-    /// Without an error before it, no answer says the same (RFC 5061 section 5.1 A8).
+    /// Accepts a parameter. Without an earlier error, a missing answer means success (RFC 5061 section 5.1 A8).
     fn accept(&mut self, correlation: u32) {
         if self.failed {
             self.said.push((correlation, None));
@@ -112,7 +112,7 @@ impl Answers {
 impl Association {
     /// Checks an AUTH; `covered` is the packet from it on.
     pub(crate) fn check_auth(&mut self, auth: &AuthView<'_>, covered: &[u8]) -> Result<Proof, Discard> {
-        // Without an agreement it is a chunk that nobody knows, and whose type says to drop the packet.
+        // Without an agreement it is an unknown chunk, whose type demands that the packet is dropped.
         let keys = self.addresses.keys().ok_or(Discard::Unexpected)?;
         match keys.verify(auth, covered) {
             Ok(()) => Ok(Proof::Authenticated),
@@ -125,8 +125,8 @@ impl Association {
         }
     }
 
-    /// A packet from an address that the peer is not known to have. Nothing in it counts but authenticated ASCONFs, which may add
-    /// that address (RFC 5061 section 5.2); whether there was one.
+    /// Handles a packet from an address that is not known as the peer's. Only its authenticated ASCONFs are processed; they may add
+    /// that address (RFC 5061 section 5.2). Returns `true` if there was one.
     pub(crate) fn handle_asconf_from_unknown_address(
         &mut self,
         origin: Origin,
@@ -162,7 +162,7 @@ impl Association {
         any
     }
 
-    /// An authenticated ASCONF (RFC 5061 section 5.2).
+    /// Handles an authenticated ASCONF (RFC 5061 section 5.2).
     pub(crate) fn handle_asconf(&mut self, origin: Origin, view: &AsconfView<'_>) -> Result<(), Discard> {
         let inbound = &mut self.addresses.asconf_mut().ok_or(Discard::Unexpected)?.inbound;
         let ahead = view.serial().wrapping_sub(inbound.latest) as i32;
@@ -170,11 +170,11 @@ impl Association {
             // E5: stale, or from an attacker.
             return Err(Discard::Unexpected);
         }
-        // Whoever can make this is the peer, and there, even if every path that is known has died.
+        // Only the peer can authenticate this chunk, so it is reachable, even if every known path has failed.
         self.reachability.note_answer();
         self.reachability.note_packet(self.now);
         if ahead < 1 {
-            // E2: it came before, and so did its answer.
+            // E2: a repeated ASCONF gets the same answer again.
             if !inbound.kept.iter().any(|(serial, _)| *serial == view.serial()) {
                 return Err(Discard::Unexpected);
             }
@@ -182,7 +182,7 @@ impl Association {
             return Ok(());
         }
         if inbound.asked.is_empty() {
-            // E1: whoever sends the next one has the answers to those before.
+            // E1: a peer that sends the next one has the answers to earlier ones.
             inbound.kept.clear();
         }
         self.outputs.statistics.asconfs_received += 1;
@@ -194,7 +194,7 @@ impl Association {
             }
         }
         let value = chunk_value(|writer| writer.asconf_ack(view.serial(), answers.params()))
-            // What comes after a refusal and is not mentioned counts as refused (section 5.1 A7).
+            // Later parameters without an answer count as refused (section 5.1 A7).
             .or_else(|| {
                 let first = answers.params().take(MOST_SAID);
                 chunk_value(|writer| writer.asconf_ack(view.serial(), first))
@@ -211,11 +211,11 @@ impl Association {
         Ok(())
     }
 
-    /// Does what a parameter asks; whether to look at the next one.
+    /// Handles a parameter. Returns `true` if the next one is to be handled.
     fn handle_request(&mut self, origin: Origin, raw: &RawParam<'_>, answers: &mut Answers) -> bool {
         let quoted = raw.bytes();
         let (correlation, done) = match raw.decode() {
-            // RFC 5061 section 5.3 F11: after one that failed, all others that add or delete fail.
+            // RFC 5061 section 5.3 F11: after a failure, all later additions and deletions fail.
             Ok(Param::AddIp { correlation, .. } | Param::DeleteIp { correlation, .. }) if answers.failed => {
                 (correlation, Err(Cause::ResourceShortage(quoted)))
             }
@@ -268,7 +268,7 @@ impl Association {
             return Ok(());
         }
         if !from_there && self.config.listed_addresses != ListedAddresses::Use {
-            // It is known from now on, and becomes a path when something comes from there.
+            // The address is known from here on, and becomes a path when a packet comes from it.
             return Ok(());
         }
         let id = if from_there { self.learn(origin) } else { self.path_to_named(origin, address) };
@@ -279,20 +279,20 @@ impl Association {
         Err(Cause::ResourceShortage(quoted))
     }
 
-    /// A path to an address that the peer names. Which of ours leads there is a guess: the one that the fewest paths use, as an
-    /// address that a peer gains is mostly another way between the hosts. It is unconfirmed until it has answered (RFC 5061
-    /// section 5.3 F14).
+    /// Adds a path to an address that the peer names. Its local address is a guess: the one that the fewest paths use, because a
+    /// new address of a peer mostly leads over another network. The path is unconfirmed until it has answered (RFC 5061 section 5.3
+    /// F14).
     fn path_to_named(&mut self, origin: Origin, address: IpAddr) -> Option<PathId> {
         let in_use: ArrayVec<LocalEnd, MAX_PATHS> =
             self.paths.live().map(|id| self.paths[id].address.local_end()).collect();
         let uses = |local: LocalEnd| in_use.iter().filter(|used| **used == local).count();
-        // The first of several that are equally good.
+        // The first of several equal ones.
         let local = std::iter::once(origin.address.local_end())
             .chain(self.addresses.local().iter().copied())
             .chain(in_use.iter().copied())
             .filter(|local| local.address.is_ipv4() == address.is_ipv4() && !self.addresses.is_gone(*local))
             .min_by_key(|local| uses(*local))?;
-        // A ninth path is one too many.
+        // A ninth path is refused.
         let id = self.new_path(PathAddress { remote: address, ..origin.address.from_end(local) }).ok()?;
         self.paths.mark_listed(id);
         self.outputs.report(AssociationEvent::PathAdded { path: id });
@@ -334,7 +334,7 @@ impl Association {
         Ok(())
     }
 
-    /// RFC 5061 section 5.3 F13: nothing goes there any more, and what comes from there is out of the blue.
+    /// Removes deleted addresses and their paths. Packets from them are out of the blue (RFC 5061 section 5.3 F13).
     fn forget_peer_addresses(&mut self, is_deleted: impl Fn(IpAddr) -> bool) {
         let live = self.paths.live().map(|id| self.paths[id].address.remote);
         let known = self.addresses.peer().iter().chain(self.addresses.reported()).copied();
@@ -346,7 +346,7 @@ impl Association {
             self.paths.live().filter(|id| is_deleted(self.paths[*id].address.remote)).collect();
         let locals: Vec<LocalEnd> = paths.iter().map(|id| self.paths[*id].address.local_end()).collect();
         for id in paths {
-            // There is another one.
+            // Another path remains.
             if self.retire_path(id).is_ok() {
                 self.block_source(id);
             }
@@ -357,12 +357,12 @@ impl Association {
         }
     }
 
-    /// Addresses of ours that have lost their last path get another one.
+    /// Adds another path for each local address that has lost its last one.
     fn pair_again(&mut self, locals: &[LocalEnd]) {
         for &local in locals {
             let idle = !self.paths.live().any(|id| self.paths[id].address.local_end() == local);
             if idle && !self.addresses.is_gone(local) {
-                // One that finds no room is done without.
+                // Without a free path id, the address stays without a path.
                 let _ = self.add_local_address(self.now, local);
             }
         }
@@ -388,7 +388,7 @@ impl Association {
         Ok(())
     }
 
-    /// Puts the answers that the packet asked for into one of our own (RFC 5061 section 5.2 E6 and E7).
+    /// Writes the answers that the packet asked for into one packet (RFC 5061 section 5.2 E6 and E7).
     pub(crate) fn answer_asconfs(&mut self) {
         let header = self.header();
         let Some(asconf) = self.addresses.asconf_mut() else { return };
@@ -405,7 +405,7 @@ impl Association {
         }
     }
 
-    /// The answers to these serial numbers, as many as fit.
+    /// Writes the answers to these serial numbers, as many as fit.
     fn write_answers(&self, asked: &[u32], writer: &mut PacketWriter<'_>) -> Result<(), NoSpace> {
         let Some(asconf) = self.addresses.asconf() else { return Ok(()) };
         let keys = self.addresses.keys().filter(|_| !self.protection.is_required());
@@ -425,7 +425,7 @@ impl Association {
         Ok(())
     }
 
-    /// The packet that goes back to where the latest packet came from, whether that is a path or not.
+    /// Takes the packet of answers for the source of the latest packet, which need not be a path.
     pub(crate) fn take_reply(&mut self, origin: Origin) -> Option<Vec<u8>> {
         let reply = self.addresses.asconf_mut()?.inbound.reply.take()?;
         let path = self.paths.find(origin.address);
@@ -433,18 +433,18 @@ impl Association {
     }
 }
 
-/// Whether an address can be that of one host. The peer is not to point us at a group.
+/// Returns `true` if an address can belong to a single host. A peer must not direct packets to a group.
 pub(crate) fn is_of_one_host(address: IpAddr) -> bool {
     let broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast());
     !address.is_multicast() && !address.is_unspecified() && !broadcast
 }
 
-/// The identifier at the beginning of a parameter's value.
+/// Returns the identifier at the beginning of a parameter's value.
 fn correlation_of(raw: &RawParam<'_>) -> u32 {
     raw.value().first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes))
 }
 
-/// RFC 5061 section 5.2 V2: the high bits of its type say what to do with a parameter that nobody knows; whether to go on.
+/// Refuses an unknown parameter by the high bits of its type (RFC 5061 section 5.2 V2). Returns `true` to continue.
 fn refuse_unknown(raw: &RawParam<'_>, answers: &mut Answers) -> bool {
     let action = raw.kind().unknown_action();
     if action.reports() {
@@ -454,7 +454,7 @@ fn refuse_unknown(raw: &RawParam<'_>, answers: &mut Answers) -> bool {
     !action.stops()
 }
 
-/// The value of the one chunk that `write` writes; `None` if it is longer than any that is sent here.
+/// Returns the value of the one chunk that `write` writes; `None` if it is longer than `LONGEST_CHUNK`.
 pub(super) fn chunk_value(
     write: impl FnOnce(&mut PacketWriter<'_>) -> Result<(), NoSpace>,
 ) -> Option<Vec<u8>> {

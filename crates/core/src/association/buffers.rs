@@ -1,24 +1,24 @@
-//! Buffers that grow with what the paths carry, up to what the configuration allows.
+//! Buffers that grow with the rate of the paths, up to the configured limits.
 //!
-//! Several paths need as much room as all of them together carry in a round trip of the slowest one, and as much again while a
-//! loss is repaired. How much that is shows only in operation. Buffers do not shrink: what was advertised was promised
-//! (RFC 9260 section 6.2).
+//! Several paths need as much buffer as all of them together carry in a round trip of the slowest one, and as much again while a
+//! loss is repaired. That amount is known only during the transfer. Buffers do not shrink: an advertised window is a promise (RFC
+//! 9260 section 6.2).
 
 use crate::association::Association;
 use crate::path_id::PathState;
 use crate::time::{Span, Time};
 use crate::units::WindowBytes;
 
-/// What is carried in a round trip, that many times.
+/// Size of a buffer in round trips of data.
 const ROUND_TRIPS: u64 = 2;
 
-/// The round-trip time of a path that none was measured on: a side that only receives has no samples at first.
+/// RTT assumed for a path without samples: a side that only receives has none at first.
 const UNMEASURED: Span = Span::from_millis(100);
 
-/// Shorter rounds say more about the processor than about the paths.
+/// Minimum round trip: shorter measurements depend on the processor rather than on the paths.
 const SHORTEST_ROUND: Span = Span::from_millis(1);
 
-/// What the application has read in the present round trip.
+/// Bytes that the application has read in the current round trip.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading {
     pub(crate) began: Time,
@@ -26,13 +26,13 @@ pub(crate) struct Reading {
 }
 
 impl Association {
-    /// The receive buffer, in the unit of the profile's window.
+    /// Returns the receive buffer, in the unit of the profile's window.
     pub(crate) fn recv_buffer(&self) -> WindowBytes {
         let initial = WindowBytes::new(self.config.recv_buffer_bytes);
         self.receiver.as_ref().map_or(initial, |receiver| receiver.buffer())
     }
 
-    /// The application has read `bytes`. If it reads nearly a buffer in a round trip, the buffer is what limits it.
+    /// Records bytes that the application has read. If it reads nearly a buffer per round trip, the buffer is the limit and grows.
     pub(crate) fn consider_recv_growth(&mut self, bytes: u64) {
         let Some(growth) = self.config.buffer_growth else { return };
         if self.recv_buffer().get() >= growth.largest_recv_bytes {
@@ -51,7 +51,7 @@ impl Association {
         }
     }
 
-    /// Something was acknowledged, so windows and rates may have grown.
+    /// Grows the send buffer with windows and rates after an acknowledgement.
     pub(crate) fn consider_send_growth(&mut self) {
         let (Some(growth), Some(limit)) = (self.config.buffer_growth, self.sender.buffer_limit()) else {
             return;
@@ -78,7 +78,7 @@ impl Association {
     }
 }
 
-/// How much is carried in `round` by what carries `bytes` in `passed`, which is not zero.
+/// Returns the bytes carried in `round` at the rate of `bytes` in `passed`, which is not zero.
 fn carried_in(bytes: u64, passed: Span, round: Span) -> u64 {
     let carried = u128::from(bytes) * u128::from(round.as_nanos()) / u128::from(passed.as_nanos().max(1));
     u64::try_from(carried).unwrap_or(u64::MAX)

@@ -1,4 +1,4 @@
-//! The chunks of a packet that belongs to this association, in order.
+//! Processing of the chunks of a packet that belongs to this association, in order.
 
 use anabranch_wire::{Chunk, ChunkType, Chunks, RawChunk};
 
@@ -14,19 +14,19 @@ use crate::path_id::PathId;
 use crate::protection::{Cover, contradiction};
 use crate::stats::{Discard, Discards};
 
-/// A packet whose chunks are being looked at.
+/// Packet whose chunks are being processed.
 #[derive(Clone, Copy, Debug)]
 struct Packet<'a> {
     origin: Origin,
     source: PathId,
-    /// From the chunk at hand to the end: what it covers if it is an AUTH.
+    /// Packet from the current chunk to the end, which an AUTH covers.
     covered: &'a [u8],
     cover: Cover,
     proof: Proof,
     data: PacketData,
 }
 
-/// Whether to go on with a packet's next chunk.
+/// Decision on the next chunk of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Continue {
     Yes,
@@ -34,7 +34,7 @@ enum Continue {
 }
 
 impl Association {
-    /// Takes in the chunks of a packet whose verification tag has been checked.
+    /// Processes the chunks of a packet whose verification tag has been checked.
     pub(crate) fn handle_chunks(
         &mut self,
         origin: Origin,
@@ -78,7 +78,7 @@ impl Association {
                 Err(reason) => {
                     discards.count(reason);
                     if raw.kind() == ChunkType::AUTH {
-                        // RFC 4895 section 6.3: all that stands behind it goes with it.
+                        // RFC 4895 section 6.3: the chunks behind it are dropped too.
                         break;
                     }
                 }
@@ -97,7 +97,7 @@ impl Association {
         let source = packet.source;
         let chunk = raw.decode().map_err(|_| Discard::Malformed)?;
         if self.awaits_init_ack() && !matches!(chunk, Chunk::InitAck(_) | Chunk::Abort(_)) {
-            // The peer has not named its tag yet, so that no answer could carry it.
+            // The peer has not sent its tag yet, so no answer could carry it.
             return Err(Discard::Unexpected);
         }
         if packet.cover == Cover::Plain && !self.admits_plain(&chunk) {
@@ -150,7 +150,7 @@ impl Association {
             }
             Chunk::Confirmation(_)
                 if packet.cover == Cover::Record && self.protection.confirming.is_some() => {}
-            // A record in a record.
+            // A record inside a record.
             Chunk::Dtls(_) if self.protection.agreed().is_some() => return Err(Discard::Unexpected),
             Chunk::Asconf(_)
             | Chunk::AsconfAck(_)
@@ -165,7 +165,7 @@ impl Association {
         Ok(Continue::Yes)
     }
 
-    /// ASCONF and ASCONF-ACK are silently discarded unless they are authenticated (RFC 5061 sections 4.1.1 and 4.1.2).
+    /// Handles an ASCONF or ASCONF-ACK, which is silently discarded without authentication (RFC 5061 sections 4.1.1 and 4.1.2).
     fn handle_reconfiguration(&mut self, chunk: &Chunk<'_>, packet: &Packet<'_>) -> Result<(), Discard> {
         if packet.proof != Proof::Authenticated {
             return Err(Discard::Unauthenticated);
@@ -179,7 +179,7 @@ impl Association {
 
     fn answer_heartbeat(&mut self, source: PathId, info: &[u8]) {
         if self.is_announcing(source) {
-            // RFC 5061 section 5.3 F1: the peer will ask again, and by then the address is added.
+            // RFC 5061 section 5.3 F1: the peer repeats it, and by then the address is added.
             return;
         }
         //= docs/rfc9260.txt#section-3.3.6
@@ -198,9 +198,10 @@ impl Association {
         self.dispatcher().yield_to_heartbeat(source);
     }
 
-    /// A stale cookie starts the handshake anew (RFC 9260 section 5.2.6); other errors change nothing.
+    /// Handles an ERROR. A stale cookie restarts the handshake (RFC 9260 section 5.2.6), and a rejected ASCONF ends ASCONF; others
+    /// are ignored.
     ///
-    /// A peer that follows the draft only has acknowledged the message whose stream it calls invalid.
+    /// In a record, an invalid stream ends the association: a peer that follows only the draft has acknowledged the message.
     fn handle_error(&mut self, cover: Cover, error: &anabranch_wire::ErrorView<'_>) -> Result<(), Discard> {
         let refuses_stream = |c| matches!(c, anabranch_wire::Cause::InvalidStream(_));
         if cover == Cover::Record && error.causes().flatten().any(refuses_stream) {
@@ -217,12 +218,12 @@ impl Association {
         //= docs/rfc9260.txt#section-5.2.6
         //# In all cases, if the association is not in the COOKIE-ECHOED state, the ERROR chunk SHOULD be silently
         //# discarded.
-        // A restart under kept keys does not go back to an INIT, which would have to leave in the clear: it is given up with T1.
+        // A restart under kept keys does not return to an INIT, which would be sent in the clear: the attempt ends with T1.
         if stale
             && !self.protection.is_required()
             && let State::CookieEchoed { opening, .. } = self.state
         {
-            // A peer for whom every cookie is stale must not keep us going for ever.
+            // The number of retries is limited for a peer that rejects every cookie as stale.
             let stale_cookies = opening.stale_cookies + 1;
             self.discard_data_bundled_with_cookie();
             self.restart_handshake(Opening { tries: 0, stale_cookies, ..opening });
@@ -235,7 +236,7 @@ impl Association {
         Ok(())
     }
 
-    /// RFC 9260 section 3.2: the two high bits of the type say what to do with a chunk nobody knows.
+    /// Handles an unknown chunk by the two high bits of its type (RFC 9260 section 3.2).
     fn handle_unknown(&mut self, source: PathId, chunk: &RawChunk<'_>) -> Continue {
         let action = chunk.kind().unknown_action();
         if action.reports() {

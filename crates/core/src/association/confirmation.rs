@@ -1,4 +1,4 @@
-//! Confirmation of what was learnt in the clear: in protected packets, out and in.
+//! Confirmation of plain packets of the handshake in protected packets, sent and received.
 
 use anabranch_wire::{Chunk, ChunkType, Chunks, Header, InitView, PacketView, PacketWriter};
 
@@ -8,12 +8,12 @@ use crate::init::{digest_of, transcript};
 use crate::protection::{Confirming, Cover, Transcript};
 use crate::stats::Discard;
 
-/// No INIT is longer: its padding ends it earlier.
+/// Maximum length of an INIT in bytes; padded ones are shorter.
 const LONGEST_INIT: usize = 2_048;
 
-/// The handshake.
+/// Handshake.
 impl Association {
-    /// Records the INIT that is about to leave.
+    /// Records the INIT that is about to be sent.
     pub(crate) fn note_init(&mut self) {
         if self.protection.offer().is_none() {
             return;
@@ -30,7 +30,7 @@ impl Association {
         }
     }
 
-    /// Digest of the latest INIT and the INIT ACK that has answered it.
+    /// Returns the digest of the latest INIT and of the INIT ACK that answered it.
     pub(crate) fn transcript_with(&self, ack: &InitView<'_>) -> Transcript {
         transcript(&self.protection.handshakes.init, &digest_of(ack))
     }
@@ -41,12 +41,12 @@ impl Association {
     }
 }
 
-/// Packets in.
+/// Received packets.
 impl Association {
-    /// Checks the confirmation in a record, and returns the chunks behind it. A COOKIE ACK goes ahead of it.
+    /// Checks the confirmation in a record, and returns the chunks behind it. A COOKIE ACK may precede it.
     ///
     /// # Errors
-    /// The packet is to be dropped, and the association is over.
+    /// If it contradicts this side: the association has ended, and the caller drops the packet.
     pub(crate) fn take_confirmation<'c>(
         &mut self,
         cover: Cover,
@@ -80,7 +80,7 @@ impl Association {
         Ok(if leads || theirs.is_none() { chunks } else { rest })
     }
 
-    /// The peer has all that was sent in the clear, and nothing else.
+    /// Acknowledges all data that was sent in the clear, which the confirmation proves to have arrived.
     fn confirmed(&mut self, was_done: bool) {
         let sent = self.protection.boundary.sent().unwrap_or_else(|| self.end_of_sent());
         if self.sender.outstanding().cumulative() < sent.tsn {

@@ -1,4 +1,4 @@
-//! Control chunks that wait to leave, each in a packet of its own.
+//! Control chunks that wait to be sent, each in a packet of its own.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ use crate::association::state::State;
 use crate::packet_buffer::PacketBuffer;
 use crate::path_id::{PathId, PathState};
 
-/// A control chunk and the path it goes on.
+/// Control chunk, and the path on which it is sent.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Control {
     Init {
@@ -34,7 +34,7 @@ pub(crate) enum Control {
         path: PathId,
         info: Vec<u8>,
     },
-    /// A HEARTBEAT in a packet of this size.
+    /// HEARTBEAT in a packet of this size.
     MtuProbe {
         path: PathId,
         nonce: u64,
@@ -49,7 +49,7 @@ pub(crate) enum Control {
     ShutdownComplete {
         path: PathId,
     },
-    /// ABORT with a protocol violation's text, or by the user if it is empty.
+    /// ABORT with the text of a protocol violation, or by the user if the text is empty.
     Abort {
         path: PathId,
         text: &'static str,
@@ -58,29 +58,29 @@ pub(crate) enum Control {
         path: PathId,
         tsn: u32,
     },
-    /// ABORT under our own tag, to a peer that has named none.
+    /// ABORT with the own tag, for a peer that has sent none.
     AbortReflected {
         path: PathId,
     },
-    /// The ASCONF that waits for its answer.
+    /// ASCONF that waits for its answer.
     Asconf {
         path: PathId,
     },
-    /// ABORT for an ASCONF-ACK that answers nothing.
+    /// ABORT for an ASCONF-ACK that answers no ASCONF.
     AbortIllegalAsconfAck {
         path: PathId,
     },
-    /// ERROR: an AUTH came with an HMAC that was not offered.
+    /// ERROR for an AUTH with an HMAC that was not offered.
     UnsupportedHmac {
         path: PathId,
         hmac_id: u16,
     },
-    /// ERROR: an unrecognised chunk is returned.
+    /// ERROR that returns an unrecognised chunk.
     Unrecognized {
         path: PathId,
         chunk: Vec<u8>,
     },
-    /// ERROR: DATA came on a stream that does not exist.
+    /// ERROR for DATA on a stream that does not exist.
     InvalidStream {
         path: PathId,
         stream: StreamId,
@@ -111,19 +111,19 @@ impl Control {
     }
 }
 
-/// A packet with nothing but a HEARTBEAT or its answer.
+/// Returns the length of a packet with only a HEARTBEAT or its answer.
 fn heartbeat_packet_bytes(info_bytes: usize) -> usize {
     COMMON_HEADER_LEN + padded_len(heartbeat_len(info_bytes))
 }
 
-/// The most control chunks that may wait: a peer that floods HEARTBEATs is not answered without bound.
+/// Maximum number of waiting control chunks: the answers to a flood of HEARTBEATs are limited.
 pub(crate) const MAX_CONTROL: usize = 64;
 
-/// Control chunks in the order in which they leave.
+/// Control chunks in the order of sending.
 #[derive(Debug, Default)]
 pub(crate) struct ControlQueue {
     waiting: VecDeque<Control>,
-    /// Empty, to copy the next HEARTBEAT's information into.
+    /// Empty memory for the copy of the next HEARTBEAT's information.
     spare_info: Vec<u8>,
 }
 
@@ -136,12 +136,12 @@ impl ControlQueue {
         self.waiting.clear();
     }
 
-    /// Adds a chunk of which there are few, because our own timers or state bound them.
+    /// Adds a chunk of a kind whose number is limited by own timers or state.
     pub(crate) fn push(&mut self, control: Control) {
         self.waiting.push_back(control);
     }
 
-    /// Adds a chunk that must leave before all others.
+    /// Adds a chunk that must be sent before all others.
     pub(crate) fn push_first(&mut self, control: Control) {
         self.waiting.push_front(control);
     }
@@ -161,13 +161,13 @@ impl ControlQueue {
         self.waiting.pop_front()
     }
 
-    /// The HEARTBEAT for a path, and its place.
+    /// Returns the HEARTBEAT for a path, and its index.
     fn heartbeat_for(&self, id: PathId) -> Option<(usize, &Control)> {
         let waits = |(_, c): &(usize, &Control)| matches!(c, Control::Heartbeat { path, .. } if *path == id);
         self.waiting.iter().enumerate().find(waits)
     }
 
-    /// Copies a HEARTBEAT's information, into memory that is reused.
+    /// Copies a HEARTBEAT's information into reused memory.
     pub(crate) fn copy_info(&mut self, info: &[u8]) -> Vec<u8> {
         let mut copy = std::mem::take(&mut self.spare_info);
         copy.extend_from_slice(info);
@@ -198,13 +198,13 @@ impl Association {
             let usual = self.paths.get_facts(path).map(|_| self.packet_room(path))?;
             let bytes = match control {
                 Control::MtuProbe { bytes, .. } => self.probe_bytes(bytes),
-                // A cookie has whatever length its maker gave it. IP fragments what is larger than the path's packets.
+                // The peer decides the length of a cookie. IP fragments a packet larger than the path's packets.
                 //= docs/rfc9260.txt#section-3.3.3
                 //# Implementation Note: An implementation MUST be prepared to receive an INIT ACK chunk that is quite
                 //# large (more than 1500 bytes) due to the variable size of the State Cookie and the variable address
                 //# list.
                 Control::CookieEcho { .. } => usual.max(self.cookie_echo_bytes()),
-                // These are most of what idle associations send, and may wait in buffers of their own, as SACKs may.
+                // Idle associations send mostly these, which may wait in buffers of their own, as SACKs may.
                 Control::Heartbeat { .. } => usual.min(heartbeat_packet_bytes(INFO_BYTES)),
                 Control::HeartbeatAck { ref info, .. } => usual.min(heartbeat_packet_bytes(info.len())),
                 _ => usual,
@@ -255,10 +255,9 @@ impl Association {
         }
     }
 
-    /// A COOKIE ECHO takes what it can of the key management along.
-    ///
-    /// A COOKIE ACK to an address that nobody has confirmed takes the HEARTBEAT that verifies it along. Simulated networks hold
-    /// no strangers, and keep their packets as they are.
+    /// Adds the chunks that accompany a control chunk: key management behind a COOKIE ECHO, and behind a COOKIE ACK to an
+    /// unconfirmed address the HEARTBEAT that verifies it. Endpoints of simulated networks are not guarded and send the COOKIE ACK
+    /// alone.
     //= docs/rfc9260.txt#section-5.4
     //# *  A COOKIE ACK chunk MAY be sent to an UNCONFIRMED address, but it MUST be bundled with a HEARTBEAT chunk
     //# including a nonce.
@@ -363,16 +362,16 @@ impl Association {
     }
 }
 
-/// Reports parameters of the peer's INIT-ACK behind the COOKIE-ECHO, if there are any and they fit (RFC 9260 section 3.2.2).
+/// Reports unknown parameters of the peer's INIT-ACK behind the COOKIE-ECHO if they fit (RFC 9260 section 3.2.2).
 fn report_params(writer: &mut PacketWriter<'_>, report: &[Vec<u8>]) {
     let params: Vec<_> = report.iter().filter_map(|p| RawParam::parse(p).ok()).map(Param::Unknown).collect();
     if !params.is_empty() {
-        // The handshake matters more than the report.
+        // A report that does not fit is omitted: the handshake has priority.
         let _ = writer.error([Cause::UnrecognizedParameters(ParamList::new(&params))]);
     }
 }
 
-/// A HEARTBEAT and as much padding as makes the packet that long (RFC 4820 section 4).
+/// Writes a HEARTBEAT and the padding that makes the packet this long (RFC 4820 section 4).
 fn write_probe(writer: &mut PacketWriter<'_>, nonce: u64, path: PathId, bytes: usize) -> Result<(), NoSpace> {
     let before = writer.remaining();
     writer.heartbeat(&write_info(nonce, path))?;

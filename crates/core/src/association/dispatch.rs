@@ -1,4 +1,4 @@
-//! Events for the policies, and what follows from them for the paths.
+//! Events for the policies, and their consequences for the paths.
 
 use crate::association::Association;
 use crate::association::outputs::Outputs;
@@ -11,7 +11,7 @@ use crate::send::Sender;
 use crate::time::Time;
 use crate::trace::Decided;
 
-/// The parts that an event of the sending side concerns, borrowed for one call.
+/// Parts of the association that an event of the sending side concerns, borrowed for one call.
 #[derive(Debug)]
 pub(crate) struct Dispatcher<'a> {
     pub(crate) now: Time,
@@ -23,20 +23,20 @@ pub(crate) struct Dispatcher<'a> {
 }
 
 impl Dispatcher<'_> {
-    /// The view of the policies, with facts as of the latest refresh.
+    /// Returns the policies' view, with facts as of the latest refresh.
     #[inline]
     pub(crate) fn view(&self) -> View<'_> {
         view(self.now, self.paths, self.sender)
     }
 
-    /// Asks the policies, who see the facts as of the latest refresh.
+    /// Asks the policies, with facts as of the latest refresh.
     #[inline]
     pub(crate) fn ask<T>(&mut self, question: impl FnOnce(&mut PolicyState, &View<'_>) -> T) -> T {
         question(self.policies, &view(self.now, self.paths, self.sender))
     }
 
-    /// Makes a transition of the sender, and publishes its counts and window. A transition that changes neither needs no call of
-    /// this.
+    /// Applies a transition of the sender, and publishes its counts and window. Transitions that change neither need not use this
+    /// method.
     pub(crate) fn update_sender<T>(&mut self, transition: impl FnOnce(&mut Sender) -> T) -> T {
         let outcome = transition(self.sender);
         self.paths.adopt_counts(self.sender);
@@ -71,7 +71,7 @@ impl Dispatcher<'_> {
         }
     }
 
-    /// Probes a path that the estimator has withdrawn: without new data nothing else could speak for it. Its HEARTBEAT waits in
+    /// Probes a path that the estimator has withdrawn: without new data, only a HEARTBEAT can bring it back. The HEARTBEAT waits in
     /// [`Paths`] for [`follow_events`](Association::follow_events).
     fn probe_withdrawn(&mut self, id: PathId) {
         if self.paths.get_live(id).is_some_and(|path| path.pending_heartbeat.is_none()) {
@@ -116,12 +116,12 @@ impl Association {
         }
     }
 
-    /// Makes a transition of the sender. See [`Dispatcher::update_sender`].
+    /// Applies a transition of the sender. See [`Dispatcher::update_sender`].
     pub(crate) fn update_sender<T>(&mut self, transition: impl FnOnce(&mut Sender) -> T) -> T {
         self.dispatcher().update_sender(transition)
     }
 
-    /// Delivers an event to every slot, and does what follows from it.
+    /// Delivers an event to every slot, and applies its consequences.
     pub(crate) fn dispatch_event(&mut self, event: &Event<'_>) {
         self.dispatcher().dispatch(event);
         self.follow_events();
@@ -133,8 +133,8 @@ impl Association {
         self.follow_events();
     }
 
-    /// Does what follows from events that were delivered: queues HEARTBEATs that have begun, and wakes the transmission that a
-    /// changed rate may have made late.
+    /// Applies the consequences of delivered events: queues HEARTBEATs that were started, and adapts the transmission's timer to a
+    /// changed rate.
     pub(crate) fn follow_events(&mut self) {
         for id in self.paths.take_unsent_heartbeats().iter() {
             if let Some(pending) = self.paths[id].pending_heartbeat {

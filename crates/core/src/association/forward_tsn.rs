@@ -1,12 +1,12 @@
-//! Sending FORWARD-TSN (RFC 3758 sections 3.2 and 3.5): telling the peer not to wait for what was abandoned.
+//! Sending of FORWARD-TSN, which moves the peer past abandoned chunks (RFC 3758 sections 3.2 and 3.5).
 //!
-//! One is due once everything up to the ack point of RFC 3758 is acknowledged or abandoned and the peer's cumulative TSN is below
-//! it: when the ack point moves, when a SACK a round trip later still does not cover it, and when T3 of its path expires, on
-//! another path if there is one. T3 runs on its path until it is acknowledged, and its expiry is one like that of DATA: the
-//! path's errors are counted and its window is cut. It goes in front of DATA or beside a SACK where there is room, else alone.
+//! One is due if the ack point of RFC 3758, up to which all is acknowledged or abandoned, is beyond the peer's cumulative TSN. It
+//! is sent when the ack point moves, when a SACK a round trip later does not cover it, and when T3 of its path expires, then on
+//! another path if there is one. T3 runs on its path until it is acknowledged. An expiry counts as one of DATA: the path gets an
+//! error and its window is cut. The chunk is bundled with DATA or a SACK if it fits, otherwise sent alone.
 //!
-//! It names the streams that skip. If they are more than fit a packet, it goes only as far as its list does, and the next one
-//! leaves when it is acknowledged: were both under way, a loss of the first would leave streams waiting.
+//! It names the streams that skip messages. If they do not fit a packet, it goes only as far as its list. The next one is sent when
+//! it is acknowledged: if both were in flight, the loss of the first would leave streams waiting.
 
 use anabranch_wire::{
     COMMON_HEADER_LEN, DATA_HEADER_LEN, PacketWriter, Ssn, StreamId, Tsn, forward_tsn_len, padded_len,
@@ -31,7 +31,7 @@ impl Association {
         self.profile.bundle_control && self.outlet().owed_sack_bytes() + length + padded_len(first) <= room
     }
 
-    /// A FORWARD-TSN in a packet of its own, with a SACK if one is owed on that path.
+    /// Sends a FORWARD-TSN in a packet of its own, with a SACK if one is owed on that path.
     pub(crate) fn transmit_forward_tsn(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
         self.outlet().forward_tsn_len()?;
         let path = self.forward_tsn_path();
@@ -44,7 +44,7 @@ impl Association {
         written.then_some(path)
     }
 
-    /// One in service, and not the one on which the latest was lost: that is not active any more, or has its turn again.
+    /// Returns a path in service, if possible not the one on which the latest was lost: its errors rank it behind others.
     fn forward_tsn_path(&self) -> PathId {
         let latest = self.sender.facts().last_new_data_path;
         let errors = |path: PathId| self.paths.facts(path).error_count;
@@ -56,7 +56,7 @@ impl Association {
 }
 
 impl Outlet<'_> {
-    /// Length of the next one, if it is due and may leave in this state.
+    /// Returns the length of the next one, if it is due and may be sent in this state.
     fn forward_tsn_len(&mut self) -> Option<usize> {
         if !self.d.sender.owes_forward_tsn() || !self.is_up {
             return None;
@@ -72,7 +72,7 @@ impl Outlet<'_> {
             .or_else(|| new().map(|payload| DATA_HEADER_LEN + payload))
     }
 
-    /// Puts a FORWARD-TSN that is due in front of DATA, if a chunk of `first` bytes still fits behind it.
+    /// Adds a FORWARD-TSN that is due in front of DATA, if a chunk of `first` bytes still fits behind it.
     pub(crate) fn bundle_forward_tsn(&mut self, path: PathId, first: usize, writer: &mut PacketWriter<'_>) {
         if !self.d.sender.owes_forward_tsn() || !self.d.paths.profile().bundle_control {
             return;

@@ -1,4 +1,4 @@
-//! Setting an association up (RFC 9260 section 5.1), from either side, and what a restart changes (section 5.2.4.1).
+//! Handshake of an association from either side (RFC 9260 section 5.1), and restart (section 5.2.4.1).
 
 use std::net::IpAddr;
 
@@ -27,35 +27,35 @@ use crate::recv::Receiver;
 use crate::send::SendQueue;
 use crate::units::WindowBytes;
 
-/// What an INIT or INIT-ACK says about its sender.
+/// Content of an INIT or INIT-ACK of the peer.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
     pub(crate) tag: u32,
     pub(crate) initial_tsn: u32,
     pub(crate) a_rwnd: u32,
-    /// Streams we may send on.
+    /// Number of streams on which this side may send.
     pub(crate) outbound_streams: u16,
-    /// Streams we receive on.
+    /// Number of streams on which this side receives.
     pub(crate) inbound_streams: u16,
     pub(crate) addresses: ArrayVec<IpAddr, MAX_PATHS>,
-    /// What it announces.
+    /// Extensions that the peer announces.
     pub(crate) announced: Announced,
-    /// What both sides offered for authentication, if the peer's offer is of use.
+    /// Offers of both sides for authentication, if the peer's offer is usable.
     pub(crate) authentication: Option<Offers>,
-    /// How keys for the DTLS chunk are agreed on, if packets are protected.
+    /// Agreement on keys for the DTLS chunk, if packets are protected.
     pub(crate) protection: Option<Agreement>,
     /// Digest of the handshake, if both sides confirm it.
     pub(crate) transcript: Option<Transcript>,
 }
 
-/// Where a valid cookie came from.
+/// Source of a valid cookie.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CookieSource {
     pub(crate) path: PathId,
-    /// Whether the cookie counts as the answer of that address (RFC 9260 section 5.4). If not, the address gets three times what
-    /// came from it, and no DATA and no probes of its MTU, until it has answered a HEARTBEAT.
+    /// `true` if the cookie proves the address (RFC 9260 section 5.4). Otherwise the address gets three times the bytes that came
+    /// from it, without DATA and MTU probes, until it has answered a HEARTBEAT.
     pub(crate) proved: bool,
-    /// Length of the packet.
+    /// Length of the packet in bytes.
     pub(crate) bytes: usize,
 }
 
@@ -83,14 +83,14 @@ impl From<&CookieBody> for Peer {
 }
 
 impl Association {
-    /// Begins: INIT on the first path.
+    /// Starts the handshake with an INIT on the first path.
     pub(crate) fn begin(&mut self) {
         let give_up = self.config.connect_timeout.map(|limit| self.now + limit);
         self.restart_handshake(Opening { give_up, ..Opening::default() });
         self.send_init(PathId::new(0));
     }
 
-    /// Goes to COOKIE-WAIT.
+    /// Enters COOKIE-WAIT.
     pub(crate) fn restart_handshake(&mut self, opening: Opening) {
         self.state =
             State::CookieWait { opening, stagger: Stagger { path: PathId::new(0), left: 0, next_at: None } };
@@ -107,7 +107,7 @@ impl Association {
         self.stagger_init(path, self.unrefused_paths().count().saturating_sub(1));
     }
 
-    /// The next path gets its INIT soon, until all have had it since T1 began.
+    /// Schedules the INIT of the next path, until all paths have had one since T1 started.
     fn stagger_init(&mut self, path: PathId, left: usize) {
         let wait = self.profile.init_stagger.filter(|_| left > 0);
         let next_at = wait.map(|wait| self.now + wait);
@@ -119,7 +119,7 @@ impl Association {
         }
     }
 
-    /// Paths that INIT was sent on, while no peer has answered it; 0 otherwise.
+    /// Returns the number of paths on which INIT was sent, while no peer has answered; 0 otherwise.
     pub fn paths_tried(&self) -> usize {
         match &self.state {
             State::CookieWait { opening, .. } => opening.tried.len(),
@@ -134,7 +134,7 @@ impl Association {
         }
     }
 
-    /// INIT on the next path as well. The first answer decides; those that come later find no one waiting.
+    /// Sends INIT on the next path as well. The first answer decides; later ones are ignored.
     pub(crate) fn send_staggered_init(&mut self) {
         let State::CookieWait { stagger, .. } = self.state else { return };
         let path = self.path_after(stagger.path);
@@ -169,7 +169,7 @@ impl Association {
         writer.init(&repr, params.chain(RawParam::parse(&padding).ok().map(Param::Unknown)))
     }
 
-    /// What our INIT announces: NR-SACK if the scheme acknowledges with it, ASCONF if the configuration wants it.
+    /// Returns the extensions of the own INIT: NR-SACK if the scheme acknowledges with it, ASCONF if it is configured.
     pub(crate) fn announces(&self) -> Announced {
         Announced {
             nr_sack: self.policies.ack_form() != AckForm::Sack,
@@ -179,7 +179,7 @@ impl Association {
         }
     }
 
-    /// The random number of our INIT, if we authenticate chunks.
+    /// Returns the random number of the own INIT, if this side authenticates chunks.
     pub(crate) fn local_random(&self) -> Option<[u8; RANDOM_LEN]> {
         self.addresses.local_random().copied()
     }
@@ -202,7 +202,7 @@ impl Association {
         }
     }
 
-    /// T1: the same chunk again, on the next path, with a longer wait.
+    /// Handles the expiry of T1: sends the same chunk again on the next path, with a longer time-out.
     pub(crate) fn handle_t1(&mut self) {
         let limit = self.profile.max_init_retransmits;
         let stagger = match &self.state {
@@ -222,7 +222,7 @@ impl Association {
         }
         let staggers = self.profile.init_stagger.is_some();
         let path = match stagger.filter(|_| staggers) {
-            // The round goes on where it is.
+            // The round continues on the next path.
             Some(stagger) => self.path_after(stagger.path),
             //= docs/rfc9260.txt#section-5.1
             //# Retransmissions of INIT chunks and COOKIE ECHO chunks SHOULD use all addresses of the peer similar to
@@ -271,7 +271,7 @@ impl Association {
         self.control.push(Control::CookieEcho { path });
     }
 
-    /// INIT-ACK: takes over what the peer says and echoes its cookie.
+    /// Handles an INIT-ACK: adopts its content and echoes its cookie.
     pub(crate) fn handle_init_ack(&mut self, source: PathId, init: &InitView<'_>) {
         let State::CookieWait { opening, .. } = self.state else { return };
         let cookie = init.params().find_map(|param| match param {
@@ -283,7 +283,7 @@ impl Association {
             return;
         }
         let Some(cookie) = cookie else {
-            // RFC 9260 section 5.1: without a cookie there is nothing to set up.
+            // RFC 9260 section 5.1: the handshake needs a cookie.
             self.refuse_init_ack(
                 init,
                 "INIT-ACK without cookie",
@@ -337,7 +337,7 @@ impl Association {
         };
         self.adopt_peer(&peer);
         let report = reportable_params(init).map(|raw| raw.bytes().to_vec()).collect();
-        // An answer shows that a refusal was passing.
+        // After an answer, refusals by other paths count as transient.
         let opening = Opening { tries: 0, refused: PathSet::EMPTY, ..opening };
         self.state = State::CookieEchoed { opening, cookie, echoed_on: source, echoes: 0, report };
         //= docs/rfc9260.txt#section-3.3.3
@@ -349,14 +349,14 @@ impl Association {
         self.send_cookie_echo(source);
     }
 
-    /// An INIT ACK with which there is no association: the peer is told why, and the attempt ends.
+    /// Rejects an INIT ACK: reports the reason to the peer and ends the attempt.
     fn refuse_init_ack(&mut self, init: &InitView<'_>, why: &'static str, reason: AbortReason) {
         self.identity.peer_tag = init.initiate_tag();
         if self.identity.peer_tag == 0 {
             //= docs/rfc9260.txt#section-3.3.3
             //# If an endpoint in the COOKIE-WAIT state receives an INIT ACK chunk with the Initiate Tag set to 0, it MUST
             //# destroy the TCB and SHOULD send an ABORT chunk with the T bit set.
-            // Only our own tag can tell the peer what this answers (RFC 9260 section 3.3.3).
+            // Only the own tag identifies the INIT to the peer (RFC 9260 section 3.3.3).
             self.send_reflected_abort();
         } else {
             self.send_abort(why);
@@ -364,13 +364,13 @@ impl Association {
         self.abort_with(reason);
     }
 
-    /// What both sides offer for authentication, if both offer something that is of use.
+    /// Returns the offers of both sides for authentication, if both are usable.
     fn offers(&self, init: &InitView<'_>) -> Result<Option<Offers>, BadRandom> {
         let Some(&local_random) = self.addresses.local_random() else { return Ok(None) };
         Ok(AuthOffer::read(init)?.map(|peer| Offers { local_random, peer }))
     }
 
-    /// Agrees on keys, and on ASCONF if both announce it. Numbers of ASCONFs begin anew with the association.
+    /// Agrees on keys, and on ASCONF if both announce it. Sequence numbers of ASCONFs start again with the association.
     fn agree_on_authentication(&mut self, peer: &Peer) {
         let keys = peer.authentication.as_ref().and_then(|Offers { local_random, peer: theirs }| {
             self.addresses.set_local_random(*local_random);
@@ -378,7 +378,7 @@ impl Association {
             Keys::agree(&ours, theirs, self.config.address_changes.shared_key.as_ref())
         });
         self.addresses.set_keys(keys);
-        // Records prove as much as AUTH does.
+        // Records authenticate as AUTH does.
         let by_records = peer.protection.is_some() && self.config.address_changes.asconf;
         if !peer.announced.asconf || !(by_records || self.addresses.keys().is_some()) {
             self.addresses.end_asconf();
@@ -388,7 +388,7 @@ impl Association {
         self.addresses.begin_asconf(ours, peer.initial_tsn);
     }
 
-    /// Both sides do the same with what they learn of each other: a side that forgets one of these never starts properly.
+    /// Adopts the peer's content, on either side of the handshake.
     fn adopt_peer(&mut self, peer: &Peer) {
         //= docs/rfc9260.txt#section-5.3.1
         //# Moreover, the Verification Tag value used by either endpoint in a given association MUST NOT change during the
@@ -430,7 +430,7 @@ impl Association {
         self.bound_packet_sizes();
     }
 
-    /// COOKIE-ACK, or a COOKIE-ECHO that says the same: up.
+    /// Handles a COOKIE-ACK, or a COOKIE-ECHO with the same meaning: the association is established.
     pub(crate) fn handle_cookie_ack(&mut self, source: PathId) {
         if matches!(self.state, State::CookieEchoed { .. }) {
             self.become_established(Some(source));
@@ -446,10 +446,10 @@ impl Association {
             if self.paths[id].removed {
                 continue;
             }
-            // A handshake that needed retries leaves no trace in the time-out.
+            // Retries of the handshake do not raise later time-outs.
             self.paths.cap_rto(id);
-            // RFC 9260 section 5.4: the address that took part in the handshake is confirmed by it. ns-2 confirms that one
-            // with a HEARTBEAT as well, which gives every path a round-trip sample before data starts.
+            // RFC 9260 section 5.4: the handshake confirms the address on which it took place. ns-2 confirms it with a HEARTBEAT as
+            // well, which gives every path an RTT sample before data starts.
             let by_handshake = Some(id) == confirmed && !(self.identity.initiator && self.waits_for_all());
             if by_handshake {
                 self.paths.trust(id);
@@ -458,7 +458,7 @@ impl Association {
             } else if self.addresses.local().contains(&self.paths[id].address.local_end()) {
                 self.verify_path(id);
             } else {
-                // Our INIT did not know it yet.
+                // The own INIT did not name it yet.
                 self.announce_added(id);
             }
         }
@@ -474,7 +474,7 @@ impl Association {
         self.profile.start == DataStart::AfterAllConfirmed
     }
 
-    /// The passive side: a valid cookie came back on `source`, so the association exists.
+    /// Establishes the association on the passive side after a valid cookie came back on `source`.
     pub(crate) fn accept(&mut self, source: CookieSource, peer: &Peer) {
         self.adopt_peer(peer);
         self.note_source(source);
@@ -491,8 +491,8 @@ impl Association {
         }
     }
 
-    /// A path for each address that the peer listed. Which of our addresses to use is a guess until the peer's packets tell:
-    /// the one of the same position if both sides have as many, else the one of the handshake.
+    /// Adds a path for each address that the peer listed. Its local address is a guess until packets of the peer arrive: the one at
+    /// the same position if both sides have equally many, otherwise the one of the handshake.
     fn add_listed_paths(&mut self, source: PathId) {
         let listed = self.addresses.peer().clone();
         let paired = listed.len() == self.addresses.local().len();
@@ -506,7 +506,7 @@ impl Association {
             //= docs/rfc9260.txt#section-5.1.2
             //# The endpoint SHOULD NOT respond with any kind of error indication.
             if !known && local.address.is_ipv4() == remote.is_ipv4() {
-                // A ninth address is simply not used.
+                // A ninth address is ignored.
                 if let Ok(id) = self.new_path(PathAddress { remote, ..from.from_end(local) }) {
                     self.paths.mark_listed(id);
                 }
@@ -533,7 +533,7 @@ impl Association {
         self.control.push_first(Control::CookieAck { path });
     }
 
-    /// An INIT collision (RFC 9260 section 5.2.4 B): the peer's newer tag and numbers count.
+    /// Handles an INIT collision (RFC 9260 section 5.2.4 B): the peer's newer tag and numbers are valid.
     pub(crate) fn collide(&mut self, source: PathId, peer: &Peer) {
         if matches!(self.state, State::CookieWait { .. } | State::CookieEchoed { .. }) {
             self.control.clear();
@@ -544,8 +544,8 @@ impl Association {
         self.send_cookie_ack(source);
     }
 
-    /// A restart of the peer under the keys of this epoch that were kept for it; whether it takes place. Both sides have to have set
-    /// bit R anew (draft-porfiri-tsvwg-sctp-dtls-handshake, section "SCTP Association Restart").
+    /// Handles a restart of the peer under the keys of this epoch that were kept for it. Returns `true` if the restart takes place:
+    /// both sides must have set bit R again (draft-porfiri-tsvwg-sctp-dtls-handshake, section "SCTP Association Restart").
     pub(crate) fn restart_protected(&mut self, source: CookieSource, body: &CookieBody, epoch: u64) -> bool {
         let agreed = Peer::from(body).protection.is_some_and(|agreed| agreed.restart());
         let restarts = agreed && self.protection.follow_restart(epoch);
@@ -555,7 +555,7 @@ impl Association {
         restarts
     }
 
-    /// A restart of the peer (RFC 9260 section 5.2.4.1): what was under way is lost, windows begin anew.
+    /// Handles a restart of the peer (RFC 9260 section 5.2.4.1): outstanding data is lost, and windows are reset.
     pub(crate) fn restart(&mut self, source: CookieSource, body: &CookieBody) {
         self.identity.restarts = self.identity.restarts.wrapping_add(1);
         self.identity.local_tag = body.local_tag;
@@ -594,40 +594,40 @@ impl Association {
         }
     }
 
-    /// Whether an INIT of a restarting peer names an address that this association does not have
-    /// (RFC 9260 section 5.2.2: refused, or an attacker could add himself).
+    /// Returns `true` if an INIT of a restarting peer names an address that this association does not have. Such a restart is
+    /// refused, because an attacker could add an address (RFC 9260 section 5.2.2).
     pub(crate) fn lacks_any(&self, addresses: &[IpAddr]) -> bool {
         addresses
             .iter()
             .any(|a| !self.paths.iter().any(|p| p.address.remote == *a) && !self.addresses.peer().contains(a))
     }
 
-    /// Whether these are the verification tags of both sides.
+    /// Returns `true` if these are the verification tags of both sides.
     pub(crate) fn has_tags(&self, local: u32, peer: u32) -> bool {
         (self.identity.local_tag, self.identity.peer_tag) == (local, peer)
     }
 
-    /// Whether the association is still being set up from our side.
+    /// Returns `true` while this side is setting the association up.
     pub fn is_opening(&self) -> bool {
         matches!(self.state, State::CookieWait { .. } | State::CookieEchoed { .. })
     }
 
-    /// Whether an INIT-ACK is the next step.
+    /// Returns `true` if the next step is an INIT-ACK.
     pub(crate) fn awaits_init_ack(&self) -> bool {
         matches!(self.state, State::CookieWait { .. })
     }
 
-    /// Whether a COOKIE-ACK is the next step.
+    /// Returns `true` if the next step is a COOKIE-ACK.
     pub(crate) fn awaits_cookie_ack(&self) -> bool {
         matches!(self.state, State::CookieEchoed { .. })
     }
 
-    /// Whether a SHUTDOWN-ACK is expected, or may cross with ours.
+    /// Returns `true` if a SHUTDOWN-ACK is expected, or may cross with the own one.
     pub(crate) fn awaits_shutdown_ack(&self) -> bool {
         matches!(self.state, State::ShutdownSent { .. } | State::ShutdownAckSent { .. })
     }
 
-    /// Whether only the last step of a shutdown is missing (RFC 9260 section 5.2.4: no restart in that state).
+    /// Returns `true` if only the last step of a shutdown is missing (RFC 9260 section 5.2.4: no restart in that state).
     pub(crate) fn awaits_shutdown_complete(&self) -> bool {
         matches!(self.state, State::ShutdownAckSent { .. })
     }

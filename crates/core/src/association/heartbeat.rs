@@ -1,4 +1,4 @@
-//! HEARTBEATs: verifying addresses, probing idle and failed paths, and what an answer changes.
+//! HEARTBEATs: verification of addresses, probes of idle and failed paths, and handling of answers.
 
 use crate::association::control::Control;
 use crate::association::heartbeat_info::read_info;
@@ -10,8 +10,8 @@ use crate::send::Sender;
 use crate::stats::Discard;
 
 impl Association {
-    /// Begins to verify a path's address (RFC 9260 section 5.4): one small HEARTBEAT at each RTO until it answers. One that failed
-    /// before it ever answered is tried at once too: the peer may have learned of its address only now.
+    /// Starts to verify a path's address (RFC 9260 section 5.4): one small HEARTBEAT per RTO until it answers. A path that failed
+    /// before it ever answered is probed at once too, because the peer may have just learned its address.
     pub(crate) fn verify_path(&mut self, id: PathId) {
         if !self.paths.was_confirmed(id) && !self.is_announcing(id) {
             self.send_heartbeat(id);
@@ -32,7 +32,7 @@ impl Association {
         self.control.push(Control::Heartbeat { path: id, nonce });
     }
 
-    /// Sends the HEARTBEATs that the estimator asks for.
+    /// Sends the HEARTBEATs that the estimator requests.
     pub(crate) fn probe_idle_paths(&mut self) {
         for id in self.policies.probes(&policies::view(self.now, &self.paths, &self.sender)).iter() {
             let Some(path) = self.paths.get_live(id) else { continue };
@@ -45,8 +45,7 @@ impl Association {
         }
     }
 
-    /// Another HEARTBEAT in the place of the one that is not answered yet. That one's RTO goes on: however many are sent, there is
-    /// an error for each RTO and no more.
+    /// Replaces the HEARTBEAT that is not answered yet. Its RTO continues, so that each RTO counts one error at most.
     fn repeat_heartbeat(&mut self, id: PathId) {
         let nonce = self.reachability.nonce();
         self.paths.repeat_heartbeat(id, nonce, self.now);
@@ -62,7 +61,7 @@ impl Association {
         }
     }
 
-    /// A HEARTBEAT went unanswered for an RTO: an error, and perhaps another one at once.
+    /// Handles a HEARTBEAT without an answer for an RTO: counts an error, and may send another one at once.
     pub(crate) fn heartbeat_unanswered(&mut self, id: PathId) {
         self.paths.forget_heartbeat(id);
         self.outputs.statistics.heartbeat_timeouts += 1;
@@ -89,10 +88,10 @@ impl Association {
         self.check_start();
     }
 
-    /// A HEARTBEAT-ACK: only one that carries the nonce of the pending HEARTBEAT counts.
+    /// Handles a HEARTBEAT-ACK. It must carry the nonce of the pending HEARTBEAT.
     ///
     /// # Errors
-    /// [`Discard::Unexpected`] for any other: a late answer, or a guess.
+    /// [`Discard::Unexpected`] for a late answer or a guess.
     pub(crate) fn handle_heartbeat_ack(&mut self, info: &[u8]) -> Result<(), Discard> {
         let (nonce, index) = read_info(info).ok_or(Discard::Unexpected)?;
         if index >= self.paths.len() {
@@ -115,7 +114,7 @@ impl Association {
         //= docs/rfc9260.txt#section-8.3
         //# The receiver of the HEARTBEAT ACK chunk SHOULD also perform an RTT measurement for that destination transport
         //# address using the time value carried in the HEARTBEAT ACK chunk.
-        // Its RTO is set afresh by this sample, which also ends a back-off.
+        // The RTT sample sets the RTO, which also ends a back-off.
         let rtt = self.now.since(pending.sent_at);
         self.dispatcher().path_answered(id);
         //= docs/rfc9260.txt#section-8.3
@@ -136,7 +135,7 @@ impl Association {
         Ok(())
     }
 
-    /// What an answer opens: the start of data, or a path that is back in service.
+    /// Opens send opportunities after an answer: data may start, or a path is back in service.
     fn path_answered(&mut self, id: PathId, before: PathState) {
         match before {
             PathState::Unconfirmed => {
@@ -148,7 +147,7 @@ impl Association {
                     // A small packet was answered, and larger ones that left before it were not.
                     self.suspect_black_hole(id);
                 }
-                // What the path still held was lost when it failed.
+                // Chunks outstanding on the path were lost when it failed.
                 self.mark_path_lost(id, crate::policy::LossCause::Timeout, false);
                 self.paths.reset_bursts();
                 self.open_opportunity(OpportunityCause::PathRestored(id), true);
@@ -159,7 +158,7 @@ impl Association {
         }
     }
 
-    /// Whether data may start (see [`Start`]).
+    /// Starts data if the paths permit it (see [`Start`]).
     pub(crate) fn check_start(&mut self) {
         let up = self.state.takes_sacks();
         if self.transmission.is_started() || !up {

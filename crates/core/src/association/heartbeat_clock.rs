@@ -1,4 +1,4 @@
-//! The times of HEARTBEATs, which are rarer on paths of an idle association ([`IdleHeartbeats`]).
+//! Times of HEARTBEATs, which are rarer on paths of an idle association ([`IdleHeartbeats`]).
 
 use crate::association::dispatch::Dispatcher;
 use crate::path_id::{PathId, PathState};
@@ -7,26 +7,26 @@ use crate::profile::IdleHeartbeats;
 use crate::time::{Span, Time};
 
 impl Dispatcher<'_> {
-    /// Returns how this association is probed and for how long no DATA has passed, if it is idle.
+    /// Returns the rules of an idle association, and the time without DATA; `None` if the association is not idle.
     fn idleness(&self) -> Option<(IdleHeartbeats, Span)> {
         let rules = self.paths.profile().idle_heartbeats?;
         let idle_for = self.reachability.idle_for(self.now);
         (self.is_long(idle_for) && self.sender.buffered_bytes() == 0).then_some((rules, idle_for))
     }
 
-    /// Returns `true` if DATA that does not pass for so long need not be expected: a peer that backs off sends some every RTO.Max.
+    /// Returns `true` if no DATA is expected after this time: a peer that backs off retransmits at least every RTO.Max.
     fn is_long(&self, idle_for: Span) -> bool {
         let profile = self.paths.profile();
         idle_for > profile.heartbeat_interval.max(profile.rto_max)
     }
 
-    /// Returns `true` if a path is active without errors. Any other is probed as often as in an association that carries DATA.
+    /// Returns `true` if a path is active without errors. Other paths are probed as often as in an association that carries DATA.
     fn is_healthy(&self, id: PathId) -> bool {
         let facts = self.paths.facts(id);
         facts.state == PathState::Active && facts.error_count == 0
     }
 
-    /// Returns the time of the next HEARTBEAT of a path: after the interval that is in force, and `more`.
+    /// Returns the time of the next HEARTBEAT of a path: now, plus the interval in force, plus `more`.
     fn next_heartbeat_at(&self, id: PathId, more: Span) -> Time {
         let interval = self.paths.profile().heartbeat_interval;
         match self.idleness().filter(|_| self.is_healthy(id)) {
@@ -55,10 +55,10 @@ impl Dispatcher<'_> {
         self.paths.schedule_heartbeat(id, at);
     }
 
-    /// Delays the next HEARTBEAT of a path that the peer has probed: our answer lets it know what our own probe would. While the
-    /// association is idle ours waits for one more interval, and leaves then: before the peer's next one, which waits for half an RTO
-    /// more at least (section 8.3), so that both sides take turns. A peer that probes sooner, or does not get our answers, delays ours
-    /// once.
+    /// Delays the next HEARTBEAT of a path that the peer has probed: the peer learns from the answer that the path works. In an
+    /// idle association, the own HEARTBEAT waits for one more interval. It is sent before the peer's next one, which waits for at
+    /// least half an RTO more (section 8.3), so that both sides alternate. A peer that probes sooner, or does not get the answers,
+    /// delays it once.
     pub(crate) fn yield_to_heartbeat(&mut self, id: PathId) {
         let yields = self.idleness().is_some() && self.is_healthy(id);
         if !yields || !self.paths.take_yield(id) {
@@ -70,7 +70,7 @@ impl Dispatcher<'_> {
         self.paths.schedule_heartbeat(id, at);
     }
 
-    /// Notes that DATA left or came. After an idle time each path is probed within HB.interval again.
+    /// Records that DATA was sent or received. After an idle time each path is probed within HB.interval again.
     pub(crate) fn data_passed(&mut self) {
         let was_idle = self.paths.profile().idle_heartbeats.is_some()
             && self.is_long(self.reachability.idle_for(self.now));
@@ -86,16 +86,16 @@ impl Dispatcher<'_> {
         }
     }
 
-    /// Restarts the HEARTBEAT clock of a path that carried something whose answer is a round-trip sample, so that no HEARTBEAT is needed
-    /// for one. A retransmission is not (RFC 9260 section 8.3): an alternate path that carries nothing else would keep a backed-off
-    /// RTO forever.
+    /// Restarts the HEARTBEAT timer of a path that carried a chunk whose answer gives an RTT sample, which replaces a HEARTBEAT. A
+    /// retransmission gives none (RFC 9260 section 8.3): a path that carries only retransmissions would keep a backed-off RTO
+    /// forever.
     pub(crate) fn restart_heartbeat_clock(&mut self, id: PathId) {
         if self.paths[id].timers.heartbeat.is_some() {
             self.schedule_heartbeat(id);
         }
     }
 
-    /// Puts a path into service if none is active and the failover policy names one, so that data has somewhere to go.
+    /// Puts a path into service if none is active and the failover policy names one, so that data can be sent.
     pub(crate) fn promote_if_none_active(&mut self) {
         if self.paths.any_active() {
             return;
@@ -104,7 +104,7 @@ impl Dispatcher<'_> {
         let Some(decision) = self.ask(|policies, view| policies.promote(view)) else { return };
         let id = decision.choice;
         self.outputs.statistics.promotions += 1;
-        // T3 keeps running: a path that a HEARTBEAT found at fault may have data in flight, and no other path has a T3 running.
+        // T3 keeps running: a path that failed by a HEARTBEAT may have data in flight, and no other path has a T3 running.
         self.paths.stop_heartbeat(id);
         self.set_state(id, PathState::Active, StateCause::Promoted(decision.reason));
         self.schedule_heartbeat(id);

@@ -1,8 +1,8 @@
-//! The information that our HEARTBEATs carry and their answers bring back (RFC 9260 section 3.3.5).
+//! Information that HEARTBEATs carry and their answers return (RFC 9260 section 3.3.5).
 
 use crate::path_id::PathId;
 
-/// Bytes of the information that a HEARTBEAT carries: a nonce, the path's index, padding.
+/// Length of the information in bytes: a nonce, the path's index, padding.
 pub(crate) const INFO_BYTES: usize = 16;
 
 pub(crate) fn write_info(nonce: u64, id: PathId) -> [u8; INFO_BYTES] {

@@ -1,4 +1,4 @@
-//! DATA that arrives.
+//! Received DATA and FORWARD-TSN.
 
 use anabranch_wire::{DataView, ForwardTsnView, StreamId};
 
@@ -11,19 +11,19 @@ use crate::protection::{Cover, PlainBoundary, contradiction, is_key_management};
 use crate::recv::{Fragment, Receiver, Taken};
 use crate::stats::Discard;
 
-/// What the DATA chunks of one packet came to, for the decision whether to acknowledge now.
+/// Properties of the DATA chunks of one packet, for the decision to acknowledge at once.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PacketData {
-    /// It held DATA.
+    /// `true` if the packet contained DATA.
     pub(crate) any: bool,
     pub(crate) duplicate: bool,
     pub(crate) immediate: bool,
-    /// Its latest DATA chunk found no room.
+    /// `true` if the latest DATA chunk found no room.
     pub(crate) dropped: bool,
 }
 
 impl Association {
-    /// Takes a DATA chunk (RFC 9260 section 6.2).
+    /// Handles a DATA chunk (RFC 9260 section 6.2).
     pub(crate) fn handle_data(
         &mut self,
         data: &DataView<'_>,
@@ -36,7 +36,7 @@ impl Association {
             return Err(Discard::Unexpected);
         }
         if data.payload().is_empty() {
-            // RFC 9260 section 6.2: no user data is worth an ABORT.
+            // RFC 9260 section 6.2: DATA without user data is answered with an ABORT.
             //= docs/rfc9260.txt#section-6.2
             //# If an endpoint receives a DATA chunk with no user data (i.e., the Length field is set to 16), it SHOULD
             //# send an ABORT chunk with a "No User Data" error cause.
@@ -72,7 +72,7 @@ impl Association {
         if cover == Cover::Record { self.check_nothing_waits_in_vain() } else { Ok(()) }
     }
 
-    /// Ends a protected association whose streams hold messages for which no TSN can bring what they wait for.
+    /// Ends a protected association with messages that wait for earlier ones of their streams although no TSN is missing.
     fn check_nothing_waits_in_vain(&mut self) -> Result<(), Discard> {
         match &self.receiver {
             Some(receiver) if receiver.waits_in_vain() => Err(self.end_as_tampered(contradiction::SSN)),
@@ -120,7 +120,7 @@ impl Association {
         Ok(())
     }
 
-    /// RFC 9260 section 9.2: data is taken until the peer itself has said that it is done.
+    /// Returns `true` if data is accepted: until the peer has sent its SHUTDOWN (RFC 9260 section 9.2).
     //= docs/rfc9260.txt#section-6
     //# DATA chunks MUST only be received according to the rules below in ESTABLISHED, SHUTDOWN-PENDING, and SHUTDOWN-SENT
     //# states.
@@ -136,7 +136,7 @@ impl Association {
         }
     }
 
-    /// Whether the receive buffer is used up, so that parts of messages are read as well (RFC 9260 section 6.9).
+    /// Returns `true` if the receive buffer is full, so that parts of messages are read as well (RFC 9260 section 6.9).
     //= docs/rfc9260.txt#section-6.9
     //# If the data receiver runs out of buffer space while still waiting for more fragments to complete the reassembly of
     //# the message, it SHOULD dispatch part of its inbound message through a partial delivery API (see Section 11),
@@ -145,7 +145,7 @@ impl Association {
         receiver.is_starved() || receiver.free(&self.profile) < self.window_cost_of_packet()
     }
 
-    /// After a packet's last chunk: decides on its acknowledgement.
+    /// Decides on the acknowledgement after a packet's last chunk.
     pub(crate) fn packet_done(&mut self, source: PathId, packet: PacketData) {
         if packet.any {
             self.dispatcher().data_passed();
@@ -170,7 +170,7 @@ impl Association {
         }
     }
 
-    /// FORWARD-TSN (RFC 3758 section 3.6): the peer gives up what lies below.
+    /// Handles a FORWARD-TSN (RFC 3758 section 3.6): the peer has abandoned the missing TSNs up to it.
     pub(crate) fn handle_forward_tsn(
         &mut self,
         source: PathId,
@@ -193,13 +193,13 @@ impl Association {
             }
             self.announce_readable();
         }
-        // RFC 9260 section 6.4: the path of the latest DATA may have failed since, which is why the peer skips.
+        // RFC 9260 section 6.4: the path of the latest DATA may have failed since, which may be why the peer skips.
         self.acknowledge_on(source);
         if cover == Cover::Record { self.check_nothing_waits_in_vain() } else { Ok(()) }
     }
 }
 
-/// Returns the contradiction between a protected fragment and what came in the clear, if there is one.
+/// Returns the contradiction between a protected fragment and earlier plain packets, if there is one.
 fn contradiction_of(
     fragment: &Fragment<'_>,
     receiver: &Receiver,

@@ -1,4 +1,4 @@
-//! What must hold of an association between calls, for tests.
+//! Invariants of an association between calls, for tests.
 
 use crate::association::Association;
 use crate::association::state::State;
@@ -10,7 +10,7 @@ impl Association {
     /// Compares all running totals with a recount.
     ///
     /// # Panics
-    /// With what differs, if one does.
+    /// If a total differs, with both values.
     #[doc(hidden)]
     pub fn check_invariants(&self) {
         self.sender.check();
@@ -29,7 +29,7 @@ impl Association {
         );
     }
 
-    /// A SACK is looked through for what is not in these blocks, so nothing in them may wait for its acknowledgement.
+    /// Checks that no chunk in the known gap blocks is awaited: SACKs are searched only for TSNs outside of them.
     fn check_gap_acked(&self) {
         let outstanding = self.sender.outstanding();
         let mut known = outstanding.gap_acked().iter().flat_map(|&(start, end)| start..=end);
@@ -40,7 +40,7 @@ impl Association {
         );
     }
 
-    /// Policies see what the sender has counted.
+    /// Checks that the facts for policies equal the sender's counts.
     fn check_published(&self, id: PathId) {
         let PathFacts { in_flight, lost_unsent, bound, held, sent, lost, delivered, .. } =
             *self.paths.facts(id);

@@ -1,9 +1,9 @@
-//! The deadline of the loss policy: chunks that time alone makes lost, and tail probes (RFC 8985 section 7).
+//! Deadline of the loss policy: losses by time alone, and tail probes (RFC 8985 section 7).
 
 use crate::association::{Association, policies};
 
 impl Association {
-    /// The loss policy's deadline: chunks that time alone has made lost, and a probe for a tail that nothing acknowledges.
+    /// Handles the loss policy's deadline: marks chunks that are lost by time alone, and adds probes of unacknowledged tails.
     pub(crate) fn run_loss_tasks(&mut self) {
         self.sender.refresh_facts();
         let tasks = self.policies.loss_tasks(&policies::view(self.now, &self.paths, &self.sender));

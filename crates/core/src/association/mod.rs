@@ -1,4 +1,4 @@
-//! One association: its state, and the verbs an application and a driver use.
+//! One association: its state, and the methods for applications and drivers.
 //!
 //! Each procedure has its file: [`handshake`], [`inbound`] data, [`sack_in`] and [`sack_out`], [`outbound`] packets,
 //! [`recovery`] after losses, [`heartbeat`]s and path states, [`shutdown`], [`timers`].
@@ -80,8 +80,8 @@ use recovery::LossRecovery;
 use state::State;
 use transmission::Transmission;
 
-/// The most chunks that may be outstanding: within reach of a SACK's 16-bit gap offsets, and few enough that the stream
-/// sequence numbers of their messages stay within half of their space.
+/// Maximum number of outstanding chunks: within reach of a SACK's 16-bit gap offsets, and low enough that the stream sequence
+/// numbers of their messages stay within half of their space.
 //= docs/rfc9260.txt#section-1.6
 //# An endpoint SHOULD NOT transmit a DATA chunk with a TSN that is more than 2^31 - 1 above the beginning TSN of its
 //# current send window.
@@ -91,82 +91,81 @@ use transmission::Transmission;
 //# For each stream, the data sender MUST NOT have more than 2^16 - 1 ordered user messages in the current send window.
 pub(crate) const MAX_OUTSTANDING_CHUNKS: usize = 32_767;
 
-/// What an association tells its application.
+/// Event of an association for its application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AssociationEvent {
-    /// It is up.
+    /// The association is established.
     Connected,
     /// Messages can be read.
     Readable,
     /// Send buffer became free after a send was refused, or the peer has proved that messages of the application may be sent
     /// ([`Association::admits_user_messages`]).
     Writable,
-    /// A message was given up, within the limits that it was sent with, or because the peer does not take its stream. It may
-    /// have arrived all the same, if acknowledgements were lost or late.
+    /// A message was abandoned by its limit of reliability, or because the peer does not accept its stream. It may have arrived
+    /// nevertheless, if acknowledgements were lost or late.
     Abandoned {
-        /// The stream it was sent on.
+        /// Stream of the message.
         stream: u16,
-        /// The application's own number for it ([`SendOptions::context`]).
+        /// Number that the application has given it ([`SendOptions::context`]).
         context: u64,
-        /// Why.
+        /// Reason.
         cause: AbandonCause,
-        /// Whether something of it had been sent.
+        /// `true` if a part of it had been sent.
         sent: bool,
     },
-    /// Messages with limits were taken before the handshake ended, and the peer does not do partial reliability: each is sent
-    /// with full reliability unless it is given up before a part of it has left. Later ones are refused.
+    /// The peer does not support partial reliability, and messages with limits were sent before the handshake ended. They are
+    /// delivered reliably unless they are abandoned before a part has been sent. Later ones are refused.
     NoPartialReliability,
     /// A path changed state.
     PathState {
-        /// Which.
+        /// Path that changed.
         path: PathId,
-        /// Its state now.
+        /// New state.
         state: PathState,
     },
-    /// There is a new path, still to be verified: the application gave it, or the peer sent from there.
+    /// A path was added by the application, or because the peer sent from there. It is not verified yet.
     PathAdded {
-        /// Which.
+        /// New path.
         path: PathId,
     },
-    /// A path is gone: the application took it, it made room for another, or its source never answered. Its id may be given
-    /// to another path.
+    /// A path was removed by the application, to make room for another one, or because its source never answered. Its id may be
+    /// reused.
     PathRemoved {
-        /// Which.
+        /// Removed path.
         path: PathId,
     },
-    /// The peer's UDP port behind a path has changed: what was one path is another now.
+    /// The peer's UDP port of a path has changed: another path replaces it.
     PathRebound {
-        /// The path from here on.
+        /// New path.
         path: PathId,
-        /// The path until now, which is gone.
+        /// Former path, which was removed.
         was: PathId,
     },
-    /// The list of addresses that the peer reports in protected packets has changed
-    /// ([`Association::reported_addresses`]).
+    /// The list of addresses that the peer reports in protected packets has changed ([`Association::reported_addresses`]).
     PeerAddresses,
-    /// The peer restarted: what was queued or unread is lost, and the association is up again.
+    /// The peer restarted: queued and unread messages are lost, and the association is established again.
     Restarted,
-    /// The peer wants to shut down.
+    /// The peer has requested a shutdown.
     ShutdownReceived,
-    /// It was closed gracefully, with everything delivered.
+    /// The association ended with a shutdown, with all messages delivered.
     Closed,
-    /// It ended otherwise.
+    /// The association ended without a shutdown.
     Aborted(AbortReason),
 }
 
-/// What names the association on the wire.
+/// Identifiers of the association on the wire.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Identity {
     pub(crate) local_tag: u32,
-    /// Zero until the peer has named it.
+    /// Tag of the peer; zero until it is known.
     pub(crate) peer_tag: u32,
     pub(crate) local_port: u16,
     pub(crate) peer_port: u16,
-    /// Ours, unwrapped.
+    /// Own initial TSN, unwrapped.
     initial_tsn: u64,
-    /// We sent the INIT.
+    /// `true` if this side sent the INIT.
     initiator: bool,
-    /// How often the peer has restarted.
+    /// Number of restarts of the peer.
     restarts: u32,
     integrity: Integrity,
     contents: Contents,
@@ -189,7 +188,7 @@ pub struct Association {
     transmission: Transmission,
     recovery: LossRecovery,
     receiver: Option<Receiver>,
-    /// What is read decides how large the receive buffer gets.
+    /// Bytes read in the current round trip, which determine the size of the receive buffer.
     reading: buffers::Reading,
     ack: AckState,
     control: ControlQueue,
@@ -213,7 +212,7 @@ impl Association {
             let tie_breaker = entropy.fork("tie breaker").next_u32();
             protection.parameter(tie_breaker)
         });
-        // Unwrapped TSNs start in the second epoch, so that what lies before the first one needs no sign.
+        // Unwrapped TSNs start in the second epoch, so that TSNs before the first one are not negative.
         let initial_tsn = (1 << 32) + u64::from(seed.initial_tsn);
         Association {
             sender: Sender::new(
@@ -258,7 +257,7 @@ impl Association {
         }
     }
 
-    /// Hands over a message at `now`, from which its lifetime counts, if it has one.
+    /// Queues a message at `now`, when its lifetime starts if it has one.
     ///
     /// # Errors
     /// As [`send`](Self::send).
@@ -267,15 +266,15 @@ impl Association {
         self.send(payload, options)
     }
 
-    /// Hands over a message. It is copied by reference and leaves as windows admit. A lifetime counts from the latest time that
-    /// the association was told; [`send_at`](Self::send_at) tells it.
+    /// Queues a message without copying it; it is sent as windows permit. Its lifetime counts from the latest time passed to the
+    /// association; [`send_at`](Self::send_at) passes the current time.
     ///
     /// # Errors
     /// [`SendError::BufferFull`] if it does not fit the send buffer now ([`AssociationEvent::Writable`] follows),
     /// [`SendError::NoSuchStream`], [`SendError::Empty`], [`SendError::Closing`] after a shutdown began,
-    /// [`SendError::NotProtected`] as long as keys for the DTLS chunk are wanted and missing,
-    /// [`SendError::KeyManagementOnly`] for the payload protocol of the key management where there is one,
-    /// [`SendError::NoPartialReliability`] for a message with a limit if the peer is known not to take FORWARD-TSN.
+    /// [`SendError::NotProtected`] while required keys for the DTLS chunk are missing, [`SendError::KeyManagementOnly`] for the
+    /// payload protocol of the association's key management, [`SendError::NoPartialReliability`] for a message with a limit if the
+    /// peer does not support FORWARD-TSN.
     pub fn send(&mut self, payload: Bytes, options: SendOptions) -> Result<(), SendError> {
         if payload.is_empty() {
             //= docs/rfc9260.txt#section-3.3.1
@@ -317,12 +316,12 @@ impl Association {
         Ok(())
     }
 
-    /// Hands over a message of the key management. It needs no room in the send buffer and goes ahead of what waits there, so that
-    /// new keys do not wait for data that the old ones protect; the caller bounds how much it hands over.
+    /// Queues a message of the key management. It needs no room in the send buffer and precedes waiting messages, so that new keys
+    /// do not wait for data that the old ones protect. The caller limits the amount.
     ///
     /// # Errors
-    /// [`SendError::NotProtected`] if the peer has not agreed to a key management, [`SendError::Empty`],
-    /// [`SendError::Closing`] after a shutdown began.
+    /// [`SendError::NotProtected`] if the peer has not agreed to a key management, [`SendError::Empty`], [`SendError::Closing`]
+    /// after a shutdown began.
     pub fn send_key_management(&mut self, payload: Bytes) -> Result<(), SendError> {
         if payload.is_empty() {
             return Err(SendError::Empty);
@@ -353,7 +352,7 @@ impl Association {
     }
 
     fn enqueue(&mut self, hand_over: impl FnOnce(&mut Sender)) {
-        // While something waits already, more of it changes nothing about what may leave.
+        // While other messages wait, a further one permits no additional packet.
         let idle = self.sender.queue().is_empty();
         hand_over(&mut self.sender);
         if idle {
@@ -369,12 +368,12 @@ impl Association {
         })
     }
 
-    /// Reads as [`recv`](Self::recv) does, without a copy: `take` gets the parts of the message, or of the piece of it, in order.
+    /// Reads as [`recv`](Self::recv) does, without a copy: `take` gets the parts of the message or piece in order.
     pub fn recv_with(&mut self, mut take: impl FnMut(&[u8])) -> Option<ReceivedMessage> {
         self.recv_parts(|part, _| take(part))
     }
 
-    /// `take` gets each part and the number of bytes that follow it.
+    /// Reads a message or piece: `take` gets each part and the number of bytes that follow it.
     fn recv_parts(&mut self, take: impl FnMut(&[u8], usize)) -> Option<ReceivedMessage> {
         let exhausted = self.receiver.as_ref().is_some_and(|receiver| self.is_exhausted(receiver));
         let receiver = self.receiver.as_mut()?;
@@ -385,37 +384,37 @@ impl Association {
         Some(piece)
     }
 
-    /// The receive buffer as it is now, in the unit of the profile's window.
+    /// Returns the current size of the receive buffer, in the unit of the profile's window.
     pub fn recv_buffer_bytes(&self) -> u64 {
         self.recv_buffer().get()
     }
 
-    /// User bytes that can be read now.
+    /// Returns the user bytes that can be read now.
     pub fn readable_bytes(&self) -> u64 {
         self.receiver.as_ref().map_or(0, Receiver::readable_bytes)
     }
 
-    /// User bytes handed over and not yet cumulatively acknowledged.
+    /// Returns the user bytes that were sent by the application and are not yet cumulatively acknowledged.
     pub fn buffered_bytes(&self) -> u64 {
         self.sender.buffered_bytes()
     }
 
-    /// User bytes handed over that have no TSN yet; what is bound to a path has one.
+    /// Returns the user bytes that wait without a TSN; data bound to a path has one.
     pub fn queued_bytes(&self) -> u64 {
         self.sender.queue().bytes()
     }
 
-    /// Free send buffer; `None` if it is unlimited.
+    /// Returns the free send buffer in bytes; `None` if it is unlimited.
     pub fn send_buffer_free(&self) -> Option<u64> {
         self.sender.buffer_free()
     }
 
-    /// Whether data may be sent and received.
+    /// Returns `true` if data may be sent and received.
     pub fn is_established(&self) -> bool {
         matches!(self.state, State::Established)
     }
 
-    /// How often the peer has restarted it: what its driver keeps about keys begins anew with each.
+    /// Returns the number of restarts of the peer. The driver's state about keys starts again with each.
     pub fn restarts(&self) -> u32 {
         self.identity.restarts
     }
@@ -425,27 +424,27 @@ impl Association {
         self.identity.peer_tag != 0
     }
 
-    /// Whether it is over.
+    /// Returns `true` if the association has ended.
     pub fn is_closed(&self) -> bool {
         matches!(self.state, State::Closed { .. })
     }
 
-    /// The paths as policies see them.
+    /// Returns the paths as policies see them.
     pub fn paths(&self) -> &[PathFacts] {
         self.paths.all_facts()
     }
 
-    /// A path's addresses; the UDP port, if packets are encapsulated, is the one that the latest packet on it came from.
+    /// Returns a path's addresses. With encapsulation, the UDP port is that of the latest packet on the path.
     pub fn path_address(&self, path: PathId) -> Option<PathAddress> {
         self.paths.get_live(path).map(|path| path.address)
     }
 
-    /// The peer's SCTP port.
+    /// Returns the peer's SCTP port.
     pub fn peer_port(&self) -> u16 {
         self.identity.peer_port
     }
 
-    /// How many streams messages may be sent on: those asked for, or as many of them as the peer takes once it is up.
+    /// Returns the number of streams on which messages may be sent: the requested ones, limited by the peer once established.
     pub fn outbound_streams(&self) -> u16 {
         self.sender.queue().streams()
     }
@@ -454,52 +453,52 @@ impl Association {
         &self.identity
     }
 
-    /// The association as policies see it.
+    /// Returns the facts of the association that policies see.
     pub fn association_facts(&self) -> &AssociationFacts {
         self.sender.facts()
     }
 
-    /// The rules around its scheme.
+    /// Returns the profile.
     pub(crate) fn profile(&self) -> &Profile {
         &self.profile
     }
 
-    /// Counters, with what is under way counted up to the latest call.
+    /// Returns the counters; periods that have not ended are counted up to the latest call.
     pub fn statistics(&self) -> Statistics {
         let blocked = self.transmission.blocked_since().map_or(0, |since| self.now.since(since).as_nanos());
         let blocked_by_peer_window_ns = self.outputs.statistics.blocked_by_peer_window_ns + blocked;
         Statistics { blocked_by_peer_window_ns, ..self.outputs.statistics }
     }
 
-    /// The largest message that fits one DATA chunk on every path.
+    /// Returns the length of the largest message that fits one DATA chunk on every path, in bytes.
     pub fn largest_unfragmented_bytes(&self) -> usize {
         self.payload_bytes_per_chunk()
     }
 
-    /// Whether new local addresses are to be used without being asked.
+    /// Returns `true` if the driver is to use new local addresses automatically.
     pub fn follows_addresses(&self) -> bool {
         self.config.address_changes.follow
     }
 
-    /// What the receive buffer holds, in user bytes.
+    /// Returns the user bytes in the receive buffer.
     pub fn held_bytes(&self) -> u64 {
         self.receiver.as_ref().map_or(0, Receiver::held_payload_bytes)
     }
 
-    /// The next recorded decision, if [`AssociationConfig::trace`] is on. The latest 65,536 are kept; earlier ones that nobody asked
-    /// for are dropped.
+    /// Returns the next recorded decision, if [`AssociationConfig::trace`] is set. The latest 65,536 are kept; earlier ones that
+    /// were not polled are dropped.
     pub fn poll_trace(&mut self) -> Option<TraceEvent> {
         self.outputs.next_decision()
     }
 
-    /// Whether it is over and has nothing left to send.
+    /// Returns `true` if the association has ended and has nothing left to send.
     //= docs/rfc9260.txt#section-14.2
     //# Note: No "CLOSED" state is illustrated, since, if an association is "CLOSED", its TCB SHOULD be removed.
     pub(crate) fn is_spent(&self) -> bool {
         self.is_closed() && self.control.is_empty()
     }
 
-    /// Whether it is over after a shutdown.
+    /// Returns `true` if the association has ended with a shutdown.
     pub(crate) fn ended_gracefully(&self) -> bool {
         matches!(self.state, State::Closed { gracefully: true })
     }
@@ -508,7 +507,7 @@ impl Association {
         self.outputs.next_event()
     }
 
-    /// Time never runs backwards here: a late `now` is taken as the latest.
+    /// Advances the clock. An earlier `now` than the latest has no effect.
     pub(crate) fn clock(&mut self, now: Time) {
         self.now = self.now.max(now);
         self.paths.release_paced(self.now);
@@ -532,8 +531,8 @@ impl Association {
         Ok(id)
     }
 
-    /// Takes a path out of service; what was in flight on it counts as lost. Packets of the peer that still come that way are
-    /// taken, and do not make a path of it again.
+    /// Removes a path; data in flight on it counts as lost. Later packets of the peer between its addresses are processed, and do
+    /// not create the path again.
     ///
     /// # Errors
     /// [`PathError::Unknown`], [`PathError::Last`] if it is the only one, [`PathError::Closed`].
@@ -575,7 +574,7 @@ impl Association {
         self.outputs.report(event);
     }
 
-    /// The deadline nearest in time, if any.
+    /// Returns the earliest deadline, if there is one.
     pub(crate) fn poll_timeout(&self) -> Option<Time> {
         if self.is_closed() {
             return None;
@@ -594,14 +593,14 @@ impl Association {
     }
 }
 
-/// The random number that an association offers, from numbers that nothing else draws from.
+/// Returns the random number that an association offers, from a stream of its own.
 fn random(entropy: &Entropy) -> [u8; RANDOM_LEN] {
     let mut random = [0; RANDOM_LEN];
     entropy.fork("authentication").fill(&mut random);
     random
 }
 
-/// What the endpoint gives a new association.
+/// Values that the endpoint passes to a new association.
 #[derive(Debug)]
 pub(crate) struct AssociationSeed {
     pub(crate) entropy: Entropy,

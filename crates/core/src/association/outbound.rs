@@ -1,4 +1,4 @@
-//! Building packets: what goes first.
+//! Construction of packets, and their order.
 
 use crate::association::dispatch::Dispatcher;
 use crate::association::transmission::{Outlet, Transmission};
@@ -38,8 +38,8 @@ impl Association {
         (transmission, Outlet { d, identity, protection, ack, receiver, recovery, is_up, shuts_down })
     }
 
-    /// Writes the next packet into `buf` and tells its path; `None` when there is nothing to send now. A packet that is more
-    /// than its destination may get yet is lost before it leaves.
+    /// Writes the next packet into `buf` and returns its path; `None` if there is no packet to send now. A packet that exceeds the
+    /// allowance of an unvalidated address is dropped.
     pub(crate) fn poll_transmit(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
         self.abandon_due();
         loop {
@@ -47,7 +47,7 @@ impl Association {
             if let Some(failure) = self.protection.failure() {
                 return self.end_without_keys(failure);
             }
-            // Nothing is left of a packet that could not be sealed.
+            // A packet that could not be sealed is empty.
             if !buf.is_empty() && self.may_send(path, buf.len()) {
                 return Some(path);
             }
@@ -78,7 +78,7 @@ impl Association {
         if let Some(path) = self.transmit_data(buf) {
             return Some(path);
         }
-        // An event of the opportunity may have asked for a HEARTBEAT.
+        // An event of the opportunity may have queued a HEARTBEAT.
         if let Some(path) = self.transmit_control(buf) {
             return Some(path);
         }
@@ -98,7 +98,7 @@ impl Association {
         path
     }
 
-    /// Returns `true` if DATA may leave in this state (RFC 9260 section 6).
+    /// Returns `true` if DATA may be sent in this state (RFC 9260 section 6).
     //= docs/rfc9260.txt#section-3.3.11
     //# This chunk MUST precede any DATA chunk sent within the association but MAY be bundled with one or more DATA chunks
     //# in the same packet.

@@ -11,10 +11,10 @@ use crate::trace::{Decided, TraceEvent, TraceLog};
 #[derive(Debug)]
 pub(crate) struct Outputs {
     events: VecDeque<AssociationEvent>,
-    /// Counters. Each part counts its own.
+    /// Counters, which each module updates itself.
     pub(crate) statistics: Statistics,
     trace: TraceLog,
-    /// Decisions are recorded.
+    /// `true` if decisions are recorded.
     traces: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Packets from their header to their seal.
+//! Packets: header, size, confirmation and seal.
 
 use anabranch_wire::{COMMON_HEADER_LEN, CONFIRMATION_LEN, Header, NoSpace, PacketWriter, padded_len};
 
@@ -10,7 +10,7 @@ use crate::paths::Paths;
 use crate::protection::{ENVELOPE_BYTES, MessageEnd, PacketProtection, PlainEnds, SealError, TAG_BYTES};
 use crate::send::Sender;
 
-/// The parts of an association that determine the size, the header and the seal of its packets.
+/// Parts of an association that determine the size, the header and the seal of its packets.
 pub(crate) trait PacketContext: Sized {
     fn identity(&self) -> &Identity;
     fn packet_protection(&self) -> &PacketProtection;
@@ -32,25 +32,25 @@ pub(crate) trait PacketContext: Sized {
         }
     }
 
-    /// Bytes at the beginning of each packet that the confirmation takes.
+    /// Returns the bytes that the confirmation takes at the beginning of each packet.
     fn confirmation_bytes(&self) -> usize {
         let pending =
             self.packet_protection().confirming.as_ref().is_some_and(|confirming| !confirming.is_done());
         if pending && self.packet_protection().seals() { CONFIRMATION_LEN } else { 0 }
     }
 
-    /// Bytes of a path's packets that are left beside the confirmation.
+    /// Returns the bytes of a path's packets without those of the confirmation.
     fn packet_room(&self, id: PathId) -> usize {
         self.paths()[id].packet_bytes - self.confirmation_bytes()
     }
 
-    /// The user bytes that fit one DATA chunk on every path.
+    /// Returns the user bytes that fit one DATA chunk on every path.
     #[inline]
     fn payload_bytes_per_chunk(&self) -> usize {
         self.paths().payload_bytes(self.confirmation_bytes())
     }
 
-    /// Adds the confirmation to a packet that is going to be sealed, while the peer needs it.
+    /// Adds the confirmation to a packet that will be sealed, while the peer needs it.
     fn write_confirmation(&self, writer: &mut PacketWriter<'_>) -> Result<(), NoSpace> {
         match &self.packet_protection().confirming {
             Some(confirming) if !confirming.is_done() => {
@@ -60,13 +60,13 @@ pub(crate) trait PacketContext: Sized {
         }
     }
 
-    /// Returns the end of the messages sent until now.
+    /// Returns the end of the messages sent so far.
     fn end_of_sent(&self) -> MessageEnd {
         MessageEnd { tsn: self.sender().lowest_unsent() - 1, next_ssn: self.sender().queue().next_ssn(0) }
     }
 
     fn plain_ends(&self) -> PlainEnds {
-        // A client has no key to send with when the server's confirmation comes, and nothing more to say in the clear.
+        // When the server's confirmation arrives, a client has no key to send with and no more plain messages to send.
         let sent = self.packet_protection().boundary.sent().unwrap_or_else(|| self.end_of_sent());
         PlainEnds { sent: sent.to_wire(), received: self.packet_protection().boundary.received().to_wire() }
     }
@@ -76,7 +76,7 @@ pub(crate) trait PacketContext: Sized {
         COMMON_HEADER_LEN + padded_len(self.sender().chunk_len(tsn)) <= self.paths()[path].packet_bytes
     }
 
-    /// RFC 9260 section 6.9: a chunk that was cut for a larger path is not cut again, its packet is left to IP to fragment.
+    /// Returns the packet size for a chunk. IP fragments one that was cut for a larger path (RFC 9260 section 6.9).
     //= docs/rfc9260.txt#section-6.9
     //# Instead, if the PMTU has been reduced, then IP fragmentation MUST be used.
     fn packet_size_for(&self, path: PathId, tsn: u64) -> usize {
@@ -97,8 +97,8 @@ pub(crate) trait PacketContext: Sized {
         self.build_packet(size, header, buf, |_, _| (), fill).expect("a path's packets hold 512 B and more")
     }
 
-    /// Writes a packet of at most `size` bytes, protected if there is a key, which adds to that. `None` if there is no room for
-    /// one. `lead` writes the chunk that has to be the first one of its packet, if there is one: it goes ahead of the confirmation.
+    /// Writes a packet of at most `size` bytes, protected and longer by the envelope if there is a key. Returns `None` without room
+    /// for a packet. `lead` writes the chunk, if any, that must be the first one of its packet: it precedes the confirmation.
     fn build_packet<T>(
         &mut self,
         size: usize,
@@ -138,7 +138,7 @@ pub(crate) trait PacketContext: Sized {
         let sealed = writer.finish_protected(self.packet_protection().seals_by(), |record| {
             self.packet_protection_mut().sender().ok_or(SealError::NoSpace)?.seal(record)
         });
-        // Without protection nothing may leave.
+        // A packet that cannot be protected is not sent.
         sealed.unwrap_or_else(|failure| {
             self.packet_protection_mut().note_failure(failure);
             0

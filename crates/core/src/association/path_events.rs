@@ -1,4 +1,4 @@
-//! Changes of a path that policies hear of: its state, its answers and its round-trip times.
+//! Changes of a path that policies are notified of: its state, its answers and its RTT samples.
 
 use crate::association::AssociationEvent;
 use crate::association::dispatch::Dispatcher;
@@ -10,7 +10,7 @@ use crate::time::Span;
 use crate::trace::Decided;
 
 impl Dispatcher<'_> {
-    /// Puts a path into a state. One that leaves service gives back what was bound to it.
+    /// Sets the state of a path. A path that leaves service returns the chunks that were bound to it.
     pub(crate) fn set_state(&mut self, id: PathId, to: PathState, cause: StateCause) {
         let Some(from) = self.paths.set_state(id, to, self.now) else { return };
         let reason = match cause {
@@ -19,7 +19,7 @@ impl Dispatcher<'_> {
         };
         self.record(Decided::State(id, to), 0, reason, &Refused::new());
         if to == PathState::Active {
-            // A path that was promoted for want of a better one has answered nothing, and has a time-out to do so first.
+            // A path that was promoted for lack of a better one has one time-out to answer before it is probed.
             let promoted = matches!(cause, StateCause::Promoted(_));
             let wait = if promoted { self.paths.facts(id).rto.max(LEAST_WAIT) } else { Span::ZERO };
             self.paths.begin_mtu_search(id, wait, self.now);
@@ -34,7 +34,7 @@ impl Dispatcher<'_> {
         self.outputs.report(AssociationEvent::PathState { path: id, state: to });
     }
 
-    /// Gives back the chunks that were bound to a path and not sent, to be placed again.
+    /// Unbinds the chunks that were bound to a path and not sent, so that they are placed again.
     pub(crate) fn unbind_path(&mut self, path: PathId) {
         while let Some(Admitted { tsn, bytes }) = self.update_sender(|sender| sender.unbind(path)) {
             self.dispatch(&Event::Unbound { path, tsn, bytes });
@@ -63,7 +63,7 @@ impl Dispatcher<'_> {
         self.set_state(id, state, StateCause::Proof(proof));
     }
 
-    /// Starts the wait for an answer to data that leaves on a path, if it has not begun before.
+    /// Starts the wait for an answer to data that is sent on a path, unless it runs.
     pub(crate) fn await_answer(&mut self, id: PathId) {
         if let Some(limit) = self.paths.options().silence_limit {
             self.paths.begin_silence(id, limit, self.now);
@@ -73,7 +73,7 @@ impl Dispatcher<'_> {
         }
     }
 
-    /// Starts that wait again, because something that the path carried was answered.
+    /// Restarts that wait, because the path got an answer.
     pub(crate) fn path_answered(&mut self, id: PathId) {
         if let Some(limit) = self.paths.options().silence_limit {
             self.paths.extend_silence(id, limit, self.now);
@@ -88,7 +88,7 @@ impl Dispatcher<'_> {
         self.paths.set_silence_limit(id, limit.map(|span| self.now + span));
     }
 
-    /// Adds a round-trip sample.
+    /// Adds an RTT sample.
     pub(crate) fn take_rtt(&mut self, id: PathId, rtt: Span, heartbeat: bool) {
         self.paths.take_rtt_sample(id, rtt);
         self.dispatch(&Event::RttSample { path: id, rtt, heartbeat });
@@ -111,14 +111,14 @@ impl Dispatcher<'_> {
         }
     }
 
-    /// Makes the FORWARD-TSN due again that waits on a path whose T3 has expired, or that is out of service.
+    /// Makes the FORWARD-TSN on a path due again, because T3 has expired there or the path is out of service.
     pub(crate) fn withdraw_forward_tsn(&mut self, path: PathId) {
         if self.sender.withdraw_forward_tsn(path) {
             self.stop_t3_of_empty_paths();
         }
     }
 
-    /// Stops T3 of each path with nothing in flight.
+    /// Stops T3 of each path without bytes in flight.
     pub(crate) fn stop_t3_of_empty_paths(&mut self) {
         let sender = &*self.sender;
         self.paths.stop_t3_of_empty_paths(|id| sender.awaits_forward_tsn(id));

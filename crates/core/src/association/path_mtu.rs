@@ -1,4 +1,4 @@
-//! The packet size of each path: probes of larger ones (RFC 8899 section 6.2: HEARTBEAT with PAD), and what follows from them.
+//! Packet size of each path: probes of larger sizes (RFC 8899 section 6.2: HEARTBEAT with PAD), and their consequences.
 
 use std::sync::Arc;
 
@@ -9,26 +9,26 @@ use crate::config::InterfaceMtu;
 use crate::path_id::PathId;
 use crate::paths::{MtuSearch, MtuStep, PendingHeartbeat, Sizes};
 
-/// The IP packet size of Ethernet, which most paths carry.
+/// IP packet size of Ethernet, which most paths carry.
 const USUAL_MTU: usize = 1500;
 
-/// IP packet size that every host accepts (RFC 791 section 3.1), for paths that do not carry the size that they begin with.
+/// IP packet size that every host accepts (RFC 791 section 3.1), for paths that do not carry their initial size.
 const LEAST_MTU: usize = 576;
 
-/// Packets of the size that is searched for at most fill a receive buffer in no less than this many: with few of them the peer's
-/// window opens in steps too large to keep a path busy, and a chunk that is larger than the buffer may not be taken at all
-/// (RFC 9260 section 6.2). The usual size is searched for whatever the buffers hold.
+/// Minimum number of packets of the largest size in a receive buffer. With fewer, the peer's window would open in steps too large
+/// to keep a path busy, and a chunk larger than the buffer may be refused (RFC 9260 section 6.2). The usual size is searched for
+/// with any buffer.
 const PACKETS_IN_A_BUFFER: u64 = 16;
 
 impl Association {
-    /// The search that the configuration asks for on a new path.
+    /// Returns the configured search for a new path.
     //= docs/rfc9260.txt#section-7.3
     //# An endpoint SHOULD apply these techniques and SHOULD do so on a per- destination-address basis.
     pub(crate) fn new_mtu_search(&self, address: PathAddress) -> Option<MtuSearch> {
         self.mtu_sizes(address).map(MtuSearch::new)
     }
 
-    /// What a path may be searched for: up to what is configured, what its interface takes, and what the buffers bear.
+    /// Returns the sizes for the search of a path: limited by the configuration, its interface, and the buffers.
     fn mtu_sizes(&self, address: PathAddress) -> Option<Sizes> {
         let configured = self.config.mtu_search_up_to_bytes?;
         let sctp_bytes = |mtu_bytes| self.packet_bytes(mtu_bytes, address.remote) / 4 * 4;
@@ -40,30 +40,30 @@ impl Association {
         Some(Sizes { least, base, usual, most })
     }
 
-    /// The IP packet size that a path begins with.
+    /// Returns the initial IP packet size of a path.
     pub(crate) fn first_mtu_bytes(&self, address: PathAddress) -> usize {
         self.interface_limited(self.config.mtu_bytes, address)
     }
 
-    /// No more than the interface of a path's local address takes, if that is known.
+    /// Limits a size to the MTU of the interface of a path's local address, if it is known.
     fn interface_limited(&self, mtu_bytes: usize, address: PathAddress) -> usize {
         self.addresses.interface_mtu(address.local_end()).map_or(mtu_bytes, |limit| limit.min(mtu_bytes))
     }
 
-    /// The largest packet that both receive buffers hold enough of. Before the handshake the peer's is not known.
+    /// Returns the largest packet size with enough packets in both receive buffers. The peer's is not known before the handshake.
     fn largest_for_buffers(&self) -> usize {
         let peer = Some(self.sender.window().initial()).filter(|window| !window.is_zero());
         let buffer = peer.map_or(self.recv_buffer(), |peer| peer.min(self.recv_buffer()));
         usize::try_from(buffer.get() / PACKETS_IN_A_BUFFER).unwrap_or(usize::MAX) / 4 * 4
     }
 
-    /// The interfaces of our addresses take packets of these sizes from now on.
+    /// Adopts the MTUs of the interfaces of local addresses.
     pub(crate) fn set_interface_mtus(&mut self, mtus: Arc<[InterfaceMtu]>) {
         self.addresses.set_interface_mtus(mtus);
         self.bound_packet_sizes();
     }
 
-    /// What limits the size of packets has changed: paths shrink at once, and are searched for what they may carry now.
+    /// Adopts changed limits of packet sizes: paths shrink at once, and larger sizes are searched for.
     pub(crate) fn bound_packet_sizes(&mut self) {
         for id in self.paths.ids() {
             if self.paths[id].removed {
@@ -76,7 +76,7 @@ impl Association {
         }
     }
 
-    /// Adopts what follows from another packet size of a path.
+    /// Adopts the consequences of another packet size of a path.
     fn packet_size_changed(&mut self) {
         self.adopt_windows();
     }
@@ -102,7 +102,7 @@ impl Association {
         }
     }
 
-    /// Returns `true` if an answered HEARTBEAT was a probe. Its size is adopted then.
+    /// Returns `true` if an answered HEARTBEAT was a probe, and adopts its size.
     pub(crate) fn take_mtu_answer(&mut self, id: PathId, nonce: u64) -> bool {
         let answered = self.paths.answer_mtu_probe(id, nonce);
         if answered {
@@ -112,7 +112,7 @@ impl Association {
         answered
     }
 
-    /// Counts a T3 expiry, or a HEARTBEAT that was answered while data before it was not: both may mean that large packets are lost.
+    /// Counts a T3 expiry, or a HEARTBEAT that was answered while data before it was not: large packets may be lost.
     pub(crate) fn suspect_black_hole(&mut self, id: PathId) {
         if self.paths.suspect_black_hole(id, self.now) {
             self.outputs.statistics.black_holes += 1;
@@ -120,13 +120,13 @@ impl Association {
         }
     }
 
-    /// The IP packet size that a path is known to carry, or was configured with; `None` if there is no such path.
+    /// Returns the IP packet size of a path in bytes, confirmed or configured; `None` if there is no such path.
     pub fn path_mtu_bytes(&self, id: PathId) -> Option<usize> {
         let path = self.paths.get_live(id)?;
         Some(path.packet_bytes + self.overhead(path.address.remote))
     }
 
-    /// Whether a packet of this size is larger than its path is known to carry, and no probe of it.
+    /// Returns `true` if a packet of this size is larger than the confirmed size of its path, and is no probe.
     pub(crate) fn outgrows(&self, id: PathId, bytes: usize) -> bool {
         let path = &self.paths[id];
         let reserved = self.protection.reserved_bytes();
@@ -134,8 +134,8 @@ impl Association {
         bytes > path.packet_bytes + reserved && !path.pending_mtu_probe.is_some_and(is_probe)
     }
 
-    /// The system would not send a packet of this many bytes to an address: it is larger than the interface takes. A probe of
-    /// that size need not be waited for.
+    /// Handles the operating system's refusal to send this many bytes to an address, because the interface has a smaller MTU. The
+    /// wait for a probe of that size ends.
     pub(crate) fn refused_packet(&mut self, address: PathAddress, bytes: usize) {
         let Some(id) = self.paths.find(address) else { return };
         let Some(bytes) = bytes.checked_sub(self.protection.reserved_bytes()) else { return };

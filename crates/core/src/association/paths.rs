@@ -1,4 +1,4 @@
-//! Paths: adding, removing, finding, and their change of state.
+//! Addition, removal and selection of paths, and changes of their state.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use crate::path_id::{PathId, PathState};
 use crate::paths::NewPath;
 use crate::policy::{Event, LossCause, OpportunityCause, Reason, StateCause};
 
-/// Length of the common header.
+/// Length of the common header in bytes.
 const COMMON_HEADER: usize = 12;
 
 impl Association {
@@ -37,17 +37,17 @@ impl Association {
         Ok(id)
     }
 
-    /// The SCTP bytes that an IP packet of so many bytes holds.
+    /// Returns the SCTP bytes that fit an IP packet of this size.
     pub(crate) fn packet_bytes(&self, mtu_bytes: usize, remote: IpAddr) -> usize {
-        // RFC 9260 section 3.2: no chunk is longer than its 16-bit length says.
+        // RFC 9260 section 3.2: the 16-bit length limits a chunk.
         let one_chunk = usize::from(u16::MAX) - 3 - self.protection.reserved_bytes();
         let most = COMMON_HEADER + self.protection.largest_record().map_or(one_chunk, |l| l.min(one_chunk));
-        // RFC 791 section 3.1: no IPv4 packet is longer than its 16-bit total length says.
+        // RFC 791 section 3.1: the 16-bit total length limits an IPv4 packet.
         let mtu_bytes = if remote.is_ipv4() { mtu_bytes.min(usize::from(u16::MAX)) } else { mtu_bytes };
         mtu_bytes.saturating_sub(self.overhead(remote)).clamp(512, most)
     }
 
-    /// The headers around an SCTP packet, and what protection adds to it.
+    /// Returns the bytes of the headers around an SCTP packet and of its protection.
     pub(crate) fn overhead(&self, remote: IpAddr) -> usize {
         let ip_header = if remote.is_ipv4() { 20 } else { 40 };
         ip_header + self.addresses.encapsulation().header_bytes() + self.protection.reserved_bytes()
@@ -75,28 +75,28 @@ impl Association {
         Ok(())
     }
 
-    /// Whether a live path leads to this address.
+    /// Returns `true` if a live path leads to this address.
     pub(crate) fn has_remote(&self, remote: IpAddr) -> bool {
         self.paths.iter().any(|p| !p.removed && p.address.remote == remote)
     }
 
-    /// How often the addresses and ports of the paths have changed.
+    /// Returns the number of changes of the paths' addresses and ports.
     pub(crate) fn address_changes(&self) -> u32 {
         self.addresses.changes()
     }
 
-    /// Where the peer can be reached, in the order of the paths.
+    /// Returns the addresses of the peer with its port, in the order of the paths.
     pub(crate) fn peer_keys(&self) -> impl Iterator<Item = PeerKey> + '_ {
         let live = self.paths.iter().filter(|p| !p.removed);
         live.map(|p| PeerKey::new(&p.address, self.identity.peer_port))
     }
 
-    /// Where a packet of this path goes.
+    /// Returns the addresses of a path's packets.
     pub(crate) fn destination(&self, id: PathId) -> PathAddress {
         self.paths[id].address
     }
 
-    /// A path for control chunks: `preferred` if it may carry them, else the primary, else any confirmed, else any.
+    /// Returns a path for control chunks: `preferred` if it may carry them, else the primary, else any confirmed, else any.
     pub(crate) fn control_path(&self, preferred: Option<PathId>) -> PathId {
         let usable = |id: &PathId| {
             let path = &self.paths[*id];
@@ -115,7 +115,7 @@ impl Association {
             .unwrap_or_else(|| PathId::new(0))
     }
 
-    /// The path for attempt `n` at a control chunk that goes unanswered: `first`, then all others in turn that may answer.
+    /// Returns the path for attempt `n` of an unanswered control chunk: `first`, then in turn all others that may answer.
     pub(crate) fn path_in_turn(&self, first: PathId, n: u32) -> PathId {
         let may_answer =
             |id: &PathId| matches!(self.paths.facts(*id).state, PathState::Active | PathState::Unconfirmed);
@@ -125,7 +125,7 @@ impl Association {
         std::iter::once(first).chain(from_first).nth(turn).unwrap_or(first)
     }
 
-    /// Puts a path into a state. See [`Dispatcher::set_state`].
+    /// Sets the state of a path. See [`Dispatcher::set_state`].
     ///
     /// [`Dispatcher::set_state`]: crate::association::dispatch::Dispatcher::set_state
     pub(crate) fn set_state(&mut self, id: PathId, to: PathState, cause: StateCause) {

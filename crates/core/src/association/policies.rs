@@ -1,4 +1,4 @@
-//! The policies of the scheme. Every question to them and every event for them passes through here.
+//! Policies of the scheme. All calls to them and events for them pass through here.
 
 use crate::entropy::Entropy;
 use crate::path_id::{PathId, PathSet, PathState};
@@ -14,20 +14,20 @@ use crate::time::{Span, Time, earliest};
 
 const A_CHUNK_AT_LEAST: Reason = Reason::rule("one largest chunk at least");
 
-/// Builds the view that policies get: facts of the paths, and facts of the association from the sender.
+/// Returns the view of the policies: facts of the paths, and facts of the association from the sender.
 #[inline]
 pub(crate) fn view<'a>(now: Time, paths: &'a Paths, sender: &'a Sender) -> View<'a> {
     View { now, profile: paths.profile(), paths: paths.all_facts(), association: sender.facts() }
 }
 
-/// The policies, and the randomness that they draw from.
+/// Policies of the scheme, and their source of randomness.
 #[derive(Debug)]
 pub(crate) struct PolicyState {
     slots: Policies,
     entropy: Entropy,
 }
 
-/// Events, and figures that policies keep.
+/// Events, and figures of policies.
 impl PolicyState {
     pub(crate) fn new(slots: Policies, entropy: Entropy) -> Self {
         PolicyState { slots, entropy }
@@ -59,7 +59,7 @@ impl PolicyState {
         self.slots.scheduler.on_event(event, view, &mut Context { entropy: &mut self.entropy });
     }
 
-    /// The earliest deadline of any slot.
+    /// Returns the earliest deadline of all slots.
     pub(crate) fn deadline(&self) -> Option<Time> {
         let slots = &self.slots;
         earliest([
@@ -85,15 +85,15 @@ impl PolicyState {
         self.slots.congestion.pacing(id)
     }
 
-    /// Reason of the latest change of a path's window or pacing.
+    /// Returns the reason of the latest change of a path's window or pacing.
     #[inline]
     pub(crate) fn window_reason(&self, id: PathId) -> Reason {
         self.slots.congestion.last_reason(id)
     }
 
-    /// Returns a path's window, after raising it to one largest chunk if it is smaller. RFC 9260 sections 7.2.1 and 7.2.3 let no cwnd
-    /// fall below one PMDCS, and the size of a path's packets changes without congestion control having a part in it: the bound is
-    /// kept here, for every policy.
+    /// Returns a path's window, after raising it to one largest chunk if it is smaller. RFC 9260 sections 7.2.1 and 7.2.3 let no
+    /// cwnd fall below one PMDCS. The packet size of a path changes without congestion control, so the limit is enforced here for
+    /// all policies.
     pub(crate) fn window(&mut self, id: PathId, view: &View<'_>) -> Window {
         let least = view.path(id).largest_chunk;
         let window = self.slots.congestion.window(id);
@@ -111,13 +111,13 @@ impl PolicyState {
 pub(crate) fn concerns_windows(event: &Event<'_>) -> bool {
     match event {
         Event::SendOpportunity(_) | Event::Blocked { .. } => false,
-        // Only a copy of the head of line is a reason to change a window (penalisation).
+        // Only a copy of the head-of-line chunk may change a window (penalisation).
         Event::Sent(sent) => sent.kind == SendKind::HeadOfLine,
         _ => true,
     }
 }
 
-/// Questions to the policies.
+/// Decisions of the policies.
 impl PolicyState {
     /// Asks the scheduler for the path of the next chunk of new data, after asking buffer sharing which paths may take it.
     pub(crate) fn pick(
@@ -145,7 +145,7 @@ impl PolicyState {
         self.slots.retransmit.route(chunk, view, &mut Context { entropy: &mut self.entropy })
     }
 
-    /// Asks what to do about the head of line.
+    /// Asks for a measure against head-of-line blocking.
     pub(crate) fn handle_head_of_line(
         &mut self,
         blocking: &HeadOfLineBlocking,

@@ -1,5 +1,5 @@
-//! Protected packets of an association, in and out, and what its driver says about keys
-//! (draft-ietf-tsvwg-sctp-dtls-chunk of July 2026, sections "DTLS Chunk Handling" and "Abstract API").
+//! Protected packets of an association, sent and received, and the keys that its driver installs (draft-ietf-tsvwg-sctp-dtls-chunk
+//! of July 2026, sections "DTLS Chunk Handling" and "Abstract API").
 
 use anabranch_wire::{Chunk, ChunkType, DataView, InitView, PacketView, Param, RawParam, Tsn};
 
@@ -18,30 +18,30 @@ use crate::protection::{
 use crate::stats::Discard;
 use crate::time::Time;
 
-/// Why a restart comes to nothing.
+/// Reason for which a restart fails.
 const NO_RESTART: &str = "the peer keeps no keys for a restart; open a new association";
 
-/// What the driver and a key management do.
+/// Interface for the driver and its key management.
 impl Association {
-    /// What both sides have agreed on, once the association is up; `None` if it goes without protection.
+    /// Returns the agreement of both sides once the association is established; `None` without protection.
     pub fn protection(&self) -> Option<&Agreement> {
         self.protection.agreed()
     }
 
-    /// Whether only protected packets count from now on.
+    /// Returns `true` if only protected packets are processed.
     pub fn requires_protection(&self) -> bool {
         self.protection.is_required()
     }
 
-    /// Opens packets of this epoch from now on, beside those of the one before. The first epoch is
-    /// [`FIRST_EPOCH`](crate::protection::FIRST_EPOCH), and each of the next ones follows. It is to be installed before the
-    /// peer sends with it. From the first one on no plain packet brings data any more.
+    /// Opens packets of this epoch from now on, beside those of the previous one. The first epoch is
+    /// [`FIRST_EPOCH`](crate::protection::FIRST_EPOCH), and the next ones are consecutive. The key must be installed before the
+    /// peer sends with it. From the first one on, plain packets carry no data.
     ///
     /// # Errors
-    /// [`KeyError`]. After [`KeyError::DataLeft`] the association is to be aborted: somebody has put data among that of the
+    /// [`KeyError`]. After [`KeyError::DataLeft`] the caller aborts the association: foreign data was inserted among that of the
     /// key management.
     pub fn install_receive_key(&mut self, epoch: u64, cipher: Box<dyn RecordCipher>) -> Result<(), KeyError> {
-        // What came in plain packets took numbers that the peer will use for other data.
+        // Data of plain packets has used up TSNs that the peer will use for other data.
         let ends_plain_messages = self.protection.admits_plain_messages();
         if ends_plain_messages && self.held_bytes() > 0 {
             return Err(KeyError::DataLeft);
@@ -53,8 +53,8 @@ impl Association {
                 next_ssn: receiver.next_ssn(0),
             });
             end.into_iter().for_each(|end| self.protection.boundary.end_receiving(end));
-            // The peer's last message proves that it has all of this side's. SACKs in the clear count for nothing from here on, so
-            // T3 would repeat these messages ahead of the next one.
+            // The peer's last message proves that it has all of this side's. Plain SACKs are ignored from here on, so T3 would
+            // repeat these messages ahead of the next one.
             self.acknowledge_all_sent();
         }
         Ok(())
@@ -71,15 +71,15 @@ impl Association {
         Ok(())
     }
 
-    /// Opens no packets of this epoch any more; `false` if it did not. If nothing was sent under an epoch either, because no
-    /// agreement on it came about, it is the next one again; the first epoch is not, since plain messages are over with it.
+    /// Stops opening packets of this epoch; `false` if it had no key. If no packet was sent under it, because the agreement failed,
+    /// it is the next epoch again. The first epoch never is, because its key has ended plain messages.
     pub fn remove_receive_key(&mut self, epoch: u64) -> bool {
         self.protection.remove_receive(epoch)
     }
 
-    /// Keeps these keys for a restart of the peer's, which may come in the clear up to its INIT ACK and has to prove by records from
-    /// its COOKIE ECHO on that it has them. They are of the newest epoch that was installed to receive, and two epochs may be kept at a
-    /// time. A restart leaves no other keys, and the next primary ones are of [`FIRST_EPOCH`](crate::protection::FIRST_EPOCH)
+    /// Keeps these keys for a restart of the peer. The restart is in the clear up to its INIT ACK; from its COOKIE ECHO on, records
+    /// must prove that the peer has the keys. They belong to the newest epoch installed to receive, and two epochs may be kept at a
+    /// time. A restart discards all other keys, and the next primary ones have [`FIRST_EPOCH`](crate::protection::FIRST_EPOCH)
     /// again.
     ///
     /// # Errors
@@ -88,41 +88,41 @@ impl Association {
         self.protection.keep(keys)
     }
 
-    /// Forgets the keys of this epoch that were kept for a restart: the peer has stored newer ones. `false` if there were none.
+    /// Removes the keys of this epoch that were kept for a restart: the peer has stored newer ones. `false` if there were none.
     pub fn remove_restart_keys(&mut self, epoch: u64) -> bool {
         self.protection.remove_kept(epoch)
     }
 
-    /// Whether a restart has made its keys those in use, and no new primary ones have followed yet.
+    /// Returns `true` if the keys of a restart are in use, and no new primary ones have been installed yet.
     pub fn uses_restart_keys(&self) -> bool {
         self.protection.uses_restart_keys()
     }
 
-    /// Opens no packets with the keys that a restart was made with any more, since what was sealed with them can no longer be on its
-    /// way. `false` if it did not, or if they are still the ones to send with.
+    /// Stops opening packets with the keys of a restart, because packets sealed with them can no longer arrive. Returns `false` if
+    /// it opened none, or if they are still the keys to send with.
     pub fn retire_restart_keys(&mut self) -> bool {
         self.protection.retire_restart()
     }
 
-    /// Drops every packet without protection from now on, and lets the application send as soon as
-    /// [`admits_user_messages`](Self::admits_user_messages) says so. The peer is to have proved with its latest message that it has all
-    /// that this side's key management has sent, as the end of a TLS handshake does for either side.
+    /// Drops every plain packet from now on, and lets the application send once
+    /// [`admits_user_messages`](Self::admits_user_messages) returns `true`. The peer's latest message must have proved that the
+    /// peer has all messages of this side's key management, as the end of a TLS handshake does for either side.
     ///
     /// # Errors
     /// [`KeyError::NoSendKey`], [`KeyError::Closing`].
     pub fn require_protection(&mut self) -> Result<(), KeyError> {
         let was_required = self.protection.is_required();
-        // A SHUTDOWN in the clear would make this side drop what the peer sends once it has keys.
+        // After a plain SHUTDOWN, this side would drop the peer's data once it has keys.
         if !was_required && !matches!(self.state, State::Established | State::ShutdownPending) {
             return Err(KeyError::Closing);
         }
         self.protection.require()?;
         if !was_required && self.is_key_management_server() {
-            // The client has no key to send with yet, so all its SACKs are in the clear and count for nothing. T3 would send the
-            // earliest of these messages for ever, and the message that the client waits for stays behind them.
+            // The client has no key to send with yet, so all its SACKs are plain and ignored. T3 would repeat the earliest of these
+            // messages forever, and the message that the client waits for would stay behind them.
             self.acknowledge_all_sent();
         } else if !was_required {
-            // A repetition in a record draws the protected SACK that user messages wait for.
+            // A retransmission in a record elicits the protected SACK that user messages wait for.
             self.repeat_what_was_sent_in_the_clear();
             if !self.admits_user_messages() {
                 self.protection.boundary.await_proof();
@@ -133,12 +133,12 @@ impl Association {
         Ok(())
     }
 
-    /// Returns `true` if the association takes messages of the application, as far as its protection is concerned.
+    /// Returns `true` if the protection of the association permits messages of the application.
     ///
-    /// A client of the key management waits until a protected SACK acknowledges all that it has sent in the clear, and nothing else.
-    /// Then no TSN of a user message was used up by a plain packet that an attacker has made or shifted: the receiver would
-    /// acknowledge that message although it never arrived. A server needs no such proof. The client answers in records only after
-    /// it has delivered the server's first protected message, which has the TSN behind all plain ones.
+    /// A client of the key management waits until a protected SACK acknowledges exactly the chunks that it has sent in the clear.
+    /// This proves that no plain packet of an attacker has used up the TSN of a user message: the receiver would acknowledge that
+    /// message although it never arrived. A server needs no such proof. The client answers in records only after it has delivered
+    /// the server's first protected message, whose TSN follows all plain ones.
     pub fn admits_user_messages(&self) -> bool {
         let sent = self.protection.boundary.sent().map_or(0, |end| end.tsn);
         let is_proved = self.sender.outstanding().cumulative() >= sent;
@@ -160,8 +160,8 @@ impl Association {
         self.protection().is_some_and(|agreed| agreed.role() == KeyManagementRole::Server)
     }
 
-    /// Ends the association if a protected SACK acknowledges a TSN that was never sent: the peer has counted plain packets that this
-    /// side has not sent.
+    /// Ends the association if a protected SACK acknowledges a TSN that was never sent: the peer has received plain packets that
+    /// this side has not sent.
     pub(crate) fn check_acknowledgement(&mut self, cover: Cover, cum_tsn: Tsn) -> Result<(), Discard> {
         let cumulative = cum_tsn.unwrap_near(self.sender.outstanding().cumulative());
         match cover {
@@ -172,14 +172,14 @@ impl Association {
         }
     }
 
-    /// Ends the association because a protected packet contradicts what came in the clear, and reports it to the peer.
+    /// Ends the association because a protected packet contradicts plain ones, and reports that to the peer.
     pub(crate) fn end_as_tampered(&mut self, why: &'static str) -> Discard {
         self.send_abort(why);
         self.abort_with(AbortReason::Tampered(why));
         Discard::Unexpected
     }
 
-    /// Ends the association because its key management cannot go on, and tells the peer.
+    /// Ends the association because its key management has failed, and reports that to the peer.
     pub fn abort_for_key_management(&mut self, now: Time, why: &'static str) {
         self.clock(now);
         if !self.is_closed() {
@@ -188,27 +188,27 @@ impl Association {
         }
     }
 
-    /// Returns a short message of the key management's protocol that came in a plain packet after the first receive key was installed
-    /// and before protection was required. Anyone on the way can have sent it, and it takes no part in the association: it is not
-    /// acknowledged, it uses up no TSN, and it counts as [`Discard::Unprotected`]. A key management may act on it only if it proves
-    /// itself that the peer has sent it, as an encrypted alert of TLS does.
+    /// Returns a short message of the key management's protocol that arrived in a plain packet after the first receive key was
+    /// installed and before protection was required. Anyone on the network path can have sent it, so the association ignores it: it
+    /// is not acknowledged, uses no TSN, and counts as [`Discard::Unprotected`]. A key management may use it only after its own
+    /// proof that the peer has sent it, as for an encrypted alert of TLS.
     pub fn take_plain_notice(&mut self) -> Option<impl AsRef<[u8]>> {
         self.protection.take_plain_notice()
     }
 
-    /// How often the newest keys were used.
+    /// Returns the number of uses of the newest keys.
     pub fn key_use(&self) -> KeyUse {
         self.protection.key_use()
     }
 }
 
-/// The handshake.
+/// Handshake.
 impl Association {
     pub(crate) fn wanted_protection(&self) -> Option<&Protection> {
         self.config.protection.as_ref()
     }
 
-    /// What an answer to a colliding INIT repeats.
+    /// Returns the offer that an answer to a colliding INIT repeats.
     pub(crate) fn repeated_offer(&self) -> Option<ParameterBytes> {
         self.protection.offer().filter(|_| self.is_opening()).cloned()
     }
@@ -217,12 +217,12 @@ impl Association {
         RawParam::parse(self.protection.offer()?).ok()?.decode().ok()
     }
 
-    /// Restarts an association that this side has lost.
+    /// Starts a restart of an association whose state this side has lost.
     pub(crate) fn attempt_restart(&mut self, keys: RestartContext) {
         self.protection.attempt_restart(keys);
     }
 
-    /// Whether a COOKIE ECHO only counts in a record.
+    /// Returns `true` if a COOKIE ECHO is accepted only in a record.
     pub(crate) fn refuses_plain_cookies(&self) -> bool {
         self.protection.is_required() || self.protection.is_restarting()
     }
@@ -231,7 +231,7 @@ impl Association {
         if self.config.protection.is_some() { AsconfProof::Record } else { AsconfProof::Auth }
     }
 
-    /// What the INIT-ACK to our offer comes to, or why there is no association.
+    /// Returns the agreement that the INIT-ACK to the own offer results in, or the reason against an association.
     pub(crate) fn agree_on_protection(&self, init: &InitView<'_>) -> Result<Option<Agreement>, &'static str> {
         let (Some(wanted), Some(local)) = (&self.config.protection, self.protection.offer()) else {
             return Ok(None);
@@ -248,9 +248,9 @@ impl Association {
     }
 }
 
-/// Packets in.
+/// Received packets.
 impl Association {
-    /// The chunks in a packet's record, decrypted into `space`; `None` if the packet is plain and may be.
+    /// Returns the chunks in a packet's record, decrypted into `space`; `None` for an admissible plain packet.
     pub(crate) fn uncover<'s>(
         &mut self,
         packet: &PacketView<'_>,
@@ -275,7 +275,7 @@ impl Association {
         }
     }
 
-    /// The chunks in a record of a peer that seems to restart, and the epoch of the keys that were kept for that.
+    /// Returns the chunks in a record of a peer that seems to restart, and the epoch of the kept keys.
     pub(crate) fn uncover_restart<'s>(
         &mut self,
         packet: &PacketView<'_>,
@@ -291,8 +291,8 @@ impl Association {
         }
     }
 
-    /// What was asked in the clear as the keys came gets no answer that counts: it is asked again once the answer is protected.
-    /// Paths would wait for a time-out otherwise, to be confirmed and for the size of their packets.
+    /// Repeats plain requests once answers are protected, because plain answers to them are ignored from then on. Otherwise the
+    /// confirmation of paths and the search for packet sizes would wait for a time-out.
     fn ask_again_if_mutual(&mut self) {
         if !self.protection.becomes_mutual() {
             return;
@@ -308,9 +308,9 @@ impl Association {
         }
     }
 
-    /// Whether a chunk counts that came in a plain packet although packets are to be protected. Whoever is on the way can have
-    /// made it. Nothing in it may reach into what comes protected later: no message but those of the key management, no TSN
-    /// that is not the next one, and nothing that moves the receiver past TSNs.
+    /// Returns `true` if a chunk of a plain packet is processed although packets are to be protected. Anyone on the network path
+    /// can have sent it. It must not affect later protected chunks: no messages except those of the key management, no TSN except
+    /// the next one, and no chunk that moves the receiver past TSNs.
     pub(crate) fn admits_plain(&self, chunk: &Chunk<'_>) -> bool {
         if self.protection.agreed().is_none() {
             return true;
@@ -324,7 +324,7 @@ impl Association {
         }
     }
 
-    /// It is only acknowledged again.
+    /// Returns `true` if the chunk has arrived before, so that it is only acknowledged again.
     fn is_repeated(&self, data: &DataView<'_>) -> bool {
         let cumulative = self.receiver.as_ref().map(|receiver| receiver.tracker.cumulative());
         cumulative.is_some_and(|cumulative| data.tsn().unwrap_near(cumulative) <= cumulative)
@@ -357,9 +357,9 @@ impl Association {
     }
 }
 
-/// Packets out.
+/// Sent packets.
 impl Association {
-    /// The association cannot protect packets any more, and so cannot even say that it ends.
+    /// Ends the association because it can no longer protect packets. It cannot report this to the peer.
     pub(crate) fn end_without_keys(&mut self, failure: SealError) -> Option<PathId> {
         if !self.is_closed() {
             self.abort_with(match failure {
@@ -371,7 +371,7 @@ impl Association {
         None
     }
 
-    /// How long a probe is that stands for packets of this many bytes before protection.
+    /// Returns the length of a probe for packets that have this many bytes before protection.
     pub(crate) fn probe_bytes(&self, bytes: usize) -> usize {
         let sealed = bytes - self.confirmation_bytes();
         if self.protection.seals() { sealed } else { bytes + self.protection.reserved_bytes() }

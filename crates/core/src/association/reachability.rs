@@ -9,9 +9,9 @@ pub(crate) struct Reachability {
     entropy: Entropy,
     /// Consecutive errors on all paths (RFC 9260 section 8.1).
     errors: u32,
-    /// Time of the peer's latest packet, or a later time if it was not asked for one.
+    /// Time of the peer's latest packet, or a later one for a time in which it had nothing to answer.
     silent_since: Time,
-    /// Time at which DATA left or came last.
+    /// Time at which DATA was last sent or received.
     data_at: Time,
 }
 
@@ -30,19 +30,19 @@ impl Reachability {
         Span::from_nanos(self.entropy.below(most.as_nanos().max(1)))
     }
 
-    /// Returns for how long no DATA has left or come.
+    /// Returns the time since DATA was last sent or received.
     #[inline]
     pub(crate) fn idle_for(&self, now: Time) -> Span {
         now.since(self.data_at)
     }
 
-    /// Notes that DATA left or came.
+    /// Records that DATA was sent or received.
     #[inline]
     pub(crate) fn note_data(&mut self, now: Time) {
         self.data_at = now;
     }
 
-    /// Notes that a packet of the peer has come.
+    /// Records a packet of the peer.
     #[inline]
     pub(crate) fn note_packet(&mut self, now: Time) {
         self.silent_since = now;
@@ -68,8 +68,8 @@ impl Reachability {
         self.errors = self.errors.max(errors);
     }
 
-    /// Moves the start of a silence. Before the first error the peer was asked nothing for as long as HEARTBEATs were apart: its silence
-    /// begins no more than HB.interval ago, however long the association was idle.
+    /// Moves the start of the silence before the first error. Until then the peer had nothing to answer between HEARTBEATs, so its
+    /// silence started at most HB.interval ago, for any idle time.
     pub(crate) fn forgive_idle_silence(&mut self, interval: Span, now: Time) {
         if self.errors == 0 {
             let heard_for = now.since(self.silent_since);
@@ -77,8 +77,8 @@ impl Reachability {
         }
     }
 
-    /// Returns `true` if the peer is unreachable (RFC 9260 section 8.1): by time if there is a limit of silence, since errors are counted
-    /// over all paths and come the faster the more there are.
+    /// Returns `true` if the peer is unreachable (RFC 9260 section 8.1). A limit of silence replaces the error count, which rises
+    /// over all paths together and therefore faster with more paths.
     pub(crate) fn is_peer_unreachable(
         &self,
         silence_limit: Option<Span>,

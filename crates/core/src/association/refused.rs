@@ -1,7 +1,7 @@
-//! Refusals of an unanswered INIT by the network or the system (RFC 9260 section 10, RFC 6951 section 5.5).
+//! Refusals of an unanswered INIT by the network or the operating system (RFC 9260 section 10, RFC 6951 section 5.5).
 //!
-//! A refusal counts in COOKIE-WAIT only. One that the network reports has to quote our INIT with its tag. A forged ICMP message
-//! therefore ends nothing: its sender would have to see the INIT, and could send an ABORT as well.
+//! A refusal counts in COOKIE-WAIT only. One that the network reports has to quote the own INIT with its tag. A forged ICMP message
+//! therefore has no effect: its sender would have to see the INIT, and could send an ABORT as well.
 
 use anabranch_wire::QuotedInit;
 
@@ -12,7 +12,7 @@ use crate::error::{AbortReason, Refusal};
 use crate::path_id::{PathId, PathSet};
 
 impl Association {
-    /// Returns the paths on which an INIT of ours is unanswered and not refused.
+    /// Returns the paths on which an own INIT is unanswered and not refused.
     pub fn unanswered_init(&self) -> impl Iterator<Item = PathAddress> + '_ {
         let tried = match &self.state {
             State::CookieWait { opening, .. } => opening.tried,
@@ -22,7 +22,7 @@ impl Association {
         waits.map(|id| self.paths[id].address)
     }
 
-    /// Handles a refusal of a packet that begins with this INIT. Returns `false` if it is none of ours, or if the peer has answered.
+    /// Handles a refusal of a packet that begins with this INIT. Returns `false` for a foreign INIT, or if the peer has answered.
     //= docs/rfc9260.txt#section-10
     //# ICMP6)  An implementation MUST validate that the Verification Tag contained in the ICMP message matches the
     //# Verification Tag of the peer.
@@ -41,7 +41,7 @@ impl Association {
         is_ours && self.init_refused(address, refusal)
     }
 
-    /// Ends the attempt on a path, and the attempt as a whole when every path is refused. Returns `false` if INIT was answered, or not
+    /// Ends the attempt on a path, and the whole attempt once every path is refused. Returns `false` if INIT was answered, or not
     /// sent on this path.
     //= docs/rfc9260.txt#section-10
     //# If it does contain an INIT chunk and the association is in the COOKIE-WAIT state, handle the ICMP message like an

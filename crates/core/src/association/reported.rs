@@ -1,7 +1,7 @@
-//! Addresses that a protected peer reports, and ours that it is told of.
+//! Addresses that a protected peer reports, and reports of local addresses to it.
 //!
-//! Addresses in INIT and INIT ACK are in the clear. Once keys are in use the side that accepted the association reports its addresses
-//! by ASCONF in protected packets. The side that opened it offers paths to them, and keeps those that answer a HEARTBEAT.
+//! Addresses in INIT and INIT ACK are in the clear. Once keys are in use the side that accepted the association reports its
+//! addresses by ASCONF in protected packets. The side that opened it offers paths to them, and keeps those that answer a HEARTBEAT.
 
 use std::net::IpAddr;
 
@@ -15,13 +15,13 @@ use crate::paths::PathSource;
 use crate::scope::{Scope, is_foreign};
 use crate::time::Time;
 
-/// HEARTBEATs without an answer after which an offered path is removed. The wait doubles from RTO.Initial, so that this is 15 s.
+/// Number of unanswered HEARTBEATs after which an offered path is removed. The wait doubles from RTO.Initial: 15 s in total.
 const MOST_UNANSWERED: u32 = 4;
 
-/// The side that reports.
+/// Side that reports.
 impl Association {
-    /// Reports these addresses of ours to the peer, which then may open paths to them; eight at most. Does nothing unless packets are
-    /// protected and both sides do ASCONF.
+    /// Reports these local addresses, at most eight, to the peer, which may then open paths to them. Has no effect unless packets
+    /// are protected and both sides support ASCONF.
     pub fn report_addresses(&mut self, now: Time, addresses: &[IpAddr]) {
         self.clock(now);
         if self.is_closed() || self.identity.initiator || !self.requires_protection() {
@@ -29,7 +29,7 @@ impl Association {
         }
         let begins_path =
             |address: &IpAddr| self.paths.live().any(|id| self.paths[id].address.local == *address);
-        // The peer believes a report only once it contains the address that the peer has connected to.
+        // The peer uses a report only once it contains the address that the peer has connected to.
         let (first, rest): (Vec<IpAddr>, Vec<IpAddr>) =
             addresses.iter().partition(|address| begins_path(address));
         let usable = |address: &IpAddr| Scope::of(*address) != Scope::Unusable;
@@ -40,7 +40,7 @@ impl Association {
         self.ask_all(all.into_iter().map(|local| Request::Report { local }));
     }
 
-    /// Withdraws the report of an address that no path begins at.
+    /// Withdraws the report of an address at which no path begins.
     pub(super) fn withdraw_advertised(&mut self, local: LocalEnd) -> Result<(), PathError> {
         if !self.addresses.is_advertised(local.address) {
             return Err(PathError::Unknown);
@@ -51,10 +51,9 @@ impl Association {
     }
 }
 
-/// The side that opened the association.
+/// Side that opened the association.
 impl Association {
-    /// Returns `true` if addresses that the peer adds by name are for the driver to pair. Where protection is agreed on, an ASCONF
-    /// counts in a record only.
+    /// Returns `true` if the driver pairs addresses that the peer adds by name. With protection, an ASCONF counts in a record only.
     pub(super) fn takes_reports(&self) -> bool {
         self.identity.initiator
             && self.config.listed_addresses == ListedAddresses::Protected
@@ -62,22 +61,22 @@ impl Association {
     }
 
     /// Records an address that the peer has added by a protected ASCONF from `source`. Loopback, link-local and multicast addresses
-    /// mean something else here, and so do private ones that come from a global address.
+    /// have another meaning on this host, and so have private ones that are reported from a global address.
     pub(super) fn take_report(&mut self, source: IpAddr, address: IpAddr) {
         if is_foreign(source, address) {
             return;
         }
         if self.addresses.add_reported(address) {
             self.addresses.undelete(address);
-            // A repeated report is news too: the peer's interface may have a carrier again.
+            // A repeated report is an event too: the peer's interface may have a carrier again.
             self.outputs.report(AssociationEvent::PeerAddresses);
         }
     }
 
-    /// Addresses that the peer has reported in protected packets and that paths may lead to, each with the UDP port to send to.
+    /// Returns the addresses that the peer has reported in protected packets and to which paths may lead, each with the UDP port.
     ///
-    /// There are none until the peer has reported an address that a path leads to: otherwise a relay or a translator of addresses is
-    /// between the two sides, which no packet is to bypass.
+    /// There are none until the peer has reported an address to which a path leads: otherwise a relay or NAT is between the two
+    /// sides, which no packet may bypass.
     pub fn reported_addresses(&self) -> impl Iterator<Item = (IpAddr, Option<u16>)> + '_ {
         let reported = self.addresses.reported();
         let known = self.paths.live().map(|id| self.paths[id].address).find(|a| reported.contains(&a.remote));
@@ -85,12 +84,12 @@ impl Association {
         port.into_iter().flat_map(move |port| reported.iter().map(move |address| (*address, port)))
     }
 
-    /// Adds a path to an address that the peer has reported. It gets one small HEARTBEAT for each time-out until it answers, and is
+    /// Adds a path to an address that the peer has reported. It gets one small HEARTBEAT per time-out until it answers, and is
     /// removed after some ([`AssociationEvent::PathRemoved`]).
     ///
     /// # Errors
-    /// [`PathError::Exists`], [`PathError::TooMany`], [`PathError::Closed`]; [`PathError::Unknown`] if the peer has not reported this
-    /// address.
+    /// [`PathError::Exists`], [`PathError::TooMany`], [`PathError::Closed`]; [`PathError::Unknown`] if the peer has not reported
+    /// this address.
     pub fn offer_path(&mut self, now: Time, address: PathAddress) -> Result<PathId, PathError> {
         self.clock(now);
         if self.is_closed() || self.is_opening() {
@@ -111,7 +110,7 @@ impl Association {
         Ok(id)
     }
 
-    /// Removes an offered path that has answered no HEARTBEAT. Returns `true` if it did.
+    /// Removes an offered path that has not answered its HEARTBEATs. Returns `true` if it did.
     pub(super) fn give_up_offered(&mut self, id: PathId) -> bool {
         let unconfirmed = self.paths.facts(id).state != PathState::Active && !self.paths.was_confirmed(id);
         let exhausted = self.paths.facts(id).error_count >= MOST_UNANSWERED;

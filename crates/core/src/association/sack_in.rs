@@ -1,4 +1,4 @@
-//! SACKs that arrive, and what follows from them for the rest of the association.
+//! Received SACKs, and their consequences for other parts of the association.
 
 use anabranch_wire::Tsn;
 
@@ -53,7 +53,7 @@ impl Association {
         self.consider_writable();
     }
 
-    /// Processes the cumulative TSN that a SHUTDOWN carries (RFC 9260 section 9.2); it says nothing about gaps or the window.
+    /// Processes the cumulative TSN of a SHUTDOWN (RFC 9260 section 9.2), which reports neither gaps nor the window.
     //= docs/rfc9260.txt#section-3.3.8
     //# Since the SHUTDOWN chunk does not contain Gap Ack Blocks, the receiver of the SHUTDOWN chunk MUST NOT interpret
     //# the lack of a Gap Ack Block as a renege.
@@ -65,7 +65,7 @@ impl Association {
         self.acknowledge_up_to(cumulative);
     }
 
-    /// Acknowledges all that has left so far: it is known to have arrived, although no SACK has said so.
+    /// Acknowledges all chunks sent so far: they are known to have arrived without a SACK.
     pub(crate) fn acknowledge_all_sent(&mut self) {
         let last = self.sender.lowest_unsent() - 1;
         if last > self.sender.outstanding().cumulative() {
@@ -73,7 +73,7 @@ impl Association {
         }
     }
 
-    /// Processes a cumulative TSN that comes without gap blocks and window.
+    /// Processes a cumulative TSN without gap blocks and window.
     pub(crate) fn acknowledge_up_to(&mut self, cumulative: u64) {
         let (recovery, mut dispatcher) = self.recovery();
         let outcome = recovery.on_cumulative(cumulative, &mut dispatcher);
@@ -81,7 +81,7 @@ impl Association {
         self.follow_acknowledgement(outcome);
     }
 
-    /// Takes gap acknowledgements as reneged if their time has come.
+    /// Handles the deadline after which missing gap acknowledgements count as reneged.
     pub(crate) fn handle_reneging_deadline(&mut self) {
         let (recovery, mut dispatcher) = self.recovery();
         let removed = recovery.on_deadline(&mut dispatcher);
@@ -91,7 +91,7 @@ impl Association {
         }
     }
 
-    /// Marks chunks as lost that time alone has made lost.
+    /// Marks chunks as lost that are lost by time alone.
     pub(crate) fn recheck_losses(&mut self) {
         let (recovery, mut dispatcher) = self.recovery();
         let lost = recovery.recheck(&mut dispatcher);
@@ -106,7 +106,7 @@ impl Association {
         self.follow_events();
     }
 
-    /// Reports room in the send buffer, if it was missing, and lets the buffer grow.
+    /// Reports room in the send buffer if it was missing, and lets the buffer grow.
     pub(crate) fn consider_writable(&mut self) {
         self.consider_send_growth();
         let is_proved = self.admits_user_messages();
@@ -128,14 +128,14 @@ impl Association {
             return;
         }
         if self.profile.timeout_ends_recovery {
-            // Earlier losses count as answered by this cut, and the window may grow.
+            // This cut answers earlier losses, and the window may grow.
             self.dispatcher().begin_recovery(id);
             self.paths.end_recovery(id);
         }
         self.suspect_black_hole(id);
         self.mark_path_lost(id, LossCause::Timeout, false);
         self.paths.reset_bursts();
-        // Copies alone in flight leave nothing to retransmit, and no other event would let new data leave.
+        // If only copies were in flight, there are no retransmissions, and no other event would let new data be sent.
         let new_data = self.profile.timeout_opens_new_data || self.sender.lost().is_empty();
         self.open_opportunity(OpportunityCause::Timeout(id), new_data);
         self.paths.grant_exemptions(self.profile.exemption_outlives_event);

@@ -1,4 +1,4 @@
-//! Acknowledging: when, on which path, and with which contents.
+//! Acknowledgements: their time, path and content.
 
 use anabranch_wire::{
     COMMON_HEADER_LEN, DATA_HEADER_LEN, GapBlock, NR_SACK_HEADER_LEN, NoSpace, PacketWriter, SACK_HEADER_LEN,
@@ -15,18 +15,18 @@ use crate::path_id::PathId;
 use crate::policy::{AckForm, AckTiming, Arrival};
 use crate::recv::{BlocksByDelivery, Receiver};
 
-/// Packets with DATA that arrived together and may share a SACK. In slow start it lets out twice as many, which is less than
-/// Max.Burst of [profile `net`](crate::profile::Profile::net), and no more than that profile lets one SACK open the window by.
-/// Other stacks open theirs by one packet for each SACK (RFC 9260 section 7.2.1), so for them SACKs are not fewer.
+/// Maximum number of packets with DATA that arrive together and share a SACK. In slow start such a SACK permits twice as many
+/// packets, fewer than Max.Burst of [profile `net`](crate::profile::Profile::net), which lets one SACK open the window by that
+/// many. Other stacks open theirs by one packet per SACK (RFC 9260 section 7.2.1), so they get as many SACKs as without this rule.
 const TOGETHER: u32 = 4;
 
 impl Association {
-    /// Whether a driver that holds packets of this association which arrived together with those it has handed over may hand over
-    /// the next one before it asks for packets to send: all that is to leave is a SACK, which covers the next one too.
+    /// Returns `true` if a driver with further packets of the same arrival may pass in the next one before it asks for packets to
+    /// send: the only packet to send is a SACK, which will cover the next one too.
     ///
-    /// A driver that never asks gets a SACK for every second packet at least. One that does gets one for up to four, where
-    /// packets arrive faster than it looks at them, as TCP behind receive offload does. While something is missing no SACK waits:
-    /// the peer counts those that say so (RFC 9260 section 7.2.4).
+    /// A driver that never calls this gets a SACK for at least every second packet. Otherwise up to four packets that arrive faster
+    /// than the driver processes them share one, as with receive offload in TCP. While a TSN is missing no SACK waits: the peer
+    /// counts the SACKs that report it (RFC 9260 section 7.2.4).
     //= docs/rfc9260.txt#section-6.2
     //# Specifically, an acknowledgement SHOULD be generated for at least every second packet (not every second DATA
     //# chunk) received and SHOULD be generated within 200 ms of the arrival of any unacknowledged DATA chunk.
@@ -77,7 +77,7 @@ impl Association {
         }
     }
 
-    /// Acknowledges what came on this path at once, and there.
+    /// Acknowledges packets of this path at once, on the same path.
     pub(crate) fn acknowledge_on(&mut self, source: PathId) {
         self.ack.owe_on(source);
     }
@@ -86,7 +86,7 @@ impl Association {
         self.ack.owe();
     }
 
-    /// A SACK in a packet of its own.
+    /// Sends a SACK in a packet of its own.
     //= docs/rfc9260.txt#section-6.2
     //# Acknowledgements MUST be sent in SACK chunks unless shutdown was requested by the ULP, in which case an endpoint
     //# MAY send an acknowledgement in the SHUTDOWN chunk.
@@ -107,8 +107,8 @@ impl Association {
         Some(path)
     }
 
-    /// Returns `true` if a SACK that is owed and the next DATA chunk fit one packet. If not, the SACK goes ahead on its own rather than
-    /// wait behind a window of data.
+    /// Returns `true` if an owed SACK and the next DATA chunk fit one packet. Otherwise the SACK is sent alone and does not wait
+    /// behind a window of data.
     pub(crate) fn sack_can_ride(&self) -> bool {
         let lost = self.sender.lost().at_or_after(0).map(|tsn| self.sender.chunk_len(tsn));
         let new = self
@@ -122,7 +122,7 @@ impl Association {
         self.profile.bundle_control && self.sack_bytes() + padded_len(first) <= room
     }
 
-    /// The application has read: a window that was too small for a packet and no longer is, is announced.
+    /// Schedules an announcement of the window if the application's reads have opened a window that was too small for a packet.
     //= docs/rfc9260.txt#section-6.2
     //# When the window opens up, an SCTP receiver SHOULD send additional SACK chunks to update the window even if no new
     //# data is received.
@@ -139,7 +139,7 @@ impl Association {
         }
     }
 
-    /// Length of a SACK with everything in it.
+    /// Returns the length of a complete SACK.
     fn sack_bytes(&self) -> usize {
         let form = self.ack.form(self.policies.ack_form());
         self.receiver.as_ref().map_or(0, |receiver| sack_bytes(form, receiver))
@@ -147,12 +147,12 @@ impl Association {
 }
 
 impl Outlet<'_> {
-    /// Room for a packet with nothing but a SACK: no more than that may take, since SACKs to thousands of peers may wait in buffers of
-    /// their own.
+    /// Returns the buffer size for a packet with only a SACK: no more than it needs, because SACKs to thousands of peers may wait
+    /// in buffers of their own.
     fn sack_packet_bytes(&self, path: PathId) -> usize {
         let most = self.packet_room(path);
         match self.ack.form(self.d.policies.ack_form()) {
-            // Into how many parts reading has divided the blocks shows as they are written.
+            // The number of parts into which reading has divided the blocks is known only when they are written.
             AckForm::NrSack { keeps_all: false } => most,
             AckForm::Sack | AckForm::NrSack { keeps_all: true } => {
                 most.min(COMMON_HEADER_LEN + padded_len(self.sack_bytes()))
@@ -160,14 +160,14 @@ impl Outlet<'_> {
         }
     }
 
-    /// Puts what is owed to the peer in front of DATA: a SACK and a FORWARD-TSN.
+    /// Adds control chunks for the peer in front of DATA: a SACK and a FORWARD-TSN.
     pub(crate) fn bundle_control(&mut self, path: PathId, first: usize, writer: &mut PacketWriter<'_>) {
         self.bundle_sack(path, first, writer);
         self.bundle_forward_tsn(path, first, writer);
     }
 
-    /// Puts a SACK that is owed in front of DATA for the same path, where the profile allows it and a chunk of `first` bytes
-    /// still fits behind it.
+    /// Adds an owed SACK in front of DATA for the same path, if the profile permits it and a chunk of `first` bytes still fits
+    /// behind it.
     //= docs/rfc9260.txt#section-6.1
     //# Before an endpoint transmits a DATA chunk, if any received DATA chunks have not been acknowledged (e.g., due to
     //# delayed ack), the sender SHOULD create a SACK chunk and bundle it with the outbound DATA chunk, as long as the
@@ -188,7 +188,7 @@ impl Outlet<'_> {
         }
     }
 
-    /// The same if one is owed.
+    /// Returns the padded length of an owed SACK, or 0.
     pub(crate) fn owed_sack_bytes(&self) -> usize {
         if self.ack.is_owed() { padded_len(self.sack_bytes()) } else { 0 }
     }
@@ -226,7 +226,7 @@ impl Outlet<'_> {
         ack.note_sent(a_rwnd);
     }
 
-    /// Length of a SACK with everything in it.
+    /// Returns the length of a complete SACK.
     fn sack_bytes(&self) -> usize {
         let form = self.ack.form(self.d.policies.ack_form());
         self.receiver.as_deref().map_or(0, |receiver| sack_bytes(form, receiver))
@@ -243,8 +243,8 @@ fn sack_bytes(form: AckForm, receiver: &Receiver) -> usize {
     }
 }
 
-/// Writes the chunk with as many blocks as fit, lowest first: the sender learns what holds the cumulative TSN back even if
-/// the rest does not fit. `lists` is memory to work in.
+/// Writes the chunk with as many blocks as fit, lowest first: the sender learns which TSNs hold the cumulative TSN back even if the
+/// rest does not fit. `lists` is reused memory.
 fn write_blocks(
     form: AckForm,
     repr: &SackRepr,

@@ -1,4 +1,4 @@
-//! Closing gracefully (RFC 9260 section 9.2) and aborting (section 9.1).
+//! Graceful shutdown (RFC 9260 section 9.2) and abort (section 9.1).
 
 use anabranch_wire::{AbortView, Tsn};
 
@@ -11,11 +11,11 @@ use crate::protection::Mismatch;
 use crate::time::Time;
 
 impl Association {
-    /// Ends the association once everything queued has been delivered. Calls after the first do nothing.
+    /// Ends the association once everything queued has been delivered. Repeated calls have no effect.
     pub fn shutdown(&mut self, now: Time) {
         self.clock(now);
         match self.state {
-            // The peer knows nothing yet, and there is nothing to deliver.
+            // The peer has no state yet, and no message is queued.
             State::CookieWait { .. } if self.sender.queue().is_empty() => {
                 self.control.clear();
                 self.become_closed(AssociationEvent::Closed);
@@ -37,14 +37,14 @@ impl Association {
         self.advance_shutdown();
     }
 
-    /// Ends the association at once; what was not delivered is lost.
+    /// Ends the association at once; undelivered data is lost.
     pub fn abort(&mut self, now: Time) {
         self.clock(now);
         if self.is_closed() {
             return;
         }
         if matches!(self.state, State::CookieWait { .. }) {
-            // The peer knows nothing yet.
+            // The peer has no state yet.
             self.control.clear();
         } else {
             //= docs/rfc9260.txt#section-9.1
@@ -58,7 +58,7 @@ impl Association {
     //= docs/rfc9260.txt#section-9.2
     //# An endpoint SHOULD ensure that all its outstanding DATA chunks have been acknowledged before initiating the
     //# shutdown procedure.
-    /// Moves on if all data is through.
+    /// Continues the shutdown if all data is acknowledged.
     pub(crate) fn advance_shutdown(&mut self) {
         //= docs/rfc9260.txt#section-4
         //# 6)  In the SHUTDOWN-RECEIVED state, the endpoint MUST transmit or retransmit data and leave this state when
@@ -73,7 +73,7 @@ impl Association {
                 //= docs/rfc9260.txt#section-9.2
                 //# If the T5-shutdown-guard timer is used, it SHOULD be set to the RECOMMENDED value of 5 times
                 //# 'RTO.Max'.
-                // RFC 9260 section 9.2: five times RTO.Max is as long as it may take.
+                // RFC 9260 section 9.2: the limit of a shutdown is five times RTO.Max.
                 let t5 = Some(self.now + self.profile.rto_max.times(5));
                 self.state = State::ShutdownSent(Closing { t5, ..Closing::default() });
                 self.send_shutdown();
@@ -102,7 +102,7 @@ impl Association {
     //= docs/rfc9260.txt#section-3.3.9
     //# This chunk MUST be used to acknowledge the receipt of the SHUTDOWN chunk at the completion of the shutdown
     //# process; see Section 9.2 for details.
-    /// Sends the SHUTDOWN-ACK once more if it still waits for its answer; whether it does.
+    /// Sends the SHUTDOWN-ACK again if it still waits for its answer. Returns `true` if it does.
     pub(crate) fn repeat_shutdown_ack(&mut self) -> bool {
         let State::ShutdownAckSent { from, .. } = self.state else { return false };
         self.send_shutdown_ack(from);
@@ -125,7 +125,7 @@ impl Association {
         }
     }
 
-    /// T2-shutdown: again, elsewhere if possible, until the peer is given up.
+    /// Handles the expiry of T2-shutdown: sends the chunk again, on another path if possible, until the peer counts as unreachable.
     pub(crate) fn handle_t2(&mut self) {
         let limit = self.profile.association_max_retrans;
         let from = match self.state {
@@ -163,10 +163,10 @@ impl Association {
         });
     }
 
-    /// The peer has not answered for too long.
+    /// Ends the association with a peer that has not answered for too long.
     ///
-    /// A protected one may have ended well: it has removed all record of the association when its SHUTDOWN COMPLETE is lost, and
-    /// has no keys to answer a repeated SHUTDOWN ACK with. All data of both sides was acknowledged before the first.
+    /// A protected peer may have ended normally: it has removed its state and keys when its SHUTDOWN COMPLETE is lost, and cannot
+    /// answer a repeated SHUTDOWN ACK. All data of both sides was acknowledged before the first.
     pub(crate) fn give_peer_up(&mut self) {
         if self.requires_protection() && matches!(self.state, State::ShutdownAckSent { .. }) {
             self.control.clear();
@@ -176,11 +176,11 @@ impl Association {
         }
     }
 
-    /// SHUTDOWN from the peer; it also acknowledges cumulatively. The answer goes back to where it came from (section 6.4): the
+    /// Handles a SHUTDOWN, which also acknowledges cumulatively. The answer is sent on the path where it arrived (section 6.4): the
     /// peer knows of a path that works, and a side that only receives may not.
     ///
-    /// One for a TSN that was never sent is a wish to close all the same, and acknowledges nothing: some implementations put
-    /// their own TSNs there, and RFC 9260 section 9.2 has us verify the number, not refuse the chunk.
+    /// A SHUTDOWN for a TSN that was never sent requests the shutdown too, but acknowledges nothing. Some implementations write
+    /// their own TSNs there, and RFC 9260 section 9.2 demands a check of the number, not a refusal of the chunk.
     pub(crate) fn handle_shutdown(&mut self, source: PathId, cumulative: Tsn) {
         match self.state {
             State::Established | State::ShutdownPending => {
@@ -200,7 +200,7 @@ impl Association {
                 //# If an endpoint is in the SHUTDOWN-SENT state and receives a SHUTDOWN chunk from its peer, the endpoint
                 //# SHOULD respond immediately with a SHUTDOWN ACK chunk to its peer and move into the SHUTDOWN-ACK-SENT
                 //# state, restarting its T2-shutdown timer.
-                // Both sides at once: RFC 9260 section 9.2.
+                // Both sides shut down at the same time: RFC 9260 section 9.2.
                 let closing = Closing { t5, ..Closing::default() };
                 self.state = State::ShutdownAckSent { closing, from: source };
                 self.send_shutdown_ack(source);

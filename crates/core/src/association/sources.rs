@@ -1,5 +1,4 @@
-//! Where packets come from: which path that is, sources that become paths, and how much may be sent to one that has not
-//! proved itself.
+//! Sources of packets: their paths, sources that become paths, and limits of the packets to unvalidated sources.
 
 use crate::address::Origin;
 use crate::association::{Association, AssociationEvent};
@@ -8,12 +7,12 @@ use crate::path_id::{PathId, PathState};
 use crate::paths::{AddressValidation, PathSource};
 use crate::policy::Event;
 
-/// A HEARTBEAT with our information takes 36 bytes. An address that was only listed gets nothing longer.
+/// Maximum packet length to an address that was only listed. A HEARTBEAT with the own information takes 36 bytes.
 const SMALL_PACKET: usize = 64;
 
 impl Association {
-    /// The path a packet came on; its verification tag shows that it is the peer's. A source that is new becomes a path that
-    /// still has to be verified.
+    /// Returns the path of a packet, whose verification tag proves that the peer sent it. A new source becomes a path that is not
+    /// verified yet.
     pub(crate) fn path_of_origin(&mut self, origin: Origin) -> Option<PathId> {
         if let Some(path) = self.paths.find(origin.address) {
             self.note_received(path, origin.bytes);
@@ -27,15 +26,14 @@ impl Association {
         }
         let is_blocked = self.addresses.is_source_blocked(&origin.address);
         if self.addresses.is_gone(origin.address.local_end()) || is_blocked {
-            // RFC 5061 section 5.3 F4: what was on its way to an address that is being deleted counts.
+            // RFC 5061 section 5.3 F4: packets in flight to an address that is being deleted are processed.
             return Some(self.control_path(None));
         }
-        // No room for another path: the packet counts all the same, and what answers it goes another way.
+        // Without room for another path the packet is processed too, and answered on another path.
         Some(self.learn(origin).unwrap_or_else(|| self.control_path(None)))
     }
 
-    /// An INIT ACK names the port at which the peer wants to be spoken to (RFC 6951 section 5.4); the handshake itself verifies
-    /// it.
+    /// Adopts the UDP port of an INIT ACK, at which the peer wants to receive (RFC 6951 section 5.4); the handshake verifies it.
     fn answered_from_another_port(&mut self, origin: Origin) -> Option<PathId> {
         let same = |id: &PathId| {
             let path = &self.paths[*id];
@@ -48,7 +46,7 @@ impl Association {
         Some(id)
     }
 
-    /// Whether a source that is no path yet may become one.
+    /// Returns `true` if a source without a path may become one.
     //= docs/rfc9260.txt#section-5.1.2
     //# The receiver SHOULD use only these transport addresses as destination transport addresses when sending subsequent
     //# packets to its peer.
@@ -78,8 +76,8 @@ impl Association {
         Some(id)
     }
 
-    /// A path to this remote address that was only guessed makes room for the one the peer uses. No other one does: two
-    /// that the peer does use would drive each other out with every packet.
+    /// Removes a guessed path to this remote address in favour of the one that the peer uses. Other paths stay: two that the peer
+    /// uses would replace each other with every packet.
     fn replace_guess(&mut self, origin: Origin) {
         let guess = self.paths.live().find(|id| {
             let path = &self.paths[*id];
@@ -92,7 +90,7 @@ impl Association {
         }
     }
 
-    /// A source that was learned and answers no more gives its place to a new one.
+    /// Removes a learned path that has failed, to make room for a new one.
     pub(super) fn evict_failed(&mut self) {
         let failed = self.paths.live().find(|id| {
             self.paths[*id].source == PathSource::Learned
@@ -103,7 +101,7 @@ impl Association {
         }
     }
 
-    /// Packets do not make a path of this retired one's addresses again.
+    /// Prevents packets from creating a path between the hosts of this retired one again, unless another live path connects them.
     pub(crate) fn block_source(&mut self, id: PathId) {
         let address = self.paths[id].address;
         let another_path = self.paths.live().any(|id| self.paths[id].address.same_hosts(&address));
@@ -112,8 +110,8 @@ impl Association {
         }
     }
 
-    /// A packet from the same address with another port: either the peer has several paths behind one translator, or the
-    /// translator has bound the old path to a new port (RFC 6951 section 5.4). The old path is asked.
+    /// Probes the path whose address sends from another port now: either the peer has several paths behind one NAT, or the NAT has
+    /// bound the old path to a new port (RFC 6951 section 5.4).
     fn unconfirm_addresses_of_peer(&mut self, new: PathId) {
         for id in self.paths.ids() {
             let (old, path) = (&self.paths[id], &self.paths[new]);
@@ -128,7 +126,7 @@ impl Association {
         }
     }
 
-    /// A path has become another one if that one has proved itself and the old one, asked after it had appeared, is silent.
+    /// Replaces a path by its successor if that one has been confirmed and the old one does not answer its probe.
     pub(crate) fn succeed(&mut self, old: PathId) {
         let Some(new) = self.paths[old].successor else { return };
         let proved = !self.paths[new].removed && self.paths.facts(new).state == PathState::Active;
@@ -146,7 +144,7 @@ impl Association {
         }
     }
 
-    /// A path has proved itself: those that it may have replaced are looked at.
+    /// Checks the paths that a confirmed path may replace.
     pub(crate) fn succeed_namesakes(&mut self, new: PathId) {
         for id in self.paths.ids() {
             if self.paths[id].successor == Some(new) {
@@ -155,23 +153,23 @@ impl Association {
         }
     }
 
-    /// Counts a packet that came from the far end of a path.
+    /// Counts a packet that came from the remote address of a path.
     fn note_received(&mut self, id: PathId, bytes: usize) {
         self.paths.note_received(id, bytes, self.addresses.is_guarded());
     }
 
-    /// Returns `true` if a packet of this length may be sent to the far end of a path, and counts it.
+    /// Returns `true` if a packet of this length may be sent to the remote address of a path, and counts it.
     pub(crate) fn may_send(&mut self, id: PathId, bytes: usize) -> bool {
         let small = SMALL_PACKET + self.protection.reserved_bytes();
         self.paths.admit_packet(id, bytes, small, self.addresses.is_guarded())
     }
 
-    /// Whether any address of the peer has proved itself, or was given by the application.
+    /// Returns `true` if an address of the peer is validated, or was given by the application.
     pub(crate) fn was_answered(&self) -> bool {
         self.paths.iter().any(|path| !path.removed && path.validation == AddressValidation::Trusted)
     }
 
-    /// A learned source that has never answered is no path any more; whether it was one.
+    /// Removes a learned path that has never answered. Returns `true` if it did.
     pub(crate) fn give_up_learned(&mut self, id: PathId) -> bool {
         let path = &self.paths[id];
         let exhausted = match path.validation {

@@ -1,4 +1,4 @@
-//! The state of an association (RFC 9260 section 4). Each variant holds what exists in that state only.
+//! State of an association (RFC 9260 section 4). Each variant contains the values that exist in that state only.
 
 use crate::error::Refusal;
 use crate::path_id::{PathId, PathSet};
@@ -15,19 +15,19 @@ pub(crate) enum State {
     CookieEchoed {
         opening: Opening,
         cookie: Vec<u8>,
-        /// The path of the latest COOKIE ECHO.
+        /// Path of the latest COOKIE ECHO.
         echoed_on: PathId,
-        /// How many left since T1-cookie began.
+        /// Number of COOKIE ECHOs sent since T1-cookie started.
         echoes: u32,
-        /// Parameters of the INIT-ACK that nobody here knows and that ask to be reported.
+        /// Unknown parameters of the INIT-ACK that ask to be reported.
         report: Vec<Vec<u8>>,
     },
     Established,
-    /// The application wants to shut down; data is still outstanding.
+    /// Shutdown requested by the application; data is still outstanding.
     ShutdownPending,
     /// SHUTDOWN sent.
     ShutdownSent(Closing),
-    /// SHUTDOWN received, the latest one on this path; our data is still outstanding.
+    /// SHUTDOWN received, the latest one on this path; own data is still outstanding.
     ShutdownReceived {
         from: PathId,
     },
@@ -36,57 +36,57 @@ pub(crate) enum State {
         closing: Closing,
         from: PathId,
     },
-    /// The association is over: after a shutdown, or otherwise.
+    /// End of the association, after a shutdown or otherwise.
     Closed {
         gracefully: bool,
     },
 }
 
-/// A handshake that we began.
+/// Handshake started by this side.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Opening {
-    /// Retransmissions of the present chunk.
+    /// Number of retransmissions of the current chunk.
     pub(crate) tries: u32,
-    /// T1-init or T1-cookie.
+    /// Expiry of T1-init or T1-cookie.
     pub(crate) t1: Option<Time>,
-    /// When a peer that was called is given up.
+    /// Time at which the attempt is given up.
     pub(crate) give_up: Option<Time>,
-    /// How many of its own cookies the peer has called stale.
+    /// Number of own cookies that the peer has rejected as stale.
     pub(crate) stale_cookies: u32,
-    /// Paths that INIT was sent on.
+    /// Paths on which INIT was sent.
     pub(crate) tried: PathSet,
-    /// Paths on which the network or the system has refused our INIT.
+    /// Paths on which the network or the operating system has refused the INIT.
     pub(crate) refused: PathSet,
-    /// The most telling reason of these refusals.
+    /// Most informative reason of these refusals.
     pub(crate) refusal: Option<Refusal>,
-    /// The application has asked for a shutdown that must wait until the handshake is over.
+    /// `true` if the application has requested a shutdown, which waits for the end of the handshake.
     pub(crate) shutdown_when_up: bool,
 }
 
-/// How far INIT has got around the paths.
+/// Progress of INIT over the paths.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stagger {
-    /// The path of the latest one.
+    /// Path of the latest INIT.
     pub(crate) path: PathId,
-    /// Paths that have had none since T1 began.
+    /// Number of paths without an INIT since T1 started.
     pub(crate) left: usize,
-    /// When INIT is sent on the next path as well.
+    /// Time at which INIT is sent on the next path as well.
     pub(crate) next_at: Option<Time>,
 }
 
-/// A shutdown that waits for the peer's answer.
+/// Shutdown that waits for the peer's answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Closing {
-    /// Retransmissions of the present chunk.
+    /// Number of retransmissions of the current chunk.
     pub(crate) tries: u32,
-    /// T2-shutdown.
+    /// Expiry of T2-shutdown.
     pub(crate) t2: Option<Time>,
-    /// T5-shutdown-guard.
+    /// Expiry of T5-shutdown-guard.
     pub(crate) t5: Option<Time>,
 }
 
 impl State {
-    /// The state of a new association.
+    /// Returns the state of a new association.
     pub(crate) fn new() -> Self {
         State::CookieWait {
             opening: Opening::default(),
@@ -94,7 +94,7 @@ impl State {
         }
     }
 
-    /// Whether data may be sent, and so acknowledged.
+    /// Returns `true` if data may be sent, and therefore acknowledged.
     //= docs/rfc9260.txt#section-6
     //# A SACK chunk MUST be processed in ESTABLISHED, SHUTDOWN-PENDING, and SHUTDOWN-RECEIVED states.
     //= docs/rfc9260.txt#section-6
@@ -131,7 +131,7 @@ impl State {
         }
     }
 
-    /// The nearest of the timers that the state has. Most of the time it has none, and this is asked after every packet.
+    /// Returns the earliest timer of the state. Established associations have none; this is called after every packet.
     #[inline]
     pub(crate) fn next_timer(&self) -> Option<Time> {
         match self {
@@ -144,7 +144,7 @@ impl State {
 }
 
 impl Opening {
-    /// Forgets the path that had this id before.
+    /// Clears records of the path that had this id before.
     pub(crate) fn add_path(&mut self, id: PathId) {
         self.tried.remove(id);
         self.refused.remove(id);

@@ -1,4 +1,4 @@
-//! Parts of an association for tests that need no endpoint, with the plainest policies.
+//! Parts of an association for tests without an endpoint, with minimal policies.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use crate::send::{SendOptions, SendQueue, Sender};
 use crate::time::{Span, Time};
 use crate::units::{ChunkBytes, WindowBytes};
 
-/// The first TSN that is sent.
+/// First TSN that is sent.
 pub(crate) const FIRST: u64 = (1 << 32) + 1_000;
 
 /// User bytes of each chunk.
@@ -40,7 +40,7 @@ pub(crate) const PAYLOAD: usize = 100;
 
 const RULE: Reason = Reason::rule("a test");
 
-/// Policies that keep no state: windows of ten chunks, three missing reports, the first path with room.
+/// Policies without state: windows of ten chunks, three missing reports, the first path with room.
 struct Plain;
 
 impl Slot for Plain {}
@@ -157,7 +157,7 @@ pub(crate) fn plain_policies() -> Policies {
     }
 }
 
-/// The parts that events of the sending side concern.
+/// Parts that events of the sending side concern.
 pub(crate) struct Rig {
     pub(crate) now: Time,
     pub(crate) paths: Paths,
@@ -168,7 +168,7 @@ pub(crate) struct Rig {
 }
 
 impl Rig {
-    /// Active paths, a wide peer window, and plain policies.
+    /// Returns active paths, a large peer window, and minimal policies.
     pub(crate) fn new(paths: usize, profile: Profile) -> Self {
         let profile = Arc::new(profile);
         let options = PathOptions { default_packet_bytes: 1_452, searches_mtu: false, silence_limit: None };
@@ -194,14 +194,14 @@ impl Rig {
         rig
     }
 
-    /// Borrows the parts that a packet with DATA passes through. Packets are plain, and nothing is to be acknowledged.
+    /// Borrows the parts that a packet with DATA passes through. Packets are plain, and no SACK is owed.
     pub(crate) fn outlet<'a>(&'a mut self, other: &'a mut PacketParts) -> Outlet<'a> {
         let PacketParts { identity, protection, ack, recovery } = other;
         let d = self.dispatcher();
         Outlet { d, identity, protection, ack, receiver: None, recovery, is_up: true, shuts_down: false }
     }
 
-    /// Queues a message that is one chunk.
+    /// Queues a message of one chunk.
     pub(crate) fn push(&mut self) {
         let now = self.now;
         self.sender.push(Bytes::from_static(&[7; PAYLOAD]), SendOptions::default(), now);
@@ -218,7 +218,7 @@ impl Rig {
         }
     }
 
-    /// Sends chunks for the first time, starts T3, and measures the first of them.
+    /// Sends new chunks, starts T3, and measures the first one.
     pub(crate) fn send(&mut self, path: PathId, count: usize) {
         for _ in 0..count {
             self.push();
@@ -231,7 +231,7 @@ impl Rig {
         }
     }
 
-    /// Sends a lost chunk again.
+    /// Retransmits a lost chunk.
     pub(crate) fn resend(&mut self, tsn: u64, path: PathId) {
         let now = self.now;
         self.paths.end_measurement_of(path, tsn);
@@ -244,7 +244,7 @@ impl Rig {
     }
 }
 
-/// The parts that packets need beside those of a [`Rig`].
+/// Parts that packets need beside those of a [`Rig`].
 pub(crate) struct PacketParts {
     identity: Identity,
     protection: PacketProtection,
@@ -277,7 +277,7 @@ pub(crate) fn at(ms: u64) -> Time {
     Time::from_nanos(ms * 1_000_000)
 }
 
-/// Gives `take` a SACK with this cumulative TSN, gap blocks relative to it, and duplicates.
+/// Passes a SACK with this cumulative TSN, gap blocks relative to it, and duplicates to `take`.
 pub(crate) fn with_sack<T>(
     cumulative: u64,
     gaps: &[(u16, u16)],

@@ -1,4 +1,4 @@
-//! Deadlines, and what happens when they pass.
+//! Deadlines of an association, and the actions when they pass.
 
 use crate::association::Association;
 use crate::association::policies;
@@ -12,7 +12,7 @@ fn due(timer: &mut Option<Time>, now: Time) -> bool {
 }
 
 impl Association {
-    /// Runs everything that is due.
+    /// Runs all actions that are due.
     pub(crate) fn handle_timeout(&mut self) {
         let now = self.now;
         if self.state.opening_mut().is_some_and(|opening| due(&mut opening.give_up, now)) {
@@ -60,7 +60,7 @@ impl Association {
         if self.is_closed() || self.paths[id].removed {
             return;
         }
-        // Before T3, which leaves nothing outstanding.
+        // Before T3, which leaves no chunk in flight.
         if self.paths.take_due(id, PathTimer::Silence, now) {
             self.path_silent(id);
         }
@@ -84,14 +84,14 @@ impl Association {
         }
     }
 
-    /// A path has sent nothing for an RTO: its window may decay, again after another RTO until nothing is left to decay. Else
-    /// every association that once carried DATA would want to be woken at each RTO.
+    /// Reports an idle RTO of a path, whose window may decay, until nothing is left to decay. Otherwise every association that once
+    /// carried DATA would wake up at each RTO.
     fn path_idle(&mut self, id: PathId) {
         self.paths.count_idle_rto(id, self.now);
         self.dispatch_event(&Event::Idle(id));
     }
 
-    /// An error on a path: T3 expired or a HEARTBEAT went unanswered (RFC 9260 sections 8.1 and 8.2).
+    /// Handles an error on a path: T3 expired or a HEARTBEAT was not answered (RFC 9260 sections 8.1 and 8.2).
     pub(crate) fn count_error(&mut self, id: PathId, by_heartbeat: bool) {
         //= docs/rfc9260.txt#section-8.2
         //# When its peer endpoint is multi-homed, an endpoint SHOULD keep an error counter for each of the destination
@@ -101,7 +101,7 @@ impl Association {
             self.reachability.forgive_idle_silence(self.profile.heartbeat_interval, self.now);
         }
         let before = self.paths.facts(id).state;
-        // RFC 9260 section 8.1: an address that never answered says nothing about the peer, nor does a HEARTBEAT on a path out of
+        // RFC 9260 section 8.1: an address that never answered is no evidence about the peer, nor is a HEARTBEAT on a path out of
         // service while data has another one.
         //= docs/rfc9260.txt#section-8.1
         //# Unacknowledged HEARTBEAT chunks observed on paths different from the path currently used for data transfer
@@ -136,8 +136,8 @@ impl Association {
         self.reachability.is_peer_unreachable(limit, self.profile.association_max_retrans, self.now)
     }
 
-    /// Nothing has answered for as long as the failover policy waits: the path gets no new data and is probed. What it carries
-    /// may still arrive, so nothing is lost yet and its window stays.
+    /// Handles the end of the silence that the failover policy permits: the path gets no new data and is probed. Its outstanding
+    /// chunks may still arrive, so they do not count as lost and its window stays.
     fn silence_limit_is_over(&mut self, id: PathId) {
         let facts = self.paths.facts(id);
         let others = self.paths.live().any(|other| other != id && self.paths.facts(other).is_active());
@@ -155,7 +155,7 @@ impl Association {
         self.open_opportunity(OpportunityCause::Policy, true);
     }
 
-    /// A path whose data has met silence for the configured time has failed, whatever its error counter says.
+    /// Handles the end of the configured silence after data: the path has failed, for any error count.
     fn path_silent(&mut self, id: PathId) {
         let serves = matches!(self.paths.facts(id).state, PathState::Active | PathState::PotentiallyFailed);
         if !serves || self.paths.facts(id).in_flight.is_zero() {
@@ -164,11 +164,11 @@ impl Association {
         let limit = self.paths.options().silence_limit.unwrap_or_default();
         let reason = Reason::figure("silent for too long", "silence_ms", limit.as_millis_f64());
         self.set_state(id, PathState::Inactive, StateCause::Errors(reason));
-        // From here on it is as if T3 had found the failure.
+        // The rest equals a failure found by T3.
         self.dispatch_event(&Event::LossEvent { path: id, cause: LossCause::Timeout });
         self.paths.cancel_measurement(id);
         self.mark_path_lost(id, LossCause::Timeout, false);
-        // As at T3: where only copies were in flight nothing else would let new data go.
+        // As after T3: if only copies were in flight, no other event would let new data be sent.
         let new_data = self.profile.timeout_opens_new_data || self.sender.lost().is_empty();
         self.open_opportunity(OpportunityCause::Timeout(id), new_data);
         self.send_heartbeat(id);

@@ -1,6 +1,5 @@
-//! Messages of the key management ahead of user data: behind the COOKIE ECHO, and to an address that has yet to answer a
-//! HEARTBEAT. Without that an association would have its keys two or three round trips later than it is up, instead of one.
-//! User data has neither way: it needs keys.
+//! Messages of the key management ahead of user data: behind the COOKIE ECHO, and to an address that has not answered a HEARTBEAT.
+//! Keys are then in use one round trip after the handshake, instead of two or three. User data needs keys and is not sent so.
 
 use anabranch_wire::PacketWriter;
 
@@ -12,15 +11,15 @@ use crate::path_id::PathId;
 use crate::paths::AddressValidation;
 use crate::policy::LossCause;
 
-/// COOKIE ECHOs that leave at a time, each with a part of the key management's first message: with a key share against quantum
-/// computers that needs two. It is less than the five of one cookie that a guarded endpoint opens at once.
+/// Maximum number of COOKIE ECHOs sent at a time, each with a part of the key management's first message. A key share against
+/// quantum computers needs two. It is less than the five of one cookie that a guarded endpoint opens at once.
 const MOST_ECHOES: u32 = 3;
 
-/// Behind the COOKIE ECHO.
+/// Data behind the COOKIE ECHO.
 impl Association {
-    /// Sends the COOKIE ECHO once more if it takes more of the key management along. Before the COOKIE ACK nothing may leave in
-    /// any other packet (RFC 9260 section 5.1), because the peer may not know the association yet: with a cookie in each, the
-    /// order in which they arrive does not matter to it.
+    /// Sends the COOKIE ECHO again if it can carry more of the key management. Before the COOKIE ACK, no other packet may be sent
+    /// (RFC 9260 section 5.1), because the peer may not have created the association. With a cookie in each, the packets may arrive
+    /// in any order.
     pub(crate) fn echo_again(&mut self) {
         let State::CookieEchoed { echoed_on: path, echoes, .. } = self.state else { return };
         let room = self.paths[path].packet_bytes.saturating_sub(self.cookie_echo_bytes());
@@ -30,7 +29,7 @@ impl Association {
         }
     }
 
-    /// Puts as much of the key management behind a COOKIE ECHO as fits.
+    /// Adds as much of the key management behind a COOKIE ECHO as fits.
     pub(crate) fn fill_behind_cookie(&mut self, path: PathId, writer: &mut PacketWriter<'_>) {
         if let State::CookieEchoed { echoes, .. } = &mut self.state {
             *echoes += 1;
@@ -41,7 +40,7 @@ impl Association {
         self.outlet().fill_behind_cookie(path, writer);
     }
 
-    /// The COOKIE ECHO got no answer, or the peer has no use for it: what went with it is to go with the next one.
+    /// Marks the data behind a COOKIE ECHO as lost, because the peer did not accept it. The next one carries it again.
     pub(crate) fn discard_data_bundled_with_cookie(&mut self) {
         for id in self.paths.ids() {
             self.paths.cancel_measurement(id);
@@ -50,11 +49,11 @@ impl Association {
     }
 }
 
-/// To an address that has yet to answer.
+/// Data to an unvalidated address.
 impl Association {
-    /// A side that a peer has just opened sends what its key management answers. A guarded endpoint sends no other data to an
-    /// address before that has answered a HEARTBEAT, and here no more than the address is worth: the cookie has come from there,
-    /// so it gets three times what came with it (RFC 9000 section 8.1 has the same for the same reason).
+    /// Sends the key management's answer to a peer that has just opened the association. A guarded endpoint sends no other data to
+    /// an address that has not answered a HEARTBEAT. Here the cookie has come from the address, which therefore may get three times
+    /// the received bytes, as in QUIC (RFC 9000 section 8.1).
     pub(crate) fn transmit_to_unvalidated(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
         let in_service = self.paths.any_active();
         if in_service || !matches!(self.state, State::Established) {

@@ -1,72 +1,72 @@
-//! A choice together with why it was made and what was refused.
+//! Choice of a policy with its reason and the refused alternatives.
 
 use arrayvec::ArrayVec;
 
 use crate::path_id::{MAX_PATHS, PathId};
 
-/// Why a choice was made: the rule that decided and, if there is one, the figure that decided.
+/// Reason of a choice: the deciding rule and, if there is one, the deciding figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reason {
-    /// The rule, in a few words.
+    /// Rule, in a few words.
     pub rule: &'static str,
-    /// The name of the deciding figure with its unit, such as `cwnd_bytes`; empty if no figure decided.
+    /// Name of the deciding figure with its unit, such as `cwnd_bytes`; empty if no figure decided.
     pub figure: &'static str,
-    /// Its value.
+    /// Value of the figure.
     pub value: f64,
 }
 
 impl Reason {
-    /// A rule that no figure decided.
+    /// Returns a rule without a figure.
     pub const fn rule(rule: &'static str) -> Self {
         Reason { rule, figure: "", value: 0.0 }
     }
 
-    /// A rule with the figure that decided.
+    /// Returns a rule with the figure that decided.
     pub const fn figure(rule: &'static str, figure: &'static str, value: f64) -> Self {
         Reason { rule, figure, value }
     }
 }
 
-/// Why a path was not chosen.
+/// Reason for which a path was not chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Its state forbids data: unconfirmed, potentially failed or inactive.
+    /// The state of the path forbids data: unconfirmed, potentially failed or inactive.
     State,
-    /// Its congestion window is full.
+    /// The congestion window of the path is full.
     WindowFull,
-    /// As much is in flight as its congestion control lets be, whatever the window says.
+    /// The path has reached its in-flight cap, which its congestion control sets beside the window.
     InFlightCap,
-    /// Its next packet may not leave yet at the rate that its congestion control sets.
+    /// The next packet of the path must wait for the rate that its congestion control sets.
     Paced,
-    /// It has had its packets of this send opportunity.
+    /// The path has sent all packets that it may send in this opportunity.
     Burst,
-    /// Its share of a buffer is used up.
+    /// The share of the path in a buffer is used up.
     BufferShare,
-    /// The policy prefers another.
+    /// The policy prefers another path.
     Preference,
 }
 
-/// The paths that were considered and not chosen.
+/// Paths that were considered and not chosen.
 pub type Refused = ArrayVec<(PathId, Refusal), MAX_PATHS>;
 
-/// A choice, its reason, and the refused alternatives.
+/// Choice with its reason and the refused alternatives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision<T> {
-    /// What was chosen.
+    /// Choice.
     pub choice: T,
-    /// Why.
+    /// Reason of the choice.
     pub reason: Reason,
-    /// What was refused, and why.
+    /// Refused paths, each with the reason.
     pub refused: Refused,
 }
 
 impl<T> Decision<T> {
-    /// A choice without alternatives.
+    /// Returns a choice without alternatives.
     pub fn new(choice: T, reason: Reason) -> Self {
         Decision { choice, reason, refused: Refused::new() }
     }
 
-    /// A choice with the alternatives that were refused.
+    /// Returns a choice with the alternatives that were refused.
     pub fn with_refused(choice: T, reason: Reason, refused: Refused) -> Self {
         Decision { choice, reason, refused }
     }

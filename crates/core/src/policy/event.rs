@@ -6,158 +6,160 @@ use crate::policy::delivery::{DeliverySample, SendStamps};
 use crate::time::{Span, Time};
 use crate::units::ChunkBytes;
 
-/// What opened a send opportunity.
+/// Cause of a send opportunity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpportunityCause {
-    /// A SACK.
+    /// Arrival of a SACK.
     Sack,
-    /// A T3 expiry on a path.
+    /// Expiry of T3 on a path.
     Timeout(PathId),
-    /// A HEARTBEAT-ACK that brought a path into service.
+    /// HEARTBEAT-ACK that brought a path into service.
     PathRestored(PathId),
-    /// The application queued data, or the association came up.
+    /// New data of the application, or establishment of the association.
     Application,
-    /// A policy's own deadline.
+    /// Deadline of a policy.
     Policy,
-    /// The time of paced paths has come: the opportunity before goes on. Told to the scheduler alone, so that a packet costs no
-    /// round of all slots.
+    /// Pacing timer: the opportunity before continues. Only the scheduler receives this event, so that a packet does not cost a
+    /// call of all slots.
     Pacing,
 }
 
-/// What kind of transmission left.
+/// Kind of a transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendKind {
-    /// A chunk's first transmission.
+    /// First transmission of a chunk.
     New,
-    /// A lost chunk again.
+    /// Retransmission of a lost chunk.
     Retransmission,
-    /// A further copy of a chunk that the scheduler sends on several paths at once.
+    /// Further copy of a chunk that the scheduler sends on several paths at once.
     Copy,
-    /// A further copy of the head of line while it is still in flight elsewhere ([`HeadOfLineAction::Copy`](crate::policy::HeadOfLineAction)).
+    /// Copy of the head-of-line chunk while it is in flight on another path
+    /// ([`HeadOfLineAction::Copy`](crate::policy::HeadOfLineAction)).
     HeadOfLine,
-    /// The latest chunk of a path again, to draw out an acknowledgement.
+    /// Retransmission of the latest chunk of a path to elicit an acknowledgement.
     TailProbe,
-    /// A chunk beyond the peer's window with nothing else outstanding.
+    /// Chunk beyond the peer's window, without other outstanding chunks.
     WindowProbe,
 }
 
-/// A transmission that left.
+/// Transmission that was sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SentTransmission {
-    /// The path it left on.
+    /// Path on which it was sent.
     pub path: PathId,
-    /// The path of the chunk's transmission before it, if there was one.
+    /// Path of the chunk's previous transmission, if there was one.
     pub previous_path: Option<PathId>,
     /// Unwrapped TSN.
     pub tsn: u64,
-    /// Chunk bytes.
+    /// Length of the chunk with its header.
     pub bytes: ChunkBytes,
-    /// What kind.
+    /// Kind of the transmission.
     pub kind: SendKind,
 }
 
-/// A transmission that an acknowledgement credits. Of several copies of a chunk in flight it is the one on the path that the
-/// SACK came in on, since the receiver answers on the path of the latest DATA; if there is none, the latest.
+/// Transmission that an acknowledgement credits. If several copies of a chunk are in flight, it is the one on the path of the SACK,
+/// because the receiver answers on the path of the latest DATA; without such a copy, it is the latest one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AckedTransmission {
-    /// The path it was sent on.
+    /// Path on which it was sent.
     pub path: PathId,
     /// Unwrapped TSN.
     pub tsn: u64,
-    /// Chunk bytes.
+    /// Length of the chunk with its header.
     pub bytes: ChunkBytes,
-    /// What it carried since it was sent.
+    /// Values recorded when it was sent.
     pub stamps: SendStamps,
-    /// Whether the chunk was sent only once, so that the ack is unambiguous.
+    /// `true` if the chunk was sent only once, so that the acknowledgement is unambiguous.
     pub sent_once: bool,
-    /// Unambiguous arrival: the chunk was sent once, or the peer reports this copy as a duplicate.
+    /// `true` if its arrival is certain: the chunk was sent once, or the peer reports this copy as a duplicate.
     pub certain: bool,
-    /// Whether the cumulative part of the SACK covered it.
+    /// `true` if the cumulative TSN of the SACK covered it.
     pub cumulative: bool,
-    /// The path that the SACK came in on, if it is one: the time between them has the delay back on that path.
+    /// Path on which the SACK arrived, if it is known. The time until then includes the delay back on that path.
     pub sack_path: Option<PathId>,
 }
 
 impl AckedTransmission {
-    /// Whether the SACK came in on the path that the chunk went out on: only then is the time between them the path's own.
+    /// Returns `true` if the SACK arrived on the path of the chunk: only then is the time between them the RTT of the path.
     pub fn came_back_the_same_way(&self) -> bool {
         self.sack_path == Some(self.path)
     }
 }
 
-/// What one SACK acknowledged on one path.
+/// Bytes that one SACK acknowledged on one path.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct PathAck {
-    /// Bytes newly acked by the cumulative TSN.
+    /// Bytes newly acknowledged by the cumulative TSN.
     pub cumulative: ChunkBytes,
-    /// Bytes newly acked by gap blocks.
+    /// Bytes newly acknowledged by gap blocks.
     pub gap: ChunkBytes,
-    /// Of those, the bytes at or after the point where the path's pseudo-cumulative TSN advanced in this SACK.
+    /// Part of `gap` at or after the TSN at which the path's pseudo-cumulative TSN advanced in this SACK.
     pub gap_after_pseudo: ChunkBytes,
-    /// Whether the path's pseudo-cumulative TSN (CUC version 2) advanced.
+    /// `true` if the path's pseudo-cumulative TSN (CUC version 2) advanced.
     pub new_pseudo_cumulative: bool,
-    /// Bytes in flight before this SACK's acknowledgements were taken off, losses it revealed already taken off.
+    /// Bytes in flight before this SACK's acknowledgements were subtracted, and after its losses were.
     pub in_flight_before: ChunkBytes,
-    /// Outstanding when the SACK arrived, chunks lost and not yet sent again included.
+    /// Bytes outstanding when the SACK arrived, including lost chunks that were not retransmitted yet.
     pub outstanding_at_start: ChunkBytes,
     /// Bytes in flight now.
     pub in_flight_after: ChunkBytes,
-    /// How fast the path delivers, if this SACK tells.
+    /// Delivery-rate sample of this SACK, if it has one.
     pub sample: Option<DeliverySample>,
 }
 
 impl PathAck {
-    /// All bytes newly acked on the path.
+    /// Returns all bytes newly acknowledged on the path.
     pub fn newly_acked(&self) -> ChunkBytes {
         self.cumulative + self.gap
     }
 }
 
-/// The result of one SACK.
+/// Result of one SACK.
 #[derive(Clone, Copy, Debug)]
 pub struct SackDone<'a> {
-    /// Per path, indexed by path id.
+    /// Acknowledged bytes, indexed by path id.
     pub paths: &'a [PathAck],
-    /// Whether the association's cumulative TSN advanced.
+    /// `true` if the association's cumulative TSN advanced.
     pub new_cumulative: bool,
-    /// The cumulative TSN after it, unwrapped.
+    /// Cumulative TSN after the SACK, unwrapped.
     pub cumulative: u64,
 }
 
-/// Why a chunk or a path's window counts as having suffered a loss.
+/// Cause of the loss of a chunk, or of a path's window cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossCause {
     /// Enough missing reports.
     FastRetransmit,
-    /// T3 expired.
+    /// Expiry of T3.
     Timeout,
-    /// It was not lost: a policy took it off its path because it held the receive buffer up ([`HeadOfLineAction::Move`](crate::policy::HeadOfLineAction)).
+    /// Move to another path by a policy, because the chunk blocked the receive buffer
+    /// ([`HeadOfLineAction::Move`](crate::policy::HeadOfLineAction)).
     Rescheduled,
 }
 
-/// What showed that a path works.
+/// Proof that a path works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProofOfLife {
-    /// An ack for a chunk that was sent once: it can only have travelled on this path.
+    /// Acknowledgement of a chunk that was sent once: it can only have used this path.
     Unambiguous,
-    /// An ack for a chunk that was sent more than once.
+    /// Acknowledgement of a chunk that was sent more than once.
     Ambiguous,
-    /// A HEARTBEAT-ACK.
+    /// HEARTBEAT-ACK.
     Heartbeat,
 }
 
-/// What changed a path's state.
+/// Cause of a change of a path's state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum StateCause {
-    /// T3 or a HEARTBEAT went unanswered.
+    /// Unanswered T3 or HEARTBEAT.
     Errors(Reason),
-    /// The path answered.
+    /// Answer on the path.
     Proof(ProofOfLife),
-    /// No path was left, and the failover policy put this one into service.
+    /// Promotion by the failover policy, because no path was in service.
     Promoted(Reason),
 }
 
-/// The stream of events that every slot receives.
+/// Event that every slot receives.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
     /// A path was added; its first window is to be set.
@@ -168,38 +170,38 @@ pub enum Event<'a> {
     PathRebound(PathId),
     /// A path changed state.
     PathState {
-        /// Which.
+        /// Path that changed.
         path: PathId,
-        /// From.
+        /// State before.
         from: PathState,
-        /// To.
+        /// State after.
         to: PathState,
-        /// Why.
+        /// Cause of the change.
         cause: StateCause,
     },
-    /// The peer's first advertised window is known and the association is up.
+    /// The peer's first advertised window is known and the association is established.
     Established,
-    /// A send opportunity begins.
+    /// A send opportunity starts.
     SendOpportunity(OpportunityCause),
-    /// A chunk was cut from the queue, has its TSN, and waits for a place in this path's window.
+    /// A chunk was cut from the queue, has its TSN, and waits for room in this path's window.
     Bound {
-        /// The path.
+        /// Path to which it is bound.
         path: PathId,
         /// Unwrapped TSN.
         tsn: u64,
-        /// Chunk bytes.
+        /// Length of the chunk with its header.
         bytes: ChunkBytes,
     },
-    /// A chunk that was bound to a path and not sent is without a path again.
+    /// A chunk that was bound to a path and not sent lost its path.
     Unbound {
-        /// The path it was bound to.
+        /// Path to which it was bound.
         path: PathId,
         /// Unwrapped TSN.
         tsn: u64,
-        /// Chunk bytes.
+        /// Length of the chunk with its header.
         bytes: ChunkBytes,
     },
-    /// A transmission left.
+    /// A chunk was transmitted.
     Sent(&'a SentTransmission),
     /// A transmission was acknowledged.
     Acked(&'a AckedTransmission),
@@ -207,59 +209,59 @@ pub enum Event<'a> {
     SackDone(&'a SackDone<'a>),
     /// A round-trip time was measured.
     RttSample {
-        /// On this path.
+        /// Path of the sample.
         path: PathId,
-        /// The sample.
+        /// Measured round-trip time.
         rtt: Span,
-        /// Whether a HEARTBEAT gave it.
+        /// `true` if a HEARTBEAT measured it.
         heartbeat: bool,
     },
     /// A chunk was declared lost.
     Lost {
-        /// The path of its latest transmission.
+        /// Path of the latest transmission.
         path: PathId,
         /// Unwrapped TSN.
         tsn: u64,
-        /// Chunk bytes.
+        /// Length of the chunk with its header.
         bytes: ChunkBytes,
-        /// When its latest transmission left.
+        /// Send time of the latest transmission.
         sent_at: Time,
-        /// By what.
+        /// Cause of the loss.
         cause: LossCause,
     },
-    /// A chunk that had left was given up with its message (RFC 3758): it is in flight no more, and neither acknowledged nor
-    /// retransmitted. One that had not left is [`Unbound`](Self::Unbound).
+    /// A chunk that had been sent was abandoned with its message (RFC 3758): it is no longer in flight, and neither acknowledged
+    /// nor retransmitted. For one that was never sent, [`Unbound`](Self::Unbound) is reported.
     Abandoned {
-        /// The path of its latest transmission.
+        /// Path of the latest transmission.
         path: PathId,
         /// Unwrapped TSN.
         tsn: u64,
-        /// Chunk bytes.
+        /// Length of the chunk with its header.
         bytes: ChunkBytes,
     },
-    /// A path has suffered a loss that its window answers: at most once per window for fast retransmit, and at every T3.
+    /// A path has a loss that cuts its window: at most once per window for fast retransmit, and at every T3 expiry.
     LossEvent {
-        /// Which path.
+        /// Path with the loss.
         path: PathId,
-        /// By what.
+        /// Cause of the loss.
         cause: LossCause,
     },
-    /// A loss turned out not to have been one: the receiver reported a copy as duplicate.
+    /// A retransmission was spurious: the receiver reported a copy as duplicate.
     Spurious {
-        /// The path of the needless copy.
+        /// Path of the spurious copy.
         path: PathId,
-        /// The path of the transmission before it, which was taken for lost and was not.
+        /// Path of the transmission before it, which was wrongly declared lost.
         misjudged: PathId,
         /// Unwrapped TSN.
         tsn: u64,
     },
-    /// New data could not leave although some was queued and a window was open.
+    /// New data could not be sent although some was queued and a window was open.
     Blocked {
-        /// The path whose hole holds the cumulative TSN back, if one does.
+        /// Path of the head-of-line chunk, if one blocks.
         hole: Option<PathId>,
     },
-    /// A path has sent nothing for one RTO; again after each further one, 32 times in a row at most.
+    /// A path has sent nothing for one RTO. The event is repeated after each further RTO, up to 32 times in a row.
     Idle(PathId),
-    /// A slot's deadline has come.
+    /// The deadline of a slot has passed.
     Deadline,
 }

@@ -1,8 +1,8 @@
-//! The boundary between the endpoint and the schemes that steer it.
+//! Interface between the endpoint and the policies of schemes.
 //!
-//! A policy sees a read-only [`View`] and returns a [`Decision`]; it never touches the endpoint's state. There is one object
-//! per association and slot, with per-path state inside, because coupled control needs to see all paths. Every slot gets one
-//! stream of [`Event`]s. Methods that decide have no default body; those that only follow events have one that does nothing.
+//! A policy gets a read-only [`View`] and returns a [`Decision`]; it does not change the endpoint's state. There is one object per
+//! association and slot, with per-path state inside, because coupled control needs all paths. All slots receive the same
+//! [`Event`]s. Methods that decide have no default body; those that only process events have an empty one.
 
 mod decision;
 mod delivery;

@@ -1,4 +1,4 @@
-//! The slots of a scheme, each a small trait.
+//! Slots of a scheme, each a small trait.
 
 use crate::entropy::Entropy;
 use crate::path_id::{MAX_PATHS, PathId, PathSet, PathState};
@@ -7,23 +7,23 @@ use crate::profile::Profile;
 use crate::time::{Span, Time};
 use crate::units::{ChunkBytes, WindowBytes};
 
-/// Seeded randomness for policies: the only source they may draw from.
+/// Seeded random numbers for policies, which must not use any other source.
 pub struct Context<'a> {
     pub(crate) entropy: &'a mut Entropy,
 }
 
 impl Context<'_> {
-    /// A fair coin.
+    /// Returns `true` with probability 1/2.
     pub fn coin(&mut self) -> bool {
         self.entropy.coin()
     }
 
-    /// A number below `n`, uniformly.
+    /// Returns a number below `n`, uniformly distributed.
     pub fn below(&mut self, n: u64) -> u64 {
         self.entropy.below(n)
     }
 
-    /// A number in [0, 1), uniformly.
+    /// Returns a number in [0, 1), uniformly distributed.
     pub fn unit(&mut self) -> f64 {
         self.entropy.unit_f64()
     }
@@ -35,176 +35,176 @@ impl std::fmt::Debug for Context<'_> {
     }
 }
 
-/// A source of [`Context`]s of its own, for testing a policy without an endpoint.
+/// Source of [`Context`]s for tests of policies without an endpoint.
 #[derive(Debug)]
 pub struct Randomness {
     entropy: Entropy,
 }
 
 impl Randomness {
-    /// The source whose numbers this seed fixes.
+    /// Returns the source for a seed.
     pub fn from_seed(seed: [u8; 32]) -> Self {
         Randomness { entropy: Entropy::new(seed) }
     }
 
-    /// A context that draws from it; the next one goes on where this one stopped.
+    /// Returns a context; the next one continues the sequence of numbers.
     pub fn context(&mut self) -> Context<'_> {
         Context { entropy: &mut self.entropy }
     }
 }
 
-/// What every slot does: take in events, and perhaps own a deadline.
+/// Interface of every slot: events, and an optional deadline.
 pub trait Slot: Send {
-    /// Takes in an event. By default it changes nothing.
+    /// Processes an event. By default it has no effect.
     fn on_event(&mut self, _event: &Event<'_>, _view: &View<'_>, _context: &mut Context<'_>) {}
-    /// When it wants [`Event::Deadline`]. Asked after every call that concerns the association, so it changes by events and
-    /// decisions only.
+    /// Returns the time of the next [`Event::Deadline`]. It is called after every call that concerns the association, and must
+    /// change only with events and decisions.
     fn deadline(&self) -> Option<Time> {
         None
     }
 }
 
-/// Publishes figures that several slots read.
+/// Publisher of figures that several slots read.
 pub trait PathEstimator: Slot {
-    /// The figures of a path.
+    /// Returns the figures of a path.
     fn estimates(&self, path: PathId) -> Estimates;
-    /// The paths on which a HEARTBEAT is to leave now, to measure those that carry no data. Asked once [`Event::Deadline`] has been
-    /// told, whoever's deadline it was; the answer comes as [`Event::RttSample`] or not at all. A path that is unconfirmed, or
-    /// has not answered the HEARTBEAT before, gets none.
+    /// Returns the paths on which a HEARTBEAT is sent now, to measure those without data. It is called after [`Event::Deadline`] of
+    /// any slot. The result arrives as [`Event::RttSample`], if at all. No HEARTBEAT is sent on a path that is unconfirmed, or has
+    /// not answered the previous one.
     fn probes(&mut self, _view: &View<'_>) -> PathSet {
         PathSet::EMPTY
     }
 }
 
-/// The packet a scheduler is asked to place.
+/// Packet that a scheduler is asked to place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SendAsk {
-    /// Bytes of the next chunk.
+    /// Length of the next chunk with its header.
     pub chunk: ChunkBytes,
-    /// Whether the peer's window is too small for it and it goes as a probe.
+    /// `true` if the peer's window is too small for it, so that it is sent as a probe.
     pub window_probe: bool,
 }
 
-/// What to wait for.
+/// Condition that ends a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitFor {
-    /// Window space anywhere.
+    /// Space in any window.
     Window,
-    /// This path.
+    /// Space on this path.
     Path(PathId),
-    /// A time, at which a send opportunity opens. It may be waited for even with nothing in flight.
+    /// Time at which a send opportunity opens. This wait is permitted without bytes in flight.
     Until(Time),
 }
 
-/// Where new data goes.
+/// Choice for new data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pick {
-    /// On this path, now.
+    /// Transmission on this path, now.
     Path(PathId),
-    /// On each of these paths, now: on the first as new data, on the others as copies.
+    /// Transmission on each of these paths, now: new data on the first, copies on the others.
     Copies(PathSet),
-    /// To this path's queue, where it waits for a place in the path's window, full as that may be now. The chunk gets its TSN
-    /// and takes its share of the peer's window at once.
+    /// Queue of this path, whose window may be full, until the window has room. The chunk gets its TSN and its share of the peer's
+    /// window at once.
     Bind(PathId),
-    /// Nowhere in this opportunity.
+    /// No transmission in this opportunity.
     Wait(WaitFor),
 }
 
-/// Chooses a path for each packet of new data; the TSN is assigned as the packet is built.
+/// Policy that chooses a path for each packet of new data. The TSN is assigned when the packet is built.
 pub trait Scheduler: Slot {
-    /// Chooses, or waits. A wait with nothing in flight is overruled and counted.
+    /// Chooses a path, or waits. Core overrules a wait without bytes in flight, and counts it.
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, context: &mut Context<'_>) -> Decision<Pick>;
-    /// Whether chunks that are bound and not yet sent go back to be placed anew; asked as a send opportunity begins if there
-    /// are any. Those of a path that left service go back in any case.
+    /// Returns `true` if bound chunks that were not sent are placed again. It is called at the start of a send opportunity if there
+    /// are any. Chunks of a path that left service are always placed again.
     fn replan(&mut self, _view: &View<'_>) -> bool {
         false
     }
 }
 
-/// A path's congestion state, as congestion control keeps it.
+/// Congestion state of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Window {
     /// Congestion window.
     pub cwnd: ChunkBytes,
     /// Slow-start threshold.
     pub ssthresh: ChunkBytes,
-    /// Bytes acked toward the next increment.
+    /// Bytes acknowledged toward the next increment.
     pub partial_bytes_acked: ChunkBytes,
 }
 
-/// Grows and cuts windows in answer to events, and may pace a path beside its window.
+/// Policy that grows and cuts windows, and may pace a path beside its window.
 pub trait CongestionControl: Slot {
-    /// The state of a path's window after the latest event.
+    /// Returns the state of a path's window after the latest event. Core calls it together with `pacing`.
     fn window(&self, path: PathId) -> Window;
-    /// How a path is paced after the latest event; [`Pacing::OFF`] where windows alone decide. Asked when windows are.
+    /// Returns the pacing of a path after the latest event; [`Pacing::OFF`] if only windows limit it.
     fn pacing(&self, path: PathId) -> Pacing;
-    /// Why the latest change was made, of the window or of pacing, for the trace.
+    /// Returns the reason of the latest change of window or pacing, for the trace.
     fn last_reason(&self, path: PathId) -> crate::policy::Reason;
-    /// Puts a path's window into another state, for a reason of the caller's: how a control that is wrapped around another one
-    /// intervenes in it, and how the association raises a cwnd below one largest chunk, as after the path's packets grew. A cwnd
-    /// below one largest chunk becomes one.
+    /// Sets the state of a path's window, with the caller's reason. A control that wraps another one intervenes this way, and the
+    /// association raises a cwnd below one largest chunk, for example after the path's packets grew. A cwnd below one largest chunk
+    /// becomes one.
     fn set_window(&mut self, path: PathId, window: Window, reason: crate::policy::Reason, view: &View<'_>);
 }
 
-/// What one SACK said about one path.
+/// Report of one SACK about one path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathSack {
-    /// Whether gap blocks newly acked something on it.
+    /// `true` if gap blocks newly acknowledged a chunk of the path.
     pub new_gap_ack: bool,
-    /// Whether the cumulative TSN newly acked something on it.
+    /// `true` if the cumulative TSN newly acknowledged a chunk of the path.
     pub new_cumulative_ack: bool,
-    /// The lowest TSN newly acked on it.
+    /// Lowest newly acknowledged TSN of the path.
     pub lowest_newly_acked: Option<u64>,
-    /// The highest TSN newly acked on it by gap blocks.
+    /// Highest TSN of the path newly acknowledged by gap blocks.
     pub highest_gap_acked: Option<u64>,
-    /// When the latest of what was newly acked on it was sent.
+    /// Latest send time of the newly acknowledged chunks of the path.
     pub latest_sent_at: Option<Time>,
 }
 
-/// What one SACK said, for counting missing reports.
+/// Report of one SACK, for counting missing reports.
 #[derive(Clone, Copy, Debug)]
 pub struct SackView<'a> {
-    /// Per path.
+    /// Reports by path id.
     pub paths: &'a [PathSack],
-    /// Its cumulative TSN, unwrapped.
+    /// Cumulative TSN, unwrapped.
     pub cumulative: u64,
-    /// The highest TSN newly acked; if this SACK acked nothing, that of the latest that did.
+    /// Highest newly acknowledged TSN; without one, that of the latest SACK that had one.
     pub highest_newly_acked: u64,
-    /// Whether the cumulative TSN advanced.
+    /// `true` if the cumulative TSN advanced.
     pub new_cumulative: bool,
-    /// Its flags, where CMT's delayed acks count packets.
+    /// Flags, in which CMT's delayed acks count packets.
     pub flags: u8,
-    /// The receive window that it advertises; the view still has the one advertised before it.
+    /// Receive window that it advertises; the view still has the previous one.
     pub a_rwnd: WindowBytes,
-    /// What is left of that once everything outstanding after this SACK has arrived.
+    /// Remainder of that window after all chunks that are outstanding after this SACK.
     pub peer_window: WindowBytes,
 }
 
-/// A chunk that a SACK leaves unacknowledged.
+/// Chunk that a SACK leaves unacknowledged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Missing {
     /// Unwrapped TSN.
     pub tsn: u64,
-    /// The path of its latest transmission.
+    /// Path of the latest transmission.
     pub path: PathId,
-    /// When that left.
+    /// Send time of the latest transmission.
     pub sent_at: Time,
-    /// When its first transmission left.
+    /// Send time of the first transmission.
     pub first_sent_at: Time,
-    /// On each path, when the latest of its transmissions there left that is in flight.
+    /// Send time of the latest transmission in flight on each path.
     pub in_flight_since: [Option<Time>; MAX_PATHS],
-    /// How often it was sent.
+    /// Number of transmissions.
     pub transmissions: u32,
-    /// Missing reports so far.
+    /// Number of missing reports so far.
     pub reports: u32,
-    /// Whether it has been fast-retransmitted or has timed out already: reports may not mark it again.
+    /// `true` if it was fast-retransmitted or has timed out before: reports may not mark it again.
     pub recovered_before: bool,
-    /// Whether it is lost already and waits to be sent again; some profiles count reports for it all the same.
+    /// `true` if it is lost already and waits for retransmission; some profiles count reports for it too.
     pub waits: bool,
 }
 
 impl Missing {
-    /// A chunk that was sent once, on this path at this time, and has no report. For tests of policies.
+    /// Returns a chunk that was sent once, on this path at this time, without reports. For tests of policies.
     pub fn sent_once(tsn: u64, path: PathId, sent_at: Time) -> Self {
         let mut in_flight_since = [None; MAX_PATHS];
         in_flight_since[path.index()] = Some(sent_at);
@@ -222,88 +222,88 @@ impl Missing {
     }
 }
 
-/// What a SACK means for a missing chunk.
+/// Verdict on a missing chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MissingVerdict {
-    /// Missing reports to add.
+    /// Number of missing reports to add.
     pub reports: u32,
-    /// Whether it is now lost.
+    /// `true` if the chunk is lost now.
     pub lost: bool,
 }
 
-/// Which of the holes that a SACK leaves a loss policy judges. Of the others it would say that they are not lost, and the reports
-/// that it would add to them decide nothing.
+/// Selection of the holes of a SACK that a loss policy judges. The others count as not lost, and reports of them would have no
+/// effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holes {
-    /// All.
+    /// All holes.
     All,
-    /// Those that were neither fast-retransmitted nor timed out before, below this TSN.
+    /// Holes below this TSN that were neither fast-retransmitted nor timed out before.
     NeverRecovered {
-        /// The first TSN that is not judged.
+        /// First TSN that is not judged.
         below: u64,
     },
-    /// Those whose latest transmission left on its path before this time, or at this time with a lower TSN; of paths without one
-    /// none. What leaves in one burst leaves in TSN order.
+    /// Holes whose latest transmission on its path was sent before this time, or at this time with a lower TSN; none on paths
+    /// without a time. Chunks of one burst are sent in TSN order.
     SentBefore([Option<(Time, u64)>; MAX_PATHS]),
 }
 
-/// Decides which chunks count as lost.
+/// Policy that declares chunks lost.
 pub trait LossDetection: Slot {
-    /// Says which holes it judges; asked once for each SACK that leaves one, before the first is judged. A large window has many
-    /// holes that only wait for another path, and the fewer are judged, the less a SACK costs.
+    /// Selects the holes to judge. It is called once for each SACK that leaves a hole, before the first is judged. A large window
+    /// has many holes that only wait for another path, and the cost of a SACK grows with the number judged.
     fn holes(&mut self, sack: &SackView<'_>, view: &View<'_>) -> Holes;
-    /// Judges one missing chunk; called in TSN order for every hole that the policy judges.
+    /// Judges a missing chunk. It is called in TSN order for every selected hole.
     fn missing(&mut self, chunk: &Missing, sack: &SackView<'_>, view: &View<'_>) -> MissingVerdict;
-    /// Whether a T3 expiry of its path marks this chunk.
+    /// Returns `true` if a T3 expiry of its path marks this chunk as lost.
     fn timed_out(&mut self, chunk: &Missing, view: &View<'_>) -> bool;
-    /// What is due now; asked once [`Event::Deadline`] has been told, whoever's deadline it was.
+    /// Returns the tasks that are due. It is called after [`Event::Deadline`] of any slot.
     fn due(&mut self, view: &View<'_>) -> LossTasks;
-    /// Whether time alone makes a chunk lost; asked for every chunk in flight when [`LossTasks::recheck`] says so.
+    /// Returns `true` if a chunk is lost by time alone. It is called for every chunk in flight if [`LossTasks::recheck`] is set.
     fn overdue(&mut self, chunk: &Missing, view: &View<'_>) -> bool;
 }
 
-/// What a loss policy wants done when its deadline has come.
+/// Tasks of a loss policy whose deadline has passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LossTasks {
-    /// Ask [`LossDetection::overdue`] about the chunks in flight.
+    /// `true` to call [`LossDetection::overdue`] for the chunks in flight.
     pub recheck: bool,
-    /// Send the latest chunk of each of these paths again, whatever its window says, to draw out an acknowledgement.
+    /// Paths whose latest chunk is sent again, independent of the window, to elicit an acknowledgement.
     pub probes: PathSet,
-    /// Those of them whose probe follows one that nothing has answered. T3 counts from the first (RFC 8985 section 7.3).
+    /// Subset of `probes` whose probe follows an unanswered one. T3 counts from the first (RFC 8985 section 7.3).
     pub repeated: PathSet,
 }
 
-/// A lost chunk that waits for its retransmission.
+/// Lost chunk that waits for its retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LostChunk {
     /// Unwrapped TSN.
     pub tsn: u64,
-    /// Chunk bytes.
+    /// Length of the chunk with its header.
     pub bytes: ChunkBytes,
-    /// The path it was lost on.
+    /// Path on which it was lost.
     pub path: PathId,
-    /// How it was lost.
+    /// Cause of the loss.
     pub cause: LossCause,
 }
 
-/// Where a lost chunk goes.
+/// Choice for a lost chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetransmitChoice {
-    /// On this path, now.
+    /// Retransmission on this path, now.
     Path(PathId),
-    /// On this path, now, and the chunk that was asked about on each of these others too that has room for a copy.
+    /// Retransmission on one path, now, and copies of the chunk on each other path that has room.
     Copies {
-        /// Where the packet goes.
+        /// Path of the packet.
         path: PathId,
-        /// Where copies of its first chunk go.
+        /// Paths of copies of its first chunk.
         others: PathSet,
     },
-    /// Nowhere in this opportunity.
+    /// No retransmission in this opportunity.
     Wait(WaitFor),
 }
 
 impl RetransmitChoice {
-    /// The path that the packet goes on; `None` if it waits.
+    /// Returns the path of the packet; `None` if it waits.
     pub const fn path(self) -> Option<PathId> {
         match self {
             RetransmitChoice::Path(path) | RetransmitChoice::Copies { path, .. } => Some(path),
@@ -311,7 +311,7 @@ impl RetransmitChoice {
         }
     }
 
-    /// The paths that copies go on.
+    /// Returns the paths of copies.
     pub const fn copies(self) -> PathSet {
         match self {
             RetransmitChoice::Copies { others, .. } => others,
@@ -320,9 +320,9 @@ impl RetransmitChoice {
     }
 }
 
-/// Chooses the path of a retransmission, packet by packet, from the packet's first chunk.
+/// Policy that chooses the path of a retransmission, packet by packet, from the packet's first chunk.
 pub trait RetransmitPath: Slot {
-    /// Chooses, or waits.
+    /// Chooses a path, or waits.
     fn route(
         &mut self,
         chunk: &LostChunk,
@@ -331,30 +331,30 @@ pub trait RetransmitPath: Slot {
     ) -> Decision<RetransmitChoice>;
 }
 
-/// What keeps new data from leaving while a chunk that is in flight holds the cumulative TSN back.
+/// State of new data while a chunk in flight holds the cumulative TSN back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeadOfLineBlocking {
-    /// Bytes of the chunk that is next in the queue; `None` if nothing waits.
+    /// Length of the next chunk in the queue with its header; `None` if no data waits.
     pub next_chunk: Option<ChunkBytes>,
-    /// Whether the peer's window is too small for it.
+    /// `true` if the peer's window is too small for it.
     pub peer_window_closed: bool,
 }
 
-/// What to do about a head of line that is in flight and holds others up.
+/// Action for a head-of-line chunk that is in flight and blocks others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadOfLineAction {
     /// Send a further copy of it on this path.
     Copy(PathId),
-    /// Take it off the path it is in flight on, as if it were lost there, and send it on this one.
+    /// Declare it lost on its path, and send it on this one.
     Move(PathId),
 }
 
-/// Sends the head of line ahead of its loss (opportunistic retransmission, chunk rescheduling).
+/// Policy that sends the head-of-line chunk before it is lost (opportunistic retransmission, chunk rescheduling).
 pub trait HeadOfLineHandling: Slot {
-    /// What to do about the head of line, in flight as it is ([`AssociationFacts::head_of_line`](crate::policy::AssociationFacts)).
-    /// Asked in each send opportunity once what is lost has been offered, before new data, after new data, and again after
-    /// each action.
-    /// `None` leaves it alone. A path that has no room or that it is in flight on already is overruled.
+    /// Returns the action for the head-of-line chunk in flight
+    /// ([`AssociationFacts::head_of_line`](crate::policy::AssociationFacts)). It is called in each send opportunity after the
+    /// retransmissions, before new data, after new data, and again after each action. `None` leaves the chunk alone. Core overrules
+    /// a path without room, or one on which the chunk is in flight.
     fn handle(
         &mut self,
         blocking: &HeadOfLineBlocking,
@@ -363,7 +363,7 @@ pub trait HeadOfLineHandling: Slot {
     ) -> Option<Decision<HeadOfLineAction>>;
 }
 
-/// Leaves the head of line where it is, until it counts as lost.
+/// Policy that leaves the head-of-line chunk on its path until it is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeaveHeadOfLine;
 
@@ -380,113 +380,113 @@ impl HeadOfLineHandling for LeaveHeadOfLine {
     }
 }
 
-/// A packet with DATA that arrived.
+/// Packet with DATA that has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Packets with DATA since the last SACK, this one included.
+    /// Number of packets with DATA since the last SACK, including this one.
     pub packets: u32,
-    /// Whether TSNs are missing below the highest received.
+    /// `true` if TSNs are missing below the highest received.
     pub gap: bool,
-    /// Whether it held a duplicate.
+    /// `true` if it contained a duplicate.
     pub duplicate: bool,
-    /// Whether a chunk asked for an immediate SACK (the I bit).
+    /// `true` if a chunk asked for an immediate SACK (the I bit).
     pub immediate: bool,
-    /// Whether it was the association's first DATA.
+    /// `true` if it was the association's first DATA.
     pub first: bool,
 }
 
-/// When to acknowledge.
+/// Time of an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckTiming {
-    /// With this packet.
+    /// Now, for this packet.
     Now,
-    /// After this long at the latest.
+    /// After this time at the latest.
     Within(Span),
 }
 
-/// The chunk that acknowledges.
+/// Chunk type of acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckForm {
     /// SACK (RFC 9260 section 3.3.4).
     Sack,
-    /// NR-SACK, which also says what the receiver will never drop again (draft-natarajan-tsvwg-sctp-nrsack), towards a
-    /// peer that announced it.
+    /// NR-SACK, which also reports the data that the receiver never drops (draft-natarajan-tsvwg-sctp-nrsack), for a peer that
+    /// announced it.
     NrSack {
-        /// Whether all that has arrived is kept for good, or only what has been handed to the application.
+        /// `true` if no received data is dropped, `false` if only data that was passed to the application is not.
         keeps_all: bool,
     },
 }
 
-/// Decides when and what to acknowledge.
+/// Policy for the time and form of acknowledgements.
 pub trait AckPolicy: Slot {
-    /// The chunk to acknowledge with; the same for the whole life of an association.
+    /// Returns the chunk type of acknowledgements; it is constant for an association.
     fn form(&self) -> AckForm;
-    /// Decides for a packet that arrived.
+    /// Decides on the acknowledgement of a received packet.
     fn timing(&mut self, arrival: &Arrival, view: &View<'_>) -> Decision<AckTiming>;
-    /// The SACK's flags, given the packets it answers and whether the timer sent it.
+    /// Returns the SACK's flags, given the number of acknowledged packets, and `by_timer` if the timer made it due.
     fn flags(&self, packets: u32, by_timer: bool, profile: &Profile) -> u8;
 }
 
-/// Shares send and receive buffers between paths.
+/// Policy that divides send and receive buffers between paths.
 pub trait BufferSharing: Slot {
-    /// Whether a path may put another chunk of new data into the buffers.
+    /// Returns `true` if a path may occupy the buffers with another chunk of new data.
     fn admits(&self, path: PathId, chunk: ChunkBytes, view: &View<'_>) -> bool;
 }
 
-/// How a path is probed.
+/// Schedule of the probes of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probing {
-    /// A HEARTBEAT when it has been idle for HB.interval plus RTO with jitter.
+    /// HEARTBEAT after the path was idle for HB.interval plus RTO with jitter.
     WhenIdle,
-    /// A HEARTBEAT at once, and another at every RTO with back-off.
+    /// HEARTBEAT at once, and another one at every RTO with back-off.
     EveryRto,
 }
 
-/// What proof that a path works changes.
+/// Effect of a proof that a path works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Life {
-    /// The state after it.
+    /// State after the proof.
     pub state: PathState,
-    /// Whether the error counter is cleared.
+    /// `true` if the error counter is cleared.
     pub clears_errors: bool,
 }
 
-/// Owns the transitions between path states.
+/// Policy that decides on the states of paths.
 pub trait PathFailover: Slot {
-    /// The state after an error; the counter in the view already includes it.
+    /// Returns the state after an error; the counter in the view already includes it.
     fn on_error(&mut self, path: PathId, by_heartbeat: bool, view: &View<'_>) -> Decision<PathState>;
-    /// What proof of life changes.
+    /// Returns the effect of a proof that the path works.
     fn on_proof(&mut self, path: PathId, proof: ProofOfLife, view: &View<'_>) -> Life;
-    /// How a path is probed in its present state.
+    /// Returns the schedule of probes for a path in its current state.
     fn probing(&self, path: PathId, view: &View<'_>) -> Probing;
-    /// How long the path may leave what it carried unanswered until it gets no new data, as potentially failed, while another
-    /// path is active; `None` leaves that to errors. Asked whenever the wait begins.
+    /// Returns the time without answers to outstanding data after which the path becomes potentially failed and gets no new data,
+    /// while another path is active; `None` leaves that to errors. It is called whenever the wait starts.
     fn silence_limit(&self, _path: PathId, _view: &View<'_>) -> Option<Span> {
         None
     }
-    /// The path to put into service when none is active; `None` leaves things as they are.
+    /// Returns the path to put into service if none is active; `None` changes nothing.
     fn promote(&mut self, view: &View<'_>, context: &mut Context<'_>) -> Option<Decision<PathId>>;
 }
 
-/// One policy per slot.
+/// Policies of an association, one per slot.
 pub struct Policies {
-    /// Figures for the others.
+    /// Figures for the other slots.
     pub estimator: Box<dyn PathEstimator>,
-    /// New data.
+    /// Paths of new data.
     pub scheduler: Box<dyn Scheduler>,
-    /// Windows.
+    /// Windows and pacing.
     pub congestion: Box<dyn CongestionControl>,
-    /// Losses.
+    /// Detection of losses.
     pub loss: Box<dyn LossDetection>,
-    /// Retransmissions.
+    /// Paths of retransmissions.
     pub retransmit: Box<dyn RetransmitPath>,
-    /// The head of line while it is in flight.
+    /// Head-of-line chunk in flight.
     pub head_of_line: Box<dyn HeadOfLineHandling>,
-    /// Acknowledgements.
+    /// Time and form of acknowledgements.
     pub ack: Box<dyn AckPolicy>,
-    /// Buffers.
+    /// Shares of buffers.
     pub buffer: Box<dyn BufferSharing>,
-    /// Path states.
+    /// States of paths.
     pub failover: Box<dyn PathFailover>,
 }
 
@@ -496,12 +496,12 @@ impl std::fmt::Debug for Policies {
     }
 }
 
-/// Makes the policies of an association. A scheme is data; this is what it makes of itself.
+/// Factory for the policies of an association. A scheme itself is data.
 pub trait Scheme: Send + Sync {
-    /// Fresh policies for one association.
+    /// Returns new policies for one association.
     fn policies(&self) -> Policies;
-    /// Whether new data uses several paths, which selects the profile's row.
+    /// Returns `true` if new data uses several paths, which selects the row of the profile.
     fn is_multipath(&self) -> bool;
-    /// The rules it runs under, given those of the row: where a publication sets a bound or a floor of its own.
+    /// Returns the rules of the scheme, given those of the row, for publications with limits of their own.
     fn profile(&self, row: Profile) -> Profile;
 }

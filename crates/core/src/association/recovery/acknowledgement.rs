@@ -2,7 +2,7 @@
 
 use anabranch_wire::{GapBlock, Items, NrSackView, SackView, Tsn};
 
-/// A received SACK or NR-SACK.
+/// Received SACK or NR-SACK.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Acknowledgement<'a> {
     Sack(SackView<'a>),
@@ -31,7 +31,7 @@ impl Acknowledgement<'_> {
         }
     }
 
-    /// Every block, whether its data may be dropped again or not. The first list is empty only if both are.
+    /// Returns every block, renegable or not. The first list is empty only if both are.
     pub(crate) fn gap_lists(&self) -> [Items<'_, GapBlock>; 2] {
         let gaps = match self {
             Acknowledgement::Sack(sack) => sack.gaps(),
@@ -40,7 +40,7 @@ impl Acknowledgement<'_> {
         if gaps.len() == 0 { [self.kept(), gaps] } else { [gaps, self.kept()] }
     }
 
-    /// The blocks whose data the receiver keeps.
+    /// Returns the blocks whose data the receiver never drops.
     pub(crate) fn kept(&self) -> Items<'_, GapBlock> {
         match self {
             Acknowledgement::Sack(_) => Items::default(),
@@ -48,7 +48,7 @@ impl Acknowledgement<'_> {
         }
     }
 
-    /// The TSNs that arrived more than once.
+    /// Returns the TSNs that arrived more than once.
     pub(crate) fn dups(&self) -> Items<'_, Tsn> {
         match self {
             Acknowledgement::Sack(sack) => sack.dups(),

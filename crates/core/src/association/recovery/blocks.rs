@@ -1,8 +1,8 @@
-//! Reading the gap blocks of a SACK.
+//! Gap blocks of a SACK, compared with those of the SACK before.
 //!
-//! While paths deliver at different times each SACK has hundreds of blocks, and nearly all of them were in the SACK before. They are
-//! compared with those, several at a time, and only the ones that differ are read and judged: a hole that is filled moves all
-//! blocks behind it up by one, and does not change them.
+//! While paths deliver at different times each SACK has hundreds of blocks, and nearly all of them were in the SACK before. They
+//! are compared with those, several at a time, and only the ones that differ are processed. A hole that is filled moves all blocks
+//! behind it up by one, without changing them.
 
 use anabranch_wire::{GapBlock, Item};
 use std::ops::{Deref, Range};
@@ -12,20 +12,20 @@ use crate::intervals::{self, Interval};
 use crate::send::Sender;
 use crate::sliding::Sliding;
 
-/// Blocks that replace others. Both lists are in order and apart, so their changes suffice to compare them.
+/// Blocks that replace others. Both lists are ordered and disjoint, so their changes suffice to compare them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Change {
     /// Blocks of the SACK.
     pub(super) blocks: Range<usize>,
-    /// Blocks known before that they replace.
+    /// Known blocks that they replace.
     pub(super) known: Range<usize>,
 }
 
-/// The gap blocks of the latest SACK as unwrapped inclusive intervals, in order and apart.
+/// Gap blocks of the latest SACK as unwrapped inclusive intervals, ordered and disjoint.
 #[derive(Debug)]
 pub(super) struct SackBlocks {
     intervals: Sliding<Interval>,
-    /// Low 16 bits of their first and last TSNs. Those of the next SACK are compared with several of them at a time.
+    /// Low 16 bits of their first and last TSNs, several of which are compared with those of the next SACK at a time.
     ends: Sliding<[u16; 2]>,
     /// Intervals of the SACK before, from the first that the latest SACK does not repeat.
     before: Vec<Interval>,
@@ -37,9 +37,9 @@ pub(super) struct SackBlocks {
 /// Progress of reading the blocks of a SACK.
 struct Reading {
     cumulative: u64,
-    /// TSNs from here on were never sent.
+    /// First TSN that was never sent.
     unsent: u64,
-    /// Order so far: blocks are in order and apart, as the standard requires, and the next begins at `lowest_apart` or above.
+    /// `true` while blocks are ordered and disjoint, as the standard requires: the next one starts at `lowest_apart` or above.
     in_order: bool,
     lowest_apart: u64,
 }
@@ -90,8 +90,8 @@ impl SackBlocks {
         }
     }
 
-    /// Keeps the blocks above the cumulative TSN. If one contains it, no block is kept: a SACK that repeats that block is malformed,
-    /// because blocks begin above the cumulative TSN.
+    /// Removes the blocks up to the cumulative TSN. If it lies inside a block, all are removed: a SACK that repeats that block is
+    /// malformed, because blocks start above the cumulative TSN.
     fn forget_passed(&mut self, cumulative: u64) {
         let passed = self.len() - intervals::above(self, cumulative).len();
         self.intervals.forget(passed);
@@ -101,16 +101,16 @@ impl SackBlocks {
         }
     }
 
-    /// Returns the number of blocks at the start that a SACK repeats. Its cumulative TSN is below all of them, and not below that of the
-    /// SACK before.
+    /// Returns the number of blocks at the start that a SACK repeats. Its cumulative TSN is below all of them, and at least that of
+    /// the SACK before.
     fn repeated(&self, gaps: &[[u8; 4]], cumulative: u64) -> usize {
-        // So no two TSNs that either SACK can name have the same low bits.
+        // Therefore all TSNs that either SACK can name have different low bits.
         debug_assert!(self.first().is_none_or(|&(start, _)| start > cumulative));
         debug_assert!(self.last().is_none_or(|&(_, end)| end - cumulative <= u64::from(u16::MAX)));
         common_ends(gaps, &self.ends, cumulative)
     }
 
-    /// Replaces the SACK before, of which the first blocks are repeated.
+    /// Replaces the SACK before, whose first blocks are repeated.
     fn replace_from(&mut self, repeated: usize) {
         self.before.clear();
         self.before.extend_from_slice(&self.intervals[repeated..]);
@@ -120,7 +120,7 @@ impl SackBlocks {
         self.truncate(repeated);
     }
 
-    /// Reads blocks behind `repeated` that were in the SACK before too, in turn with those that were not.
+    /// Reads the blocks behind `repeated`: runs that were in the SACK before, and new ones between them.
     fn read(&mut self, gaps: &[[u8; 4]], repeated: usize, reading: &mut Reading) {
         let (mut next, mut old) = (repeated, 0);
         while next < gaps.len() {
@@ -139,10 +139,10 @@ impl SackBlocks {
         self.note_change(self.len(), repeated + old..repeated + self.before.len());
     }
 
-    /// Where it ends.
+    /// Reads a block and returns its end.
     fn read_one(&mut self, gap: GapBlock, reading: &mut Reading) -> u64 {
         let (start, end) = unwrapped(gap, reading.cumulative);
-        // A block that is empty, touches the cumulative TSN or names what was never sent is not believed.
+        // A block is ignored if it is empty, touches the cumulative TSN or names a TSN that was never sent.
         if gap.is_valid() && end < reading.unsent {
             reading.in_order &= start >= reading.lowest_apart;
             reading.lowest_apart = end + 2;
@@ -151,7 +151,7 @@ impl SackBlocks {
         end
     }
 
-    /// Takes blocks over from the SACK before.
+    /// Copies blocks from the SACK before.
     fn repeat(&mut self, which: Range<usize>, reading: &mut Reading) {
         let (Some(first), Some(last)) =
             (self.before[which.clone()].first(), self.before[which.clone()].last())
@@ -174,7 +174,7 @@ impl SackBlocks {
         self.ends.push(low_bits(interval));
     }
 
-    /// Puts the blocks in order, and joins those that overlap or touch.
+    /// Sorts the blocks, and joins those that overlap or touch.
     fn sort(&mut self) {
         self.intervals.sort_unstable();
         intervals::join(self.intervals.as_vec());
@@ -182,7 +182,7 @@ impl SackBlocks {
         self.ends.extend(self.intervals.iter().copied().map(low_bits));
     }
 
-    /// Replaces the blocks by others, in order and apart.
+    /// Replaces the blocks by others, which are ordered and disjoint.
     pub(super) fn replace(&mut self, blocks: &[Interval]) {
         self.truncate(0);
         blocks.iter().for_each(|&block| self.push(block));
@@ -221,7 +221,7 @@ impl LossRecovery {
             lowest_apart: blocks.last().map_or(0, |&(_, end)| end + 2),
         };
         blocks.read(gaps.as_wire(), repeated, &mut reading);
-        // A second list is in order by itself, and mostly not behind the first.
+        // A second list is ordered in itself, but mostly not behind the first.
         let one_list = more.len() == 0;
         more.for_each(|gap| {
             blocks.read_one(gap, &mut reading);
@@ -230,7 +230,7 @@ impl LossRecovery {
             blocks.sort();
         }
         let known = intervals::above(sender.outstanding().gap_acked(), cumulative);
-        // Where no block was missed in the SACK before, its blocks are what is known.
+        // If the SACK before covered all known blocks, its blocks are the known ones.
         let compared = reading.in_order && one_list && self.reneging_at.is_none() && were == known.len();
         if !compared {
             blocks.change_all(intervals::common_start(blocks, known), known.len());

@@ -1,4 +1,4 @@
-//! Fate of copies: which of them an acknowledgement credits, and which are lost.
+//! Outcomes of copies: the one that an acknowledgement credits, and those that are lost.
 
 use crate::association::dispatch::Dispatcher;
 use crate::association::recovery::LossRecovery;

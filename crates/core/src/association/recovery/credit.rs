@@ -1,4 +1,4 @@
-//! Crediting acknowledged chunks to one of their transmissions, and duplicates to the others.
+//! Credit of acknowledged chunks to one of their transmissions, and of duplicates to the others.
 
 use crate::association::dispatch::Dispatcher;
 use crate::association::recovery::LossRecovery;
@@ -36,7 +36,7 @@ impl LossRecovery {
         self.note_ack(tsn, credited, cumulative, d);
         measure(tsn, path, once, timed_out, d);
         if once && !timed_out && self.source == Some(path) {
-            // The least round-trip time counts chunks that were sent once and acknowledged on the path itself.
+            // The minimum RTT uses chunks that were sent once and acknowledged on the path itself.
             d.paths.note_least_rtt(path, stamps.sent_at, d.now);
         }
         let (sack_path, now) = (self.source, d.now);
@@ -101,7 +101,7 @@ impl LossRecovery {
         ack.gap_after_pseudo += bytes;
         ack.new_pseudo_cumulative = true;
         self.restart_t3[path.index()] = true;
-        // Only this copy can have been the second to arrive, so its round trip is no guess (Karn).
+        // Only this copy can have been the second to arrive, so its RTT is unambiguous (Karn).
         d.take_rtt(path, d.now.since(stamps.sent_at), false);
         let (sack_path, now) = (self.source, d.now);
         self.peer_reports_duplicates = true;
@@ -121,7 +121,7 @@ impl LossRecovery {
     }
 }
 
-/// Takes a round-trip sample if this chunk carried the path's measurement and nothing makes it ambiguous (Karn).
+/// Takes an RTT sample if this chunk carried the path's measurement and is not ambiguous (Karn).
 fn measure(tsn: u64, path: PathId, once: bool, timed_out: bool, d: &mut Dispatcher<'_>) {
     //= docs/rfc9260.txt#section-6.3.1
     //# C5)  Karn's algorithm: RTT measurements MUST NOT be made using chunks that were retransmitted (and thus for

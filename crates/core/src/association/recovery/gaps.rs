@@ -1,7 +1,7 @@
-//! Crediting chunks that gap blocks acknowledge.
+//! Credit of chunks that gap blocks acknowledge.
 //!
-//! Blocks repeat what earlier SACKs said, and name holes that wait for other paths. Only chunks that are newly covered are
-//! visited. The list of each path replaces a walk over all unacknowledged chunks below them.
+//! Blocks repeat earlier SACKs, and name holes that wait for other paths. Only newly covered chunks are visited. The list of each
+//! path replaces a walk over all unacknowledged chunks below them.
 
 use crate::association::dispatch::Dispatcher;
 use crate::association::recovery::LossRecovery;
@@ -11,7 +11,7 @@ use crate::paths::Paths;
 use crate::send::Sender;
 
 impl LossRecovery {
-    /// Credits what the blocks cover newly, in TSN order, and searches for pseudo-cumulative TSNs.
+    /// Credits newly covered chunks in TSN order, and searches for pseudo-cumulative TSNs.
     pub(super) fn ack_gaps(&mut self, d: &mut Dispatcher<'_>) {
         let Some(&(_, highest)) = self.blocks.last() else { return };
         self.find_newly_acked(d.sender);
@@ -27,7 +27,7 @@ impl LossRecovery {
         }
     }
 
-    /// Finds the intervals that the blocks cover and no SACK covered before.
+    /// Finds the intervals that the blocks cover and no earlier SACK covered.
     fn find_newly_acked(&mut self, sender: &Sender) {
         let LossRecovery { blocks, difference, names_unsent, .. } = self;
         if std::mem::take(names_unsent) {
@@ -59,8 +59,8 @@ impl LossRecovery {
         self.credit(tsn, &credited, false, d);
     }
 
-    /// CUC version 2's searches (Iyengar 2006, as in ns-2), on one path up to a TSN: the first chunk sent once, and the first
-    /// sent again.
+    /// Continues the searches of CUC version 2 (Iyengar 2006, as in ns-2) on one path up to a TSN: for the first chunk sent once,
+    /// and for the first one sent again.
     fn search_pseudo(&self, path: PathId, last: u64, paths: &mut Paths, sender: &Sender) {
         let from = self.pseudo_from[path.index()];
         let outstanding = sender.outstanding();
@@ -69,8 +69,8 @@ impl LossRecovery {
         });
     }
 
-    /// Implements RFC 9260 section 6.3.2 R3 per path: an ack of the path's earliest outstanding chunk restarts its T3. With several
-    /// copies in flight it is the path of the credited one; the earliest chunks of the others are still on their way.
+    /// Implements RFC 9260 section 6.3.2 R3 per path: an acknowledgement of the path's earliest outstanding chunk restarts its T3.
+    /// If several copies are in flight, only the credited one's path restarts it; the other copies have not arrived.
     pub(super) fn see_earliest(&mut self, tsn: u64, credited: PathId, sender: &Sender) {
         let Some(chunk) = sender.outstanding().get(tsn) else { return };
         let seen = &mut self.earliest_seen;

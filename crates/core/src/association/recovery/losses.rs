@@ -1,4 +1,4 @@
-//! Losses: marking chunks, and cutting windows.
+//! Losses: marks of chunks, and cuts of windows.
 
 use crate::association::dispatch::Dispatcher;
 use crate::association::recovery::{LossRecovery, Losses};
@@ -22,14 +22,14 @@ impl LossRecovery {
         Losses::None
     }
 
-    /// Cuts windows after chunks were found lost, and lets each path that lost something send one packet beyond its window.
+    /// Cuts windows after chunks were found lost, and permits each path with a loss one packet beyond its window.
     fn after_losses(&mut self, d: &mut Dispatcher<'_>) {
         d.outputs.statistics.fast_retransmit_events += 1;
         self.cut_windows(d);
         d.paths.grant_exemptions(true);
     }
 
-    /// Finds the chunks that time alone has made lost, and answers their losses. Returns `true` if there are any.
+    /// Finds chunks that are lost by time alone, and cuts windows for them. Returns `true` if there are any.
     pub(crate) fn recheck(&mut self, d: &mut Dispatcher<'_>) -> bool {
         self.newly_lost.clear();
         let mut next = d.sender.outstanding().first_unacked();
@@ -53,8 +53,8 @@ impl LossRecovery {
         true
     }
 
-    /// A fast-retransmit event: each path that lost a chunk above its recovery point is cut once
-    /// (RFC 9260 section 7.2.4 items 2 and 4, split per path by CMT).
+    /// Handles a fast-retransmit event: each path that lost a chunk above its recovery point is cut once (RFC 9260 section 7.2.4
+    /// items 2 and 4, split per path by CMT).
     pub(crate) fn cut_windows(&mut self, d: &mut Dispatcher<'_>) {
         d.paths.begin_loss_event();
         let mut cut = [false; MAX_PATHS];
@@ -80,7 +80,7 @@ impl LossRecovery {
         self.cut_windows_of_abandoned(&cut, d);
     }
 
-    /// Cuts windows for chunks that were abandoned: a loss is a sign of congestion, whether the chunk is still wanted or not.
+    /// Cuts windows for abandoned chunks: their loss is a sign of congestion too.
     fn cut_windows_of_abandoned(&mut self, cut: &[bool], d: &mut Dispatcher<'_>) {
         for id in d.paths.ids() {
             let highest = std::mem::take(&mut self.lost_abandoned[id.index()]);
@@ -132,7 +132,7 @@ impl Dispatcher<'_> {
         self.paths.begin_recovery(id, highest, self.now);
     }
 
-    /// Marks what is outstanding on a path as lost. The loss policy may spare chunks, unless `all` is set.
+    /// Marks the outstanding chunks of a path as lost. The loss policy may exclude chunks, unless `all` is set.
     //= docs/rfc9260.txt#section-6.3.3
     //# Any DATA chunks that were sent to the address for which the T3-rtx timer expired but did not fit in an SCTP packet
     //# of size smaller than or equal to the PMTU (rule E3 above) SHOULD be marked for retransmission and sent as soon as
@@ -146,7 +146,7 @@ impl Dispatcher<'_> {
             next = self.sender.outstanding().next_unacked(tsn);
             let Some(missing) = self.sender.missing(tsn) else { continue };
             if missing.path != id {
-                // A later copy is in flight elsewhere; the one on this path is lost.
+                // A later copy is in flight on another path; the one on this path is lost.
                 self.update_sender(|sender| sender.end_copies_on(tsn, id));
                 continue;
             }
@@ -156,7 +156,7 @@ impl Dispatcher<'_> {
         }
         self.stop_t3_of_empty_paths();
         if !self.paths.facts(id).in_flight.is_zero() && !all {
-            // Chunks that the policy has spared are still in flight and need their timer.
+            // Chunks that the policy has excluded are still in flight and need their timer.
             self.paths.start_t3(id, self.now);
         }
     }

@@ -1,4 +1,4 @@
-//! Missing reports: which chunks a SACK shows to be missing, and which of them are lost.
+//! Missing reports: chunks that a SACK reports as missing, and their losses.
 
 use crate::association::dispatch::Dispatcher;
 use crate::association::recovery::{Acknowledgement, LossRecovery};
@@ -8,7 +8,7 @@ use crate::policy::{Holes, LossCause, SackView};
 use crate::units::WindowBytes;
 
 impl LossRecovery {
-    /// Asks the loss policy about the holes below the highest TSN that this SACK, or an earlier one, newly acked.
+    /// Asks the loss policy about the holes below the highest TSN that this SACK, or an earlier one, newly acknowledged.
     //= docs/rfc9260.txt#section-6.7
     //# All DATA chunks with TSNs not included in the Gap Ack Blocks that are smaller than the highest-acknowledged TSN
     //# reported in the SACK chunk MUST be treated as "missing" by the sending endpoint.
@@ -20,7 +20,7 @@ impl LossRecovery {
         d: &mut Dispatcher<'_>,
     ) {
         let LossRecovery { sacks, holes, newly_lost, blocks, lost_abandoned, highest_newly_acked, .. } = self;
-        // A peer that is not CMT writes something else there than the number that CMT's delayed acks read.
+        // A peer without CMT does not write the number of packets there that CMT's delayed acks read.
         let flags = if d.sender.facts().foreign_sack_flags { 0 } else { sack.flags() };
         let a_rwnd = WindowBytes::new(u64::from(sack.a_rwnd()));
         let view = SackView {
@@ -92,8 +92,8 @@ fn collect_holes(wanted: &Holes, limit: u64, d: &Dispatcher<'_>, list: &mut Vec<
     }
 }
 
-/// Judges chunks that were abandoned in flight. Those that the SACK covers have arrived. The loss policy, which `is_lost` asks, decides
-/// about the others; windows answer the losses that it finds.
+/// Judges chunks that were abandoned in flight. Those that the SACK covers have arrived. The loss policy, which `is_lost` asks,
+/// decides about the others; windows are cut for the losses that it finds.
 fn judge_watched(
     blocks: &[Interval],
     limit: u64,

@@ -1,7 +1,7 @@
-//! Loss recovery: processing a SACK.
+//! Loss recovery: processing of SACKs.
 //!
-//! One SACK is processed in this order, which decides ties: acknowledgements in TSN order, missing reports and losses, window
-//! growth, T3, window cuts. Then the association opens a send opportunity, in which retransmissions leave before new data.
+//! The steps of one SACK have this order, which decides ties: acknowledgements in TSN order, missing reports and losses, window
+//! growth, T3, window cuts. Then the association opens a send opportunity, in which retransmissions are sent before new data.
 //!
 //! [`LossRecovery`] keeps state between SACKs, and reused memory for processing one.
 
@@ -28,47 +28,47 @@ use crate::units::WindowBytes;
 pub(crate) use acknowledgement::Acknowledgement;
 use blocks::{SackBlocks, repeated};
 
-/// Processing of the current SACK, and state for the next ones. Memory is reused, so that no SACK allocates.
+/// State of the current SACK while it is processed, and state for the next ones. Memory is reused, so that SACKs do not allocate.
 #[derive(Debug)]
 pub(crate) struct LossRecovery {
-    /// The gap blocks. They stay until the next SACK, which repeats most of them.
+    /// Gap blocks, kept until the next SACK, which repeats most of them.
     blocks: SackBlocks,
-    /// The intervals that one list contains and another does not.
+    /// Intervals that one list contains and another does not.
     difference: Vec<Interval>,
-    /// A block named a chunk that has not left, so that known blocks do not imply acknowledged chunks.
+    /// `true` if a block named a chunk that was never sent, so that known blocks do not imply acknowledged chunks.
     names_unsent: bool,
-    /// The holes that the loss policy judges.
+    /// Holes that the loss policy judges.
     holes: Vec<u64>,
-    /// The path that the SACK came in on.
+    /// Path on which the SACK arrived.
     source: Option<PathId>,
-    /// The SACK has acknowledged a chunk.
+    /// `true` if the SACK has acknowledged a chunk.
     acknowledges: bool,
-    /// One for each existing path, as in the list that follows: an idle association has no room for eight.
+    /// One entry for each existing path, as in the next list, to save the memory of eight in idle associations.
     acks: Vec<PathAck>,
     sacks: Vec<PathSack>,
-    /// The path's earliest chunk has been seen in this walk.
+    /// `true` if the path's earliest chunk has been visited in this walk.
     earliest_seen: [bool; MAX_PATHS],
-    /// The TSN at which the search for a pseudo-cumulative TSN continues on each path.
+    /// TSN at which the search for a pseudo-cumulative TSN continues on each path.
     pseudo_from: [u64; MAX_PATHS],
-    /// T3 is to be restarted.
+    /// Paths whose T3 is restarted.
     restart_t3: [bool; MAX_PATHS],
-    /// Chunks that this SACK showed to be lost.
+    /// Chunks that this SACK reports as lost.
     newly_lost: Vec<u64>,
-    /// On each path, the highest TSN that was abandoned in flight and that this SACK showed to be lost; 0 if none.
+    /// For each path, the highest TSN that was abandoned in flight and that this SACK reports as lost; 0 if none.
     lost_abandoned: [u64; MAX_PATHS],
-    /// The highest TSN newly acknowledged by this SACK, or by the latest one that acknowledged something.
+    /// Highest TSN newly acknowledged by this SACK, or by the latest one that acknowledged a chunk.
     highest_newly_acked: u64,
-    /// Time at which uncovered gap acknowledgements are taken as reneging.
+    /// Time at which uncovered gap acknowledgements count as reneged.
     reneging_at: Option<Time>,
-    /// The blocks of the latest SACK, for that moment, while there is one.
+    /// Blocks of the latest SACK, kept while such a time is set.
     latest_blocks: Vec<Interval>,
-    /// Packets of each path whose delivery the present SACK proves, if copies are judged.
+    /// Packets of each path whose delivery the current SACK proves, if copies are judged.
     delivered: [LatestDelivered; MAX_PATHS],
-    /// The peer has reported a copy in flight as a duplicate, so it reports the arrival of each.
+    /// `true` if the peer has reported a copy in flight as a duplicate, so it reports the arrival of each.
     peer_reports_duplicates: bool,
 }
 
-/// A SACK acknowledges a TSN that was not sent.
+/// Error of a SACK that acknowledges a TSN that was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UnsentTsn;
 
@@ -76,20 +76,20 @@ pub(crate) struct UnsentTsn;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Losses {
     None,
-    /// Chunks of messages that were abandoned: nothing is retransmitted.
+    /// Losses of abandoned chunks only: nothing is retransmitted.
     Abandoned,
-    /// Chunks that are to be retransmitted.
+    /// Losses of chunks that will be retransmitted.
     Chunks,
 }
 
-/// Result of a SACK for the rest of the association.
+/// Result of a SACK for other parts of the association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SackOutcome {
-    /// A later SACK overtook it. It is a send opportunity for new data, and nothing else.
+    /// `true` if a later SACK overtook it. It then only opens a send opportunity for new data.
     pub(crate) overtaken: bool,
-    /// It acknowledged a chunk, so the peer is there.
+    /// `true` if it acknowledged a chunk, so that the peer is reachable.
     pub(crate) acknowledged: bool,
-    /// A chunk that had been lost was acknowledged cumulatively.
+    /// `true` if it acknowledged cumulatively a chunk that had been lost.
     pub(crate) recovered_loss: bool,
     pub(crate) losses: Losses,
 }
@@ -128,7 +128,7 @@ impl LossRecovery {
         self.names_unsent
     }
 
-    /// Makes room for another path.
+    /// Adds entries for another path.
     pub(crate) fn add_path(&mut self) {
         self.acks.reserve_exact(1);
         self.sacks.reserve_exact(1);
@@ -136,7 +136,7 @@ impl LossRecovery {
         self.sacks.push(PathSack::default());
     }
 
-    /// Makes room for gap blocks, as the first SACK with some arrives.
+    /// Reserves memory for gap blocks when the first SACK with blocks arrives.
     fn make_room(&mut self) {
         self.blocks.reserve(LIST_ROOM);
         self.difference.reserve(LIST_ROOM);
@@ -148,7 +148,7 @@ impl LossRecovery {
     /// Processes a SACK.
     ///
     /// # Errors
-    /// [`UnsentTsn`] if it acknowledges what was not sent; the association ends.
+    /// [`UnsentTsn`] if it acknowledges a TSN that was not sent; the caller ends the association.
     pub(crate) fn on_sack(
         &mut self,
         source: PathId,
@@ -186,7 +186,7 @@ impl LossRecovery {
         self.settle_windows(cumulative, new_cumulative, d);
         self.settle_t3(d);
         if self.reneging_at.is_none() {
-            // A SACK that covers less than is known was overtaken: its window is as old as the rest of it.
+            // A SACK that covers less than is known was overtaken, and its window is outdated too.
             let window = WindowBytes::new(u64::from(sack.a_rwnd()));
             d.update_sender(|sender| sender.advertise_window(window));
         }
@@ -198,9 +198,9 @@ impl LossRecovery {
         Ok(SackOutcome { overtaken: false, acknowledged, recovered_loss, losses })
     }
 
-    /// Processes a SACK that a later one has overtaken: nothing in it is new (RFC 9260 section 6.2.1 D i) but the copies that it
-    /// reports as duplicates. It is a send opportunity all the same: SACKs that come back on a slow path may all be late, and the
-    /// burst limit would otherwise let that path send only as often as the fast one's arrive. ns-2 does so too.
+    /// Processes a SACK that a later one has overtaken: only the copies that it reports as duplicates are new (RFC 9260 section
+    /// 6.2.1 D i). It opens a send opportunity nevertheless, as in ns-2: all SACKs of a slow path may be late, and the burst limit
+    /// would otherwise let that path send only as often as SACKs of the fast one arrive.
     fn on_overtaken_sack(&mut self, source: PathId, sack: &Acknowledgement<'_>, d: &mut Dispatcher<'_>) {
         d.outputs.statistics.sacks_ignored += 1;
         if d.sender.has_duplicates() {
@@ -215,7 +215,7 @@ impl LossRecovery {
         d.paths.reset_bursts();
     }
 
-    /// Processes a cumulative TSN, ahead of what is acknowledged and behind what was not sent, that comes without gap blocks and window.
+    /// Processes a cumulative TSN without gap blocks and window. It is ahead of the known one, and below the first unsent TSN.
     pub(crate) fn on_cumulative(&mut self, cumulative: u64, d: &mut Dispatcher<'_>) -> SackOutcome {
         self.source = None;
         self.begin_sack(d);
@@ -276,7 +276,7 @@ impl LossRecovery {
         recovered_loss
     }
 
-    /// Credits copies that the peer reports as received twice, and reports retransmissions that were needless.
+    /// Credits copies that the peer reports as received twice, and reports spurious retransmissions.
     fn note_duplicates(&mut self, sack: &Acknowledgement<'_>, d: &mut Dispatcher<'_>) {
         for duplicate in sack.dups() {
             d.outputs.statistics.duplicates_reported += 1;
@@ -294,7 +294,7 @@ impl LossRecovery {
         }
     }
 
-    /// Reports the rates of the paths, as far as the acknowledgements of this SACK show them.
+    /// Updates the delivery rates of the paths from the samples of this SACK.
     fn take_delivery_samples(&mut self, d: &mut Dispatcher<'_>) {
         for id in d.paths.ids() {
             let least_rtt = d.paths.facts(id).rtt.recent_min;
@@ -304,7 +304,7 @@ impl LossRecovery {
         }
     }
 
-    /// Lets windows grow by what was outstanding before this SACK; then the acknowledged bytes leave the flight.
+    /// Lets windows grow by the bytes outstanding before this SACK, and then removes the acknowledged bytes from the flight.
     fn settle_windows(&mut self, cumulative: u64, new_cumulative: bool, d: &mut Dispatcher<'_>) {
         self.take_delivery_samples(d);
         let own = d.paths.profile().recovery_ends_per_path;
@@ -328,7 +328,7 @@ impl LossRecovery {
         });
     }
 
-    /// RFC 9260 section 6.3.2 R2 and R3.
+    /// Stops or restarts T3 of each path (RFC 9260 section 6.3.2 R2 and R3).
     fn settle_t3(&mut self, d: &mut Dispatcher<'_>) {
         for id in d.paths.ids() {
             let answered = !self.acks[id.index()].newly_acked().is_zero();
@@ -349,7 +349,7 @@ impl LossRecovery {
     }
 }
 
-/// NR-SACK: releases what the receiver keeps for good.
+/// Releases chunks that an NR-SACK reports as non-renegable.
 fn release_kept(cumulative: u64, sack: &Acknowledgement<'_>, d: &mut Dispatcher<'_>) {
     let mut blocks = sack.kept();
     let known = intervals::above(d.sender.outstanding().kept(), cumulative);
@@ -360,7 +360,7 @@ fn release_kept(cumulative: u64, sack: &Acknowledgement<'_>, d: &mut Dispatcher<
     let mut at = d.sender.outstanding().kept().len() - known.len() + repeated;
     for block in blocks {
         let (start, end) = (cumulative + u64::from(block.start), cumulative + u64::from(block.end));
-        // Behind a hole that was filled all blocks are known, but stand one place further up.
+        // Behind a hole that was filled all blocks are known, but one index further up.
         if !intervals::holds_from(d.sender.outstanding().kept(), &mut at, (start, end)) {
             d.update_sender(|sender| sender.keep(start, end));
             let kept = d.sender.outstanding().kept();

@@ -1,4 +1,4 @@
-//! Reneging: chunks that one SACK covered by a gap block and a later one does not.
+//! Reneging: chunks that a gap block of one SACK covered and a later SACK does not.
 
 use crate::association::dispatch::Dispatcher;
 use crate::association::recovery::LossRecovery;
@@ -11,7 +11,7 @@ use crate::send::Sender;
 use crate::time::Time;
 
 impl LossRecovery {
-    /// Compares the blocks of the current SACK with everything acknowledged by gap blocks before.
+    /// Compares the blocks of the current SACK with the chunks that earlier gap blocks acknowledged.
     pub(super) fn check_reneging(&mut self, d: &mut Dispatcher<'_>) {
         match d.paths.profile().reneging {
             Reneging::AtOnce => self.renege_now(d),
@@ -41,7 +41,7 @@ impl LossRecovery {
         }
     }
 
-    /// Returns `true` if the blocks cover all that was acknowledged by gap blocks before.
+    /// Returns `true` if the blocks cover all chunks that earlier gap blocks acknowledged.
     fn covers_known(&self, sender: &Sender) -> bool {
         let cumulative = sender.outstanding().cumulative();
         let known = intervals::above(sender.outstanding().gap_acked(), cumulative);
@@ -51,7 +51,7 @@ impl LossRecovery {
         })
     }
 
-    /// Returns the time at which uncovered gap acknowledgements are taken as reneging.
+    /// Returns the time at which uncovered gap acknowledgements count as reneged.
     #[inline]
     pub(crate) fn deadline(&self) -> Option<Time> {
         self.reneging_at
@@ -62,8 +62,8 @@ impl LossRecovery {
         self.reneging_at = None;
     }
 
-    /// Takes chunks as outstanding again that no SACK has covered for too long, if their time has come. Returns a removed path that a
-    /// chunk was outstanding on: the chunk is lost, and may leave on another path.
+    /// Counts chunks as outstanding again that no SACK has covered for too long, if their time has come. Returns a removed path on
+    /// which a chunk was outstanding: the chunk is lost, and may be sent on another path.
     pub(crate) fn on_deadline(&mut self, d: &mut Dispatcher<'_>) -> Option<PathId> {
         self.reneging_at.take_if(|at| *at <= d.now)?;
         let cumulative = d.sender.outstanding().cumulative();
@@ -81,7 +81,7 @@ impl LossRecovery {
         removed
     }
 
-    /// Returns a removed path that a chunk was outstanding on.
+    /// Reneges all uncovered chunks. Returns a removed path on which one was outstanding.
     fn renege_uncovered(&mut self, d: &mut Dispatcher<'_>) -> Option<PathId> {
         let cumulative = d.sender.outstanding().cumulative();
         let known = intervals::above(d.sender.outstanding().gap_acked(), cumulative);
@@ -100,8 +100,8 @@ impl LossRecovery {
     }
 }
 
-/// Takes a chunk as outstanding again. If its path is removed it is lost: no timer runs there, so nothing may be in flight. Returns
-/// that path.
+/// Counts a chunk as outstanding again. If its path is removed, the chunk is lost, because no timer runs there, and that path is
+/// returned.
 fn renege(tsn: u64, d: &mut Dispatcher<'_>) -> Option<PathId> {
     let left = d.update_sender(|sender| sender.renege(tsn))?;
     let path = left.previous_path;

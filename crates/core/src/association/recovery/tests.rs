@@ -1,4 +1,4 @@
-//! Loss recovery on a sender, paths and policies alone.
+//! Loss recovery with only a sender, paths and policies.
 
 use super::*;
 use crate::association::testing::{FIRST, PAYLOAD, Rig, at, with_sack};
@@ -7,25 +7,25 @@ use crate::profile::{CopyFate, Profile, Reneging};
 use crate::send::ChunkState;
 use crate::time::Span;
 
-/// The path that SACKs come in on.
+/// Returns the path on which SACKs arrive.
 fn a() -> PathId {
     PathId::new(0)
 }
 
-/// The other path.
+/// Returns the other path.
 fn b() -> PathId {
     PathId::new(1)
 }
 
-/// Chunk bytes of each chunk.
+/// Bytes of each chunk with its header.
 const CHUNK: u64 = PAYLOAD as u64 + 16;
 
-/// A rig and its loss recovery.
+/// Returns a rig and its loss recovery.
 fn begin(profile: Profile) -> (Rig, LossRecovery) {
     (Rig::new(2, profile), LossRecovery::new(FIRST, 2))
 }
 
-/// Takes a SACK in on path a(). TSNs count from the first one that was sent.
+/// Processes a SACK on path a(). TSNs count from the first one that was sent.
 fn sack(
     (rig, recovery): (&mut Rig, &mut LossRecovery),
     acked: u64,
@@ -82,7 +82,7 @@ fn third_missing_report_loses_chunk_and_cuts_its_path_once() {
     assert_eq!(rig.paths.facts(a()).recovery_point, Some(FIRST + 4));
     assert_eq!((rig.paths.facts(a()).exempt_packets, rig.paths.facts(b()).exempt_packets), (1, 0));
     assert_eq!(rig.outputs.statistics.fast_retransmit_events, 1);
-    // Another loss of the same window cuts it no more, and recovery ends with the recovery point.
+    // Another loss of the same window does not cut it again, and recovery ends with the recovery point.
     rig.resend(FIRST, a());
     let outcome = sack((&mut rig, &mut recovery), 5, &[]).expect("a valid SACK");
     assert!(outcome.recovered_loss);
@@ -165,7 +165,7 @@ fn time_alone_loses_overdue_chunks_and_spares_fresh_ones() {
     assert!(!recovery.recheck(&mut rig.dispatcher()), "the lost chunk is not lost again");
 }
 
-/// A profile that judges copies.
+/// Returns a profile that judges copies.
 fn judging() -> Profile {
     Profile { copy_fate: CopyFate::Judged, ..Profile::rfc9260() }
 }
@@ -203,7 +203,7 @@ fn sack_on_slow_path_credits_copy_with_plausible_round_trip() {
 fn overtaken_copies_are_losses_that_cut_the_window_of_their_path() {
     let (mut rig, mut recovery) = begin(judging());
     measure_round_trips(&mut rig, &mut recovery);
-    // Chunks 2 to 4 leave on path b(), and arrive in copies on path a().
+    // Chunks 2 to 4 are sent on path b(), and arrive in copies on path a().
     let sent_at = rig.now;
     rig.send(b(), 3);
     (2..5).for_each(|chunk| copy(&mut rig, FIRST + chunk, a()));

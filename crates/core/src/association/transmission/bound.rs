@@ -11,7 +11,7 @@ use crate::policy::{Event, Pick, SendAsk, SendKind, WaitFor};
 use crate::send::Admitted;
 use crate::trace::Decided;
 
-/// Returns the event that new data waits for: as the scheduler says, or room if the scheduler was overruled.
+/// Returns the event for which new data waits: the scheduler's, or window space if the scheduler was overruled.
 pub(super) fn waits_for(choice: Pick) -> WaitFor {
     match choice {
         Pick::Wait(wait) => wait,
@@ -19,7 +19,7 @@ pub(super) fn waits_for(choice: Pick) -> WaitFor {
     }
 }
 
-/// Chunks that were bound to a path whose window has room. They go before chunks that still wait for a place.
+/// Chunks that are bound to a path whose window has room. They precede chunks without a path.
 pub(super) struct BoundChunks;
 
 impl Source for BoundChunks {
@@ -59,7 +59,7 @@ impl Outlet<'_> {
         self.d.dispatch(&Event::Bound { path, tsn, bytes });
     }
 
-    /// Asks the scheduler about chunks that lost their path, in TSN order, until it waits.
+    /// Asks the scheduler about chunks without a path, in TSN order, until it waits.
     fn place_again(&mut self) {
         while let Some(tsn) = self.d.sender.bound().next_unplaced() {
             let Some(bytes) = self.d.sender.outstanding().get(tsn).map(|chunk| chunk.bytes()) else { return };
@@ -78,7 +78,7 @@ impl Outlet<'_> {
         }
     }
 
-    /// Returns any path with room if nothing is in flight, because then nothing would end a wait.
+    /// Returns any path with room if no chunk is in flight, because then no event would end a wait.
     fn way_out(&self) -> Option<PathId> {
         self.d.sender.is_flight_empty().then(|| self.d.paths.live().find(|&id| self.has_room(id))).flatten()
     }
@@ -104,7 +104,7 @@ impl Outlet<'_> {
     }
 }
 
-/// Gives bound chunks back as a send opportunity begins, if the scheduler wants to place them again.
+/// Unbinds bound chunks at the start of a send opportunity, if the scheduler wants to place them again.
 pub(super) fn consider_replanning(out: &mut Outlet<'_>) {
     if !out.d.sender.has_bound() {
         return;

@@ -1,11 +1,11 @@
-//! Several copies of a chunk in flight at once.
+//! Copies of chunks on several paths at once.
 
 use crate::association::transmission::{Outlet, Source, Transmission};
 use crate::packet_buffer::PacketBuffer;
 use crate::path_id::PathId;
 use crate::policy::SendKind;
 
-/// Copies that the scheduler or the retransmission policy asked for.
+/// Copies that the scheduler or the retransmission policy requested.
 pub(super) struct Duplicates;
 
 impl Source for Duplicates {

@@ -1,5 +1,5 @@
-//! The head of line while it is in flight: copied to another path (opportunistic retransmission), or moved there (chunk
-//! rescheduling), if the policy says so.
+//! Head-of-line chunk while it is in flight: copied to another path (opportunistic retransmission), or moved there (chunk
+//! rescheduling), as the policy decides.
 
 use anabranch_wire::DATA_HEADER_LEN;
 
@@ -12,7 +12,7 @@ use crate::send::ChunkState;
 use crate::trace::Decided;
 use crate::units::ChunkBytes;
 
-/// The head of line on another path although it is not lost.
+/// Head-of-line chunk on another path before it is lost.
 pub(super) struct HeadOfLine;
 
 impl Source for HeadOfLine {
@@ -54,7 +54,7 @@ impl Source for HeadOfLine {
     }
 }
 
-/// The head of line once more as new data comes to an end, which may have closed the peer's window.
+/// Head-of-line chunk again after new data, which may have closed the peer's window.
 pub(super) struct HeadOfLineAgain;
 
 impl Source for HeadOfLineAgain {

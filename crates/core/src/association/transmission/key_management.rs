@@ -11,19 +11,19 @@ use crate::policy::{Reason, Refused, SendKind};
 use crate::send::Admitted;
 use crate::trace::Decided;
 
-/// The shortest part of a message that is worth a place.
+/// Minimum length in bytes of a part of a message.
 const LEAST_PIECE_BYTES: usize = 128;
 
 const AHEAD: Reason = Reason::rule("the key management goes ahead");
 
 impl Outlet<'_> {
-    /// The first chunk that is to leave again, if it fits.
+    /// Returns the first chunk that waits for retransmission, if it fits.
     fn lost_within(&self, room: usize) -> Option<u64> {
         let first = self.d.sender.lost().at_or_after(0);
         first.filter(|&tsn| padded_len(self.d.sender.chunk_len(tsn)) <= room)
     }
 
-    /// User bytes of the key management's next chunk that may leave on a path, in so much room.
+    /// Returns the user bytes of the key management's next chunk that may be sent on a path, in this much room.
     fn early_payload(&self, path: PathId, room: usize) -> Option<usize> {
         let room = room.saturating_sub(DATA_HEADER_LEN) / 4 * 4;
         if room < LEAST_PIECE_BYTES {
@@ -53,12 +53,12 @@ impl Outlet<'_> {
         any
     }
 
-    /// Returns `true` if there is something of the key management to send in so much room.
+    /// Returns `true` if data of the key management can be sent in this much room.
     pub(crate) fn has_key_management(&self, path: PathId, room: usize) -> bool {
         self.lost_within(room).is_some() || self.early_payload(path, room).is_some()
     }
 
-    /// Puts as much of the key management behind a COOKIE ECHO as fits.
+    /// Adds as much of the key management behind a COOKIE ECHO as fits.
     pub(crate) fn fill_behind_cookie(&mut self, path: PathId, writer: &mut PacketWriter<'_>) {
         let mut any = false;
         while let Some(tsn) = self.lost_within(writer.remaining()) {

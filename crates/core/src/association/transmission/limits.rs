@@ -1,4 +1,4 @@
-//! Limits as a send opportunity ends. Without the limit of each path a delivery rate cannot be told from a rate of sending
+//! Limits of the paths at the end of a send opportunity. They distinguish a delivery rate from a mere sending rate
 //! (draft-cheng-iccrg-delivery-rate-estimation-02 section 3.4, with more cases).
 
 use crate::association::MAX_OUTSTANDING_CHUNKS;
@@ -11,7 +11,7 @@ use crate::trace::Decided;
 const BLOCKED: Reason = Reason::rule("the peer's window is closed");
 
 impl Transmission {
-    /// Notes the limiter of every path in service; the others send nothing whose rate could be measured.
+    /// Records the limiter of every path in service; the others send no data whose rate could be measured.
     pub(super) fn note_limiters(&mut self, out: &mut Outlet<'_>) {
         let peer_window_closed = out.is_closed_by_peer();
         for id in out.d.paths.ids() {
@@ -44,7 +44,7 @@ impl Transmission {
         }
     }
 
-    /// Returns `true` if only the burst limit keeps new data from leaving.
+    /// Returns `true` if only the burst limit delays new data.
     pub(super) fn burst_held_data_back(&self, out: &Outlet<'_>) -> bool {
         self.new_data
             && out.next_ask().is_some()
@@ -54,7 +54,7 @@ impl Transmission {
             })
     }
 
-    /// Counts the time in which only the peer's window held data back.
+    /// Counts the time in which only the peer's window delays data.
     pub(super) fn note_blocking(&mut self, out: &mut Outlet<'_>) {
         let blocked = out.is_blocked_by_peer_window();
         match (self.block.since, blocked) {
@@ -83,7 +83,7 @@ impl Transmission {
 }
 
 impl Outlet<'_> {
-    /// Returns `true` if the next chunk of new data finds no room at the peer, or among the TSNs that may be outstanding.
+    /// Returns `true` if the next chunk of new data exceeds the peer's window, or the limit of outstanding chunks.
     fn is_closed_by_peer(&self) -> bool {
         let next = self.d.sender.queue().next_payload(self.payload_bytes_per_chunk());
         next.is_some_and(|payload| self.d.sender.exceeds_window(payload))

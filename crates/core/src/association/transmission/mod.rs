@@ -1,7 +1,7 @@
-//! Transmission of DATA: the send opportunity, and the sources that packets come from.
+//! Transmission of DATA: the send opportunity, and the sources of its packets.
 //!
-//! Packets are drained one at a time, and the driver may call anything between two of them. So the walk over lost chunks is a
-//! position in TSN space, not an iterator, and stays valid across other calls.
+//! Packets are polled one at a time, and the driver may call any method between two of them. The walk over lost chunks is therefore
+//! a position in TSN space, not an iterator, and stays valid across other calls.
 
 mod bound;
 mod duplicates;
@@ -24,13 +24,13 @@ use crate::time::{Time, earliest};
 
 pub(crate) use outlet::Outlet;
 
-/// A source of packets with DATA.
+/// Source of packets with DATA.
 trait Source {
     /// Builds the next packet and returns its path; `None` if the source has none in this opportunity.
     fn next(&self, t: &mut Transmission, out: &mut Outlet<'_>, buf: &mut PacketBuffer) -> Option<PathId>;
 }
 
-/// The sources in the order in which they are asked for each packet.
+/// Sources in the order in which they are asked for each packet.
 const SOURCES: [&dyn Source; 7] = [
     &duplicates::Duplicates,
     &retransmissions::Retransmissions,
@@ -41,40 +41,40 @@ const SOURCES: [&dyn Source; 7] = [
     &head_of_line::HeadOfLineAgain,
 ];
 
-/// Chunks of which copies are still to leave in this opportunity.
+/// Chunks of which copies are still to be sent in this opportunity.
 #[derive(Clone, Copy, Debug)]
 struct PendingCopies {
-    /// The first TSN.
+    /// First TSN.
     first: u64,
-    /// The TSN after the last.
+    /// TSN after the last one.
     after: u64,
-    /// The paths that have not had theirs.
+    /// Paths without a copy so far.
     others: PathSet,
 }
 
-/// The time in which only the peer's window holds data back.
+/// Time in which only the peer's window delays data.
 #[derive(Clone, Copy, Debug, Default)]
 struct PeerWindowBlock {
     since: Option<Time>,
-    /// The path of the head of line when that was last recorded.
+    /// Path of the head-of-line chunk when it was last recorded.
     by: Option<PathId>,
 }
 
-/// Data that pacing kept from leaving in the latest opportunity.
+/// Data that pacing delayed in the latest opportunity.
 #[derive(Clone, Copy, Debug, Default)]
 struct Paced {
-    /// The timer: when the first of the paths may send again for which something waits.
+    /// Timer: the time at which the first path with waiting data may send again.
     at: Option<Time>,
-    /// On each path, the first lost chunk that would have left there.
+    /// First lost chunk that waits for each path.
     resends: [Option<u64>; MAX_PATHS],
-    /// Paths that are to send a tail probe.
+    /// Paths with a waiting tail probe.
     probes: PathSet,
-    /// New data was to be offered to the scheduler.
+    /// `true` if new data was still to be offered to the scheduler.
     new_data: bool,
 }
 
 impl Paced {
-    /// A lost chunk would have left on this path.
+    /// Records a lost chunk that pacing delays on this path.
     fn hold_resend(&mut self, path: PathId, tsn: u64) {
         self.resends[path.index()].get_or_insert(tsn);
     }
@@ -84,9 +84,9 @@ impl Paced {
         self.resends[path.index()].is_some() || self.probes.contains(path)
     }
 
-    /// Returns the time at which a path continues. With `awaits_new_data`, new data is offered to the scheduler then, and may leave there.
-    /// A path that became free before its repairs were offered to it again continues at once. New data does not wait for a free path:
-    /// the scheduler has seen it, and declined.
+    /// Returns the time at which a path continues. With `awaits_new_data`, new data is offered to the scheduler then, and may be
+    /// sent on the path. A path that became free before its repairs were offered to it again continues at once. New data does not
+    /// wait for a free path: the scheduler has seen it, and declined.
     fn release(
         &self,
         path: PathId,
@@ -102,43 +102,43 @@ impl Paced {
     }
 }
 
-/// State of the send opportunity, and what it leaves for the next ones.
+/// State of the send opportunity, and state for the next ones.
 #[derive(Debug)]
 pub(crate) struct Transmission {
-    /// Its event has been dispatched to the policies.
+    /// `true` if its event has been dispatched to the policies.
     announced: bool,
     cause: OpportunityCause,
-    /// Lost chunks from this TSN on are still to be offered to the retransmission policy.
+    /// TSN from which on lost chunks are still to be offered to the retransmission policy.
     resend_from: Option<u64>,
-    /// New data is still to be offered to the scheduler.
+    /// `true` if new data is still to be offered to the scheduler.
     new_data: bool,
-    /// A fast-retransmit event opened it, and its first packet has not left.
+    /// `true` if a fast-retransmit event opened it, and its first packet has not been sent.
     after_loss_event: bool,
-    /// The latest chunk of each of these paths is to be retransmitted as a tail probe.
+    /// Paths whose latest chunk is to be retransmitted as a tail probe.
     tail_probes: PathSet,
     copies: Option<PendingCopies>,
-    /// The policy has left the head of line alone, and is not asked again before new data has left.
+    /// `true` if the policy has declined an action for the head-of-line chunk. It is asked again after new data.
     head_of_line_declined: bool,
-    /// New data has left since the policy was asked about the head of line.
+    /// `true` if new data was sent since the policy was asked about the head-of-line chunk.
     new_data_left: bool,
-    /// The head of line that was moved in this opportunity: once is enough.
+    /// Head-of-line chunk that was moved in this opportunity, and is not moved again.
     moved: Option<u64>,
-    /// Time at which the next one opens because a policy waits until then. One that opens before does not change this: it may end
-    /// before it has come to the chunk that waits.
+    /// Time at which the next one opens because a policy waits until then. An earlier opportunity does not change it: that one may
+    /// end before it reaches the chunk that waits.
     next_at: Option<Time>,
-    /// Data that pacing kept from leaving, and when it may leave.
+    /// Data that pacing delays, and the time at which it may be sent.
     paced: Paced,
-    /// In an opportunity that continues where pacing stopped the one before: the paths that may send again. Empty in all others.
+    /// Paths that may send again in an opportunity that continues after pacing. Empty in all others.
     released: PathSet,
-    /// Opportunities may carry DATA (see [`Start`](crate::profile::Start)).
+    /// `true` if opportunities may carry DATA (see [`Start`](crate::profile::Start)).
     data_allowed: bool,
-    /// The burst limit applies in this opportunity and those to come.
+    /// `true` if the burst limit applies in this opportunity and the next ones.
     burst_armed: bool,
     block: PeerWindowBlock,
 }
 
 impl Transmission {
-    /// No opportunity is open.
+    /// Returns the state without an open opportunity.
     pub(crate) fn closed() -> Self {
         Transmission {
             announced: true,
@@ -160,7 +160,7 @@ impl Transmission {
         }
     }
 
-    /// Nothing more is to leave in this one.
+    /// Ends the opportunity, and keeps the state for the next ones.
     fn end(&mut self) {
         let Transmission { announced, cause, next_at, paced, data_allowed, burst_armed, block, .. } = *self;
         *self = Transmission {
@@ -175,8 +175,8 @@ impl Transmission {
         };
     }
 
-    /// Schedules the next opportunity for this time, unless an earlier one is scheduled. Returns `false` if the time has passed, which is
-    /// no wait.
+    /// Schedules the next opportunity for this time, unless an earlier one is scheduled. Returns `false` if the time has passed, so
+    /// that there is nothing to wait for.
     fn resume_at(&mut self, at: Time, now: Time) -> bool {
         let ahead = at > now;
         if ahead {
@@ -185,7 +185,7 @@ impl Transmission {
         ahead
     }
 
-    /// Forgets the opportunity, because the association is closed.
+    /// Resets the state, because the association is closed.
     pub(crate) fn close(&mut self) {
         *self = Transmission { block: self.block, ..Transmission::closed() };
     }
@@ -202,18 +202,18 @@ impl Transmission {
         self.data_allowed
     }
 
-    /// Lets opportunities carry DATA from now on, and opens the first one.
+    /// Permits DATA in opportunities from now on, and opens the first one.
     pub(crate) fn start(&mut self) {
         self.data_allowed = true;
         self.open(OpportunityCause::Application, true);
     }
 
-    /// The time since which only the peer's window holds data back.
+    /// Returns the time since which only the peer's window delays data.
     pub(crate) fn blocked_since(&self) -> Option<Time> {
         self.block.since
     }
 
-    /// The earliest time at which an opportunity opens or continues.
+    /// Returns the earliest time at which an opportunity opens or continues.
     pub(crate) fn deadline(&self) -> Option<Time> {
         earliest([self.next_at, self.paced.at])
     }
@@ -223,7 +223,7 @@ impl Transmission {
         self.burst_armed = true;
     }
 
-    /// Notes that time alone has made chunks lost.
+    /// Records a fast-retransmit event by time alone.
     pub(crate) fn note_loss_event(&mut self) {
         self.after_loss_event = true;
     }
@@ -233,7 +233,7 @@ impl Transmission {
         self.tail_probes.insert(path);
     }
 
-    /// Notes the result of a SACK, before the opportunity that it opens.
+    /// Records the result of a SACK, before the opportunity that it opens.
     pub(crate) fn on_sack(&mut self, losses: Losses, arming: BurstArming) {
         self.burst_armed |= matches!(arming, BurstArming::Always);
         self.after_loss_event = losses == Losses::Chunks;
@@ -243,14 +243,14 @@ impl Transmission {
         self.resend_from.is_some() || self.new_data || !self.tail_probes.is_empty()
     }
 
-    /// Opens one in which only new data may leave.
+    /// Opens an opportunity for new data only.
     pub(crate) fn open_for_new_data(&mut self, cause: OpportunityCause) {
         self.announced = false;
         self.cause = cause;
         self.new_data = true;
     }
 
-    /// Opens one, or extends the one that is open.
+    /// Opens an opportunity, or extends the open one.
     pub(crate) fn open(&mut self, cause: OpportunityCause, new_data: bool) {
         self.announced = false;
         self.cause = cause;
@@ -260,7 +260,7 @@ impl Transmission {
         self.paced.resends = [None; MAX_PATHS];
     }
 
-    /// Continues where pacing stopped: these paths may send again. Lost chunks that had other reasons to wait are not offered again.
+    /// Continues after pacing: these paths may send again. Lost chunks that waited for other reasons are not offered again.
     fn resume(&mut self, released: PathSet) {
         // An open opportunity for all paths is not restricted to the released ones.
         if !self.is_open() || !self.released.is_empty() {
@@ -286,7 +286,7 @@ impl Transmission {
 }
 
 impl Transmission {
-    /// Builds the next packet of the opportunity, and returns its path. Opportunities that have nothing more to send end.
+    /// Builds the next packet of the opportunity, and returns its path. An opportunity without further packets ends.
     pub(crate) fn next(&mut self, out: &mut Outlet<'_>, buf: &mut PacketBuffer) -> Option<PathId> {
         while self.is_open() {
             let path = self.next_in_opportunity(out, buf);

@@ -1,4 +1,4 @@
-//! New data, packet by packet, where the scheduler says.
+//! New data, packet by packet, on the paths that the scheduler chooses.
 
 use anabranch_wire::{DATA_HEADER_LEN, PacketWriter};
 
@@ -14,16 +14,16 @@ use crate::send::Admitted;
 use crate::trace::Decided;
 use crate::units::ChunkBytes;
 
-/// Choice of the scheduler for the next chunk, held to the rules.
+/// Choice of the scheduler for the next chunk, after the checks of core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Now(PathId),
-    /// On the first path now, and copies on the others.
+    /// New data on the first path, and copies on the others.
     Copies(PathId, PathSet),
     Queue(PathId),
 }
 
-/// New data.
+/// New data of the queue.
 pub(super) struct NewData;
 
 impl Source for NewData {
@@ -72,7 +72,7 @@ impl Transmission {
         place
     }
 
-    /// Holds a scheduler to the rules: no full, failed or burst-limited path, and no waiting for nothing.
+    /// Checks the scheduler's choice: no full, failed or burst-limited path, and no wait that no event would end.
     fn guard_pick(
         &mut self,
         out: &mut Outlet<'_>,
@@ -88,7 +88,7 @@ impl Transmission {
                     Place::Copies(path, usable)
                 })
             }
-            // A probe of a closed window has nothing to wait for.
+            // A probe of a closed window is sent at once.
             Pick::Bind(path) if ask.window_probe => out.is_eligible(path).then_some(Place::Now(path)),
             Pick::Bind(path) => {
                 let admitted = out.d.paths.is_in_service(path) && out.d.paths.facts(path).within_share;
@@ -102,7 +102,7 @@ impl Transmission {
             return place;
         }
         out.d.outputs.statistics.overruled_picks += 1;
-        // Nothing in flight means that nothing will ever end the wait.
+        // Without a chunk in flight, no event would end the wait.
         let way_out = out.d.sender.is_idle().then(|| out.d.paths.live().find(|&id| out.is_eligible(id)));
         way_out.flatten().map(Place::Now)
     }
@@ -126,7 +126,7 @@ impl Transmission {
 }
 
 impl Outlet<'_> {
-    /// Returns the question to the scheduler; `None` if no new data may leave.
+    /// Returns the question to the scheduler; `None` if no new data may be sent.
     //= docs/rfc9260.txt#section-6.1
     //# The following general rules MUST be applied by the data sender for transmission and/or retransmission of outbound
     //# DATA chunks:
@@ -145,7 +145,7 @@ impl Outlet<'_> {
         //# peer's rwnd indicates that the peer has no buffer space (i.e., rwnd is smaller than the size of the next DATA
         //# chunk; see Section 6.2.1), except for zero window probes.
         let window_probe = self.d.sender.exceeds_window(payload);
-        // RFC 9260 section 6.1 A: beyond the peer's window one chunk may probe, and only when nothing is outstanding.
+        // RFC 9260 section 6.1 A: one chunk may probe a closed window, but only if no chunk is outstanding.
         //= docs/rfc9260.txt#section-6.1
         //# A zero window probe SHOULD only be sent when all outstanding DATA chunks have been cumulatively acknowledged
         //# and no DATA chunks are in flight.

@@ -1,4 +1,4 @@
-//! The parts of an association that a packet with DATA passes through, and its steps.
+//! Parts of an association that a packet with DATA passes through, and the steps of its transmission.
 
 use anabranch_wire::{DATA_HEADER_LEN, DataFlags, DataRepr, PacketWriter, Ssn, StreamId, Tsn};
 
@@ -17,7 +17,7 @@ use crate::recv::Receiver;
 use crate::send::{ChunkState, Draft, Sender, Transmitted};
 use crate::units::ChunkBytes;
 
-/// The parts that a packet with DATA passes through, borrowed for one call.
+/// Parts of an association that a packet with DATA passes through, borrowed for one call.
 #[derive(Debug)]
 pub(crate) struct Outlet<'a> {
     pub(crate) d: Dispatcher<'a>,
@@ -26,9 +26,9 @@ pub(crate) struct Outlet<'a> {
     pub(crate) ack: &'a mut AckState,
     pub(crate) receiver: Option<&'a mut Receiver>,
     pub(crate) recovery: &'a mut LossRecovery,
-    /// The association takes SACKs, so FORWARD-TSN may leave.
+    /// `true` if the association accepts SACKs, so that FORWARD-TSN may be sent.
     pub(crate) is_up: bool,
-    /// A shutdown waits for the last chunk.
+    /// `true` if a shutdown waits for the last chunk.
     pub(crate) shuts_down: bool,
 }
 
@@ -106,7 +106,7 @@ impl Outlet<'_> {
         self.further_transmission(path, tsn, transmitted, SendKind::Retransmission);
     }
 
-    /// Records a chunk that left again, or a further copy of one in flight.
+    /// Records a retransmission, or a further copy of a chunk in flight.
     pub(crate) fn further_transmission(
         &mut self,
         path: PathId,
@@ -124,7 +124,7 @@ impl Outlet<'_> {
         self.d.dispatch(&Event::Sent(&sent));
     }
 
-    /// RFC 9260 section 6.3.2 R1 and section 7.2.4 item 4: the timer follows the earliest chunk.
+    /// Restarts T3 for the earliest chunk of a path (RFC 9260 section 6.3.2 R1 and section 7.2.4 item 4).
     //= docs/rfc9260.txt#section-6.1
     //# If the timer for that address is already running, the sender MUST restart the timer if the earliest (i.e., lowest
     //# TSN) outstanding DATA chunk sent to that address is being retransmitted.
@@ -165,7 +165,7 @@ impl Outlet<'_> {
         next
     }
 
-    /// Sends chunks once more that are in flight. Returns `false` if none of them is, or if the packets of the path are too small.
+    /// Sends copies of chunks in flight. Returns `false` if none of them is, or if the packets of the path are too small.
     pub(crate) fn copy_packet(
         &mut self,
         path: PathId,
@@ -199,8 +199,8 @@ impl Outlet<'_> {
         })
     }
 
-    /// Returns the path of the policy for a lost chunk, or another active one if only that one has room for the chunk. A link that drops
-    /// large packets drops their retransmissions as well, and a path is not inactive for that: its HEARTBEATs are small.
+    /// Returns the policy's path for a lost chunk, or another active one if only that one has room for the chunk. A link that drops
+    /// large packets drops their retransmissions too, while its path stays active because HEARTBEATs are small.
     pub(super) fn path_for_size(&self, path: PathId, tsn: u64) -> PathId {
         if self.fits(path, tsn) {
             return path;
@@ -210,7 +210,7 @@ impl Outlet<'_> {
         fitting().find(|id| facts(*id).admits_retransmission()).or_else(|| fitting().next()).unwrap_or(path)
     }
 
-    /// Returns `true` if new data may leave on a path now, buffer shares apart.
+    /// Returns `true` if new data may be sent on a path now, apart from buffer shares.
     pub(crate) fn has_room(&self, path: PathId) -> bool {
         let facts = self.d.paths.get_facts(path);
         facts.is_some_and(|facts| facts.burst_left > 0 && facts.paced_until.is_none())
@@ -218,8 +218,8 @@ impl Outlet<'_> {
             && self.d.view().admits_new_data(path)
     }
 
-    /// Sets the I bit of a last chunk, which asks for a SACK at once: before a shutdown (RFC 7053 section 4.1), or whenever nothing follows it that
-    /// would make the receiver acknowledge.
+    /// Sets the I bit of a last chunk, which asks for a SACK at once: before a shutdown (RFC 7053 section 4.1), or if no later
+    /// chunk would make the receiver acknowledge.
     pub(crate) fn finish_draft(&self, mut draft: Draft, path: PathId) -> Draft {
         let last = self.d.sender.queue().is_empty() && draft.ending;
         draft.immediate |= match self.d.paths.profile().immediate_sack {
@@ -229,7 +229,7 @@ impl Outlet<'_> {
         draft
     }
 
-    /// Returns `true` if a window that has too few packets for a delayed acknowledgement is full with this chunk.
+    /// Returns `true` if this chunk fills a window that has too few packets for a delayed acknowledgement.
     fn fills_small_window(&self, path: PathId, payload_bytes: usize) -> bool {
         let facts = self.d.paths.facts(path);
         let after =
@@ -242,7 +242,7 @@ impl Outlet<'_> {
         urgent && self.d.paths.profile().immediate_sack == ImmediateSack::Tails
     }
 
-    /// Records a packet with DATA that left: T3 runs if it did not (RFC 9260 section 6.3.2 R1), and the path is not idle.
+    /// Records a sent packet with DATA: T3 starts unless it runs (RFC 9260 section 6.3.2 R1), and the path is not idle.
     pub(crate) fn data_packet_left(&mut self, path: PathId) {
         self.d.outputs.statistics.data_packets_sent += 1;
         self.d.data_passed();

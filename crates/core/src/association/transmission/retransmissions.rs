@@ -1,4 +1,4 @@
-//! Sending lost chunks again, packet by packet, where the retransmission policy says.
+//! Retransmission of lost chunks, packet by packet, on the paths that the retransmission policy chooses.
 
 use crate::association::packets::PacketContext;
 use crate::association::transmission::{Outlet, PendingCopies, Source, Transmission};
@@ -9,7 +9,7 @@ use crate::profile::{BurstArming, FirstFastRetransmission};
 use crate::send::ChunkState;
 use crate::trace::Decided;
 
-/// Lost chunks.
+/// Retransmissions of lost chunks.
 pub(super) struct Retransmissions;
 
 impl Source for Retransmissions {
@@ -25,7 +25,7 @@ impl Source for Retransmissions {
 }
 
 impl Transmission {
-    /// Builds a packet of lost chunks, behind which the first of them is to leave on other paths as well.
+    /// Builds a packet of lost chunks. Copies of its first chunk are then sent on the other paths.
     fn resend_with_copies(
         &mut self,
         out: &mut Outlet<'_>,
@@ -49,7 +49,7 @@ impl Transmission {
         next
     }
 
-    /// Asks for the path of a lost chunk, and of copies of it.
+    /// Asks for the path of a lost chunk, and for paths of copies.
     fn route(&mut self, out: &mut Outlet<'_>, tsn: u64) -> Option<(PathId, PathSet)> {
         out.d.promote_if_none_active();
         let chunk = out.d.sender.outstanding().get(tsn)?;
@@ -106,8 +106,8 @@ impl Transmission {
         }
     }
 
-    /// Counts a retransmission packet against its path's burst limit. Returns `true` if that ends the whole opportunity to
-    /// retransmit, as it does in ns-2, rather than the path's share of it.
+    /// Counts a retransmission packet against its path's burst limit. Returns `true` if that ends the whole walk over lost chunks,
+    /// as in ns-2, rather than the path's share of it.
     fn burst_ends_the_walk(&mut self, out: &mut Outlet<'_>, path: PathId) -> bool {
         if !self.burst_armed {
             return false;

@@ -6,8 +6,8 @@ use crate::path_id::PathId;
 use crate::policy::{Reason, Refused, SendKind};
 use crate::trace::Decided;
 
-/// The latest chunk in flight on a path again (RFC 8985 section 7.3), beyond its window if need be. In recovery later chunks may have
-/// been acknowledged already.
+/// Retransmissions of the latest chunk in flight on a path (RFC 8985 section 7.3), beyond its window if necessary. In recovery,
+/// later chunks may have been acknowledged already.
 pub(super) struct TailProbes;
 
 impl Source for TailProbes {
@@ -41,7 +41,7 @@ fn tail_probe_left(out: &mut Outlet<'_>, path: PathId, tsn: u64) {
     out.d.record(Decided::TailProbe(path), tsn, reason, &Refused::new());
     out.d.outputs.statistics.tail_probes += 1;
     out.data_packet_left(path);
-    // RFC 8985 section 7.3: the time-out is counted from the probe. Probes that follow may not put it off forever.
+    // RFC 8985 section 7.3: T3 counts from the probe. Repeated probes must not postpone it forever.
     if !out.d.paths[path].timers.repeats_tail_probe {
         out.d.paths.start_t3(path, out.d.now);
     }

@@ -1,4 +1,4 @@
-//! Transmission on paths, a sender and a packet buffer alone.
+//! Transmission with only paths, a sender and a packet buffer.
 
 use super::*;
 use crate::association::testing::{FIRST, PAYLOAD, PacketParts, Rig, at};
@@ -8,7 +8,7 @@ use crate::profile::{BurstArming, Profile};
 use crate::send::Sender;
 use crate::units::WindowBytes;
 
-/// A rig with its transmission, which has begun.
+/// Rig with a started transmission.
 struct Sending {
     rig: Rig,
     parts: PacketParts,
@@ -31,7 +31,7 @@ impl Sending {
         path
     }
 
-    /// The number of packets until the opportunity ends.
+    /// Returns the number of packets until the opportunity ends.
     fn drain(&mut self) -> usize {
         std::iter::from_fn(|| self.next()).count()
     }
