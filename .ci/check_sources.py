@@ -1,8 +1,8 @@
 """Checks that neither rustfmt nor clippy makes. Prints what is wrong and exits with 1 if anything is.
 
-Each clippy.toml has the limits of the whole workspace, no file is too long, every file of tests belongs to a binary,
-dependencies of crates and of their modules point one way, and the book has a page for every scheme and component, and
-names every event, field of a profile and key of a scenario file.
+Each clippy.toml has the limits of the whole workspace, no file and no name of a function is too long, every file of
+tests belongs to a binary, dependencies of crates and of their modules point one way, and the book has a page for every
+scheme and component, and names every event, field of a profile and key of a scenario file.
 """
 
 import re
@@ -22,6 +22,8 @@ DETERMINISTIC = ["wire", "core", "schemes", "sim"]
 LONGEST_FUNCTION = "too-many-lines-threshold = 80"
 # Lines of a source file; in Rust, those above its first test module.
 LONGEST_FILE = {"rs": 800, "py": 500}
+# Characters of the name of a function, which states condition and result of a test.
+LONGEST_NAME = 70
 # fmt: off
 # What a crate must not depend on: the arrows of the workspace point one way.
 LAYERS = {
@@ -61,14 +63,24 @@ def clippy_files():
 
 
 def read_sources():
-    """The text of each source by its name, without tests and examples."""
+    """Returns the text of each source by its name."""
     command = ["git", "ls-files", "-co", "--exclude-standard", *(f"*.{kind}" for kind in LONGEST_FILE)]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    return {
-        name: (ROOT / name).read_text(encoding="utf-8")
-        for name in listed.stdout.splitlines()
-        if not {"tests", "benches", "fuzz", "examples"} & set(Path(name).parts) and (ROOT / name).exists()
-    }
+    names = [name for name in listed.stdout.splitlines() if (ROOT / name).exists()]
+    return {name: (ROOT / name).read_text(encoding="utf-8") for name in names}
+
+
+def without_tests(sources):
+    """Returns the sources that belong to no tests, benchmarks and examples."""
+    others = {"tests", "benches", "fuzz", "examples"}
+    return {name: text for name, text in sources.items() if not others & set(Path(name).parts)}
+
+
+def long_names(sources):
+    """Yields functions with names of more than `LONGEST_NAME` characters."""
+    for name, text in sources.items():
+        for found in re.findall(rf"\b(?:fn|def) (\w{{{LONGEST_NAME + 1},}})", text):
+            yield f"{name}: {found}: {len(found)} characters, more than {LONGEST_NAME}: shorten the name"
 
 
 def long_files(sources):
@@ -137,7 +149,9 @@ def book():
 
 
 def main():
-    problems = [*clippy_files(), *structure(read_sources()), *unused_tests(), *dependencies(), *book()]
+    sources = read_sources()
+    code = structure(without_tests(sources))
+    problems = [*clippy_files(), *long_names(sources), *code, *unused_tests(), *dependencies(), *book()]
     for problem in problems:
         print(problem)
     print(f"sources: {len(problems)} problems" if problems else "sources: nothing wrong")

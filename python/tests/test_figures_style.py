@@ -110,7 +110,7 @@ def test_twelve_variants_still_have_markers_and_hatches_of_their_own():
     assert len({look.hatch for look in found.values()}) == 12
 
 
-def test_names_that_nobody_knows_have_looks_and_do_not_displace_others():
+def test_unknown_names_get_looks_and_displace_no_others():
     compared = [*REGISTRY, "eager", "eager-asap", "mine"]
     found = looks(compared)
     assert {scheme: found[scheme] for scheme in REGISTRY} == looks(REGISTRY)

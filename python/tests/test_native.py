@@ -131,7 +131,7 @@ def test_a_prepared_scenario_names_its_scheme_and_stays_in_its_process() -> None
         pickle.dumps(prepared())
 
 
-def test_results_are_those_of_their_jobs_whatever_the_threads() -> None:
+def test_results_match_their_jobs_for_any_number_of_threads() -> None:
     jobs = [(prepared(scheme=scheme), seed) for scheme in ["sctp", "cmt"] for seed in range(1, 11)]
     one = results_of(jobs, threads=1, digest=True)
     two = results_of(jobs, threads=3, digest=True)

@@ -241,7 +241,7 @@ def test_snap_length_without_capture_is_refused() -> None:
         run(two_paths("1 s"), "cmt", snaplen=256)
 
 
-def test_the_folder_of_traces_is_found_whatever_the_scheme_is_called(tmp_path: FilePath) -> None:
+def test_folder_of_traces_is_found_for_any_scheme_name(tmp_path: FilePath) -> None:
     flows = [Flow(scheme="cmt(rtx=rtx-asap)+ecf"), Flow(scheme="sctp")]
     for scenario in (two_paths(flows=flows), two_paths(schemes=[Scheme(name="A_b-9", expression="cmt")])):
         scheme = None if scenario.flows else "A_b-9"

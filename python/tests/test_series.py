@@ -281,7 +281,7 @@ def test_each_direction_counts_its_own_tsns(tmp_path: FilePath) -> None:
     assert len(series.retransmissions()) == 0
 
 
-def test_the_offset_is_to_the_chunk_received_before_over_whichever_path(tmp_path: FilePath) -> None:
+def test_offset_is_to_the_previously_received_chunk_over_any_path(tmp_path: FilePath) -> None:
     order = [(10, "path-1"), (12, "path-2"), (11, "path-1"), (13, "path-2"), (13, "path-1")]
     rows = [packet_row(index / 10, "received", tsn, path) for index, (tsn, path) in enumerate(order)]
     rows.insert(2, packet_row(0.15, "lost", 99))

@@ -36,7 +36,7 @@ def test_very_large_and_very_small_values_do_not_overflow():
     assert jain_index([2e-300, 1e-300]) == pytest.approx(0.9)
 
 
-def test_where_nobody_has_anything_nothing_is_fair_or_unfair():
+def test_fairness_is_undefined_if_all_get_nothing():
     assert math.isnan(jain_index([0, 0]))
 
 

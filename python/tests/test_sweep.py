@@ -286,7 +286,7 @@ def random_grid(rng: random.Random) -> dict[str, list[object]]:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_any_grid_has_each_combination_once_whatever_computes_it(two: Path, tmp_path: Path, seed: int) -> None:
+def test_grid_has_each_combination_once_on_every_backend(two: Path, tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     over = random_grid(rng)
     seeds = rng.sample(range(100), rng.randint(1, 4))
@@ -312,7 +312,7 @@ def files_of(results: Results, folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_the_files_are_the_same_bytes_whoever_computes_them(two: Path, tmp_path: Path) -> None:
+def test_files_are_equal_bytes_on_every_backend(two: Path, tmp_path: Path) -> None:
     over = {"path.path-2.loss": [0, 0.01, 0.05], "scheme": ["cmt", "sctp"]}
     one = files_of(sweep(two, over, 5, workers=1, cache=None), tmp_path / "one")
     several = files_of(sweep(two, over, 5, workers=3, cache=tmp_path / "cache"), tmp_path / "several")
@@ -546,7 +546,7 @@ def test_nothing_about_time_or_place_is_in_the_files(two: Path, tmp_path: Path) 
         assert socket.gethostname().encode() not in content
 
 
-def test_without_the_default_cache_a_sweep_goes_on(two: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sweep_continues_without_the_default_cache(two: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("ANABRANCH_CACHE", str(tmp_path / "file" / "cache"))
     with pytest.warns(CacheWarning, match=r"finished runs cannot be kept here.*continues without a cache"):

@@ -135,7 +135,7 @@ def test_the_order_in_which_runs_are_finished_decides_nothing(two: Path) -> None
         assert same(sweep(two, over, until=until, executor=executor, workers=3, cache=None), expected)
 
 
-def test_a_sweep_with_a_stopping_rule_goes_on_from_the_cache(two: Path, tmp_path: Path) -> None:
+def test_sweep_with_a_stopping_rule_resumes_from_the_cache(two: Path, tmp_path: Path) -> None:
     until = Precision(within=0.06, min_seeds=3, max_seeds=40)
     sweep(two, seeds=6, cache=tmp_path / "cache")
     first = sweep(two, until=until, cache=tmp_path / "cache")

@@ -141,7 +141,7 @@ async def can_bind(address):
 
 
 @in_loop
-async def test_a_shutdown_goes_on_when_it_is_cancelled():
+async def test_cancelled_shutdown_continues():
     async with pair(**SMALL) as (ours, theirs):
         accepted = await fill(ours, theirs)
         ending = asyncio.ensure_future(ours.shutdown())

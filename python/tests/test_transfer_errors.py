@@ -59,7 +59,7 @@ async def test_addresses_that_cannot_be_used_are_named(remote, local, says):
 
 
 @in_loop
-async def test_a_host_that_nobody_knows_is_named():
+async def test_unknown_host_is_named():
     name = "x" * 300
     with pytest.raises(ConnectError, match=f"remote {name}: no address is known for this name"):
         await anabranch.connect(name)

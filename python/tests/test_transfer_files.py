@@ -84,7 +84,7 @@ def test_a_file_that_is_left_out_is_an_error_that_names_it(server: str, tmp_path
         ab.send(tmp_path / "nowhere", server, paths=[HERE])
 
 
-def test_nobody_there_is_an_error_with_the_remedy_of_the_command(tmp_path: Path) -> None:
+def test_missing_peer_is_an_error_with_the_remedy_of_the_command(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"a")
     with pytest.raises(ab.errors.TransferError, match=f"port 9 of {HERE} is closed"):
         ab.send(tmp_path / "a", f"{HERE}:9", paths=[HERE], connect_timeout_s=1)

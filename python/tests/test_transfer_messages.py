@@ -58,7 +58,7 @@ async def test_unordered_messages_all_arrive():
     [b"abcdef", bytearray(b"abcdef"), memoryview(b"--abcdef--")[2:-2], memoryview(b"a-b-c-d-e-f")[::2]],
     ids=["bytes", "bytearray", "memoryview", "strided"],
 )
-async def test_whatever_has_a_buffer_can_be_sent(payload):
+async def test_every_object_with_a_buffer_can_be_sent(payload):
     async with pair() as (ours, theirs):
         await ours.send(payload)
         assert (await theirs.recv()).payload == b"abcdef"

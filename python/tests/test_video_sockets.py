@@ -370,7 +370,7 @@ def test_a_wrong_command_line_says_so(words: list[str], message: str) -> None:
     assert not os.path.exists("x")
 
 
-def test_a_player_that_nobody_may_connect_to_says_what_to_do(tmp_path: Path) -> None:
+def test_player_without_authorised_peers_prints_the_remedy(tmp_path: Path) -> None:
     with program("video", "play", "--keys", tmp_path / "keys", "--out", tmp_path / "played") as process:
         status, _, err = ended(process)
     assert status == 2

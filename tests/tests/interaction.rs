@@ -64,7 +64,7 @@ fn nothing_that_can_be_done_breaks_an_association() {
 /// The attacker sees every packet and can drop, delay, repeat, reorder, truncate and change each. It also forges packets, repeats
 /// old handshakes, removes the offer of protection, answers for a peer, has another key, and connects in a peer's name.
 #[test]
-fn nobody_on_the_way_reads_or_changes_what_is_protected() {
+fn on_path_attacker_reads_and_changes_no_protected_data() {
     holds_for_all(runner(500, ATTACKED_REGRESSIONS), case::attacked());
 }
 

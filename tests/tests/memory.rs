@@ -91,7 +91,7 @@ fn protected_init() -> Vec<u8> {
 }
 
 #[test]
-fn a_hundred_thousand_spoofed_inits_cost_an_endpoint_that_protects_packets_no_more() {
+fn spoofed_inits_cost_a_protecting_endpoint_no_more() {
     let _turn = turn();
     let config = endpoint(vec![address(0, 2)], protecting(KeyManagementRoles::Server));
     let mut endpoint = Endpoint::new(Time::ZERO, config, [3; 32]);
@@ -137,7 +137,7 @@ fn a_guard_counts_sources_in_memory_of_a_fixed_size() {
 }
 
 #[test]
-fn answers_that_nobody_fetches_do_not_pile_up() {
+fn unread_answers_do_not_accumulate() {
     let _turn = turn();
     let mut endpoint = listener();
     let before = live_bytes();

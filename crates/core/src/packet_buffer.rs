@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_written_is_a_part_of_the_packet_until_something_else_is_there() {
+    fn unwritten_bytes_belong_to_the_packet_until_they_are_overwritten() {
         let mut buffer = PacketBuffer::new();
         buffer.room(8).fill(7);
         buffer.keep(8, 5);

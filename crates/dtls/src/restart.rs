@@ -209,7 +209,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_read_is_written_as_it_was(
+        fn every_read_value_is_written_unchanged(
             head in prop::array::uniform3(0_u8..4),
             epoch in 0_u64..1 << 50,
             keys in prop::collection::vec(any::<u8>(), 80..160),

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_added_to_a_file_that_nobody_else_reads() {
+    fn keys_are_added_to_a_private_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("keys.log");
         log(&path).expect("written");

@@ -60,7 +60,7 @@ fn the_same_seed_gives_identical_bytes_at_identical_times() {
 
 /// A run whose packets are hashed carries the sent data. Other runs carry it only if an end of the flow reads it.
 #[test]
-fn whatever_flows_send_the_figures_are_those_of_a_run_that_carries_all_of_it() {
+fn figures_without_contents_equal_those_of_a_run_with_contents() {
     let flows = [
         "kind = \"bulk\"",
         "kind = \"bulk\"\nmessages = { size = \"200 B\", interval = \"20 ms\" }",

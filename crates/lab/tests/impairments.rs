@@ -29,7 +29,7 @@ fn a_policer_bounds_what_arrives_and_its_drops_are_losses_of_the_path() {
 }
 
 #[test]
-fn jitter_that_reorders_leads_to_needless_retransmissions_and_one_that_does_not_to_none() {
+fn only_reordering_jitter_causes_spurious_retransmissions() {
     let spurious = |order: &str| {
         let jitter = format!(r#"jitter = {{ model = "uniform", most = "30 ms", order = "{order}" }}"#);
         run(&scenario(&jitter), "cmt", 1).spurious_retransmissions
@@ -54,7 +54,7 @@ fn aggregated_acknowledgements_arrive_in_batches() {
 }
 
 #[test]
-fn runs_with_all_of_them_are_the_same_again_and_another_seed_makes_another_run() {
+fn runs_with_all_impairments_depend_on_the_seed_alone() {
     let all = scenario(
         r#"policer = { rate = "8 Mbit/s", burst = "32 KiB" }
 jitter = { model = "normal", mean = "4 ms", deviation = "3 ms", order = "free" }

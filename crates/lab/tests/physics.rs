@@ -138,7 +138,7 @@ direction = "both"
 }
 
 #[test]
-fn a_file_over_several_streams_without_order_is_checked_as_a_set_of_messages() {
+fn unordered_file_on_several_streams_is_checked_as_a_set_of_messages() {
     let text = r#"
 [run]
 stop = "transfer"

@@ -87,7 +87,7 @@ fn a_run_that_is_not_given_up_is_any_run() {
 }
 
 #[test]
-fn what_a_run_that_was_given_up_has_written_says_so_even_over_an_earlier_one() {
+fn folder_of_an_aborted_run_says_so_and_replaces_an_earlier_one() {
     let folder = tempfile::tempdir().expect("a folder");
     recorded(job(SHORT, "cmt", 1), &folder).run().expect("a run");
     let (trace, pcap) = (folder.path().join("trace/cmt-seed1"), folder.path().join("pcap"));

@@ -565,7 +565,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn datagrams_to_several_destinations_in_turn_are_a_batch_for_each_and_stay_in_order() {
+    async fn interleaved_datagrams_form_one_ordered_batch_per_destination() {
         let mut socket = Socket::bind(to(0), None).expect("a socket");
         let most = socket.state.max_gso_segments();
         let mut watch = ObserverSlot::default();

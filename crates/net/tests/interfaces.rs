@@ -61,7 +61,7 @@ async fn told() {
 }
 
 #[test]
-fn a_pair_of_ends_on_this_machine_is_virtual_and_the_way_out_of_a_container_is_not() {
+fn local_pair_of_ends_is_virtual_and_a_container_exit_is_not() {
     in_namespace("interfaces::kinds", &[]);
 }
 
@@ -233,7 +233,7 @@ async fn resized() {
 }
 
 #[test]
-fn an_interface_that_shrinks_unwatched_is_noticed_by_the_first_packet_that_it_refuses() {
+fn unwatched_mtu_decrease_is_noticed_at_the_first_refused_packet() {
     in_namespace("interfaces::refused", &[]);
 }
 

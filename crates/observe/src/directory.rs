@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_is_told_by_its_addresses_and_the_peers_port_also_after_a_rebinding() {
+    fn datagram_is_matched_by_addresses_and_peer_port_after_rebinding() {
         let mut directory = Directory::default();
         let key = Key { host: 0, number: 1 };
         let (local, path) = (SocketAddr::from(([127, 0, 0, 1], 9899)), PathId::new(0));

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_no_room_for_more_until_somebody_is_idle() {
+    fn there_is_no_room_until_a_client_is_idle() {
         let mut clients = clients(2);
         add(&mut clients, 1, at(0));
         add(&mut clients, 2, at(5));

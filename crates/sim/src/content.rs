@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_written_reads_as_zeros_whatever_was_there_before() {
+    fn unwritten_bytes_read_as_zeros_after_any_content() {
         let mut room = Unabridged::default();
         for (written, unwritten_bytes) in [(5, 7), (3, 20), (9, 1), (0, 4)] {
             let content = Content { envelope: None, written: filled(written), unwritten_bytes };

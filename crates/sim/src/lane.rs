@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_holds_from_its_moment_on_even_if_nobody_asked_in_between() {
+    fn change_applies_from_its_time_on_without_queries_in_between() {
         let changes = vec![
             (at(2), LinkChange::Down),
             (at(4), LinkChange::Up),

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_of_the_buckets_size_passes_at_once_and_again_once_it_is_full_and_never_more() {
+    fn burst_up_to_the_bucket_size_passes_whenever_the_bucket_is_full() {
         let mut bucket = bucket(6000);
         let mut burst = |at_ms: u64| {
             let at = Time::ZERO + Span::from_millis(at_ms);

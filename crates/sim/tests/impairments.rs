@@ -58,7 +58,7 @@ fn added(arrivals: &[(Time, u32)], gap_us: u64) -> Vec<f64> {
 }
 
 #[test]
-fn a_policer_passes_its_rate_and_its_burst_and_neither_delays_nor_fills_the_queue() {
+fn policer_passes_rate_and_burst_without_delay_or_queue() {
     let policer = Policer { rate: Rate::from_bps(1_500_000), burst: WireBytes::new(12_500) };
     let mut lane = lane(config().with_policer(Some(policer)));
     // 5 Mbit/s for 10 s.
@@ -104,7 +104,7 @@ fn jitter_keeps_the_order_of_packets_where_that_is_asked_and_else_not() {
 }
 
 #[test]
-fn jitter_of_a_packet_depends_on_its_number_and_the_seed_and_not_on_when_it_comes() {
+fn jitter_depends_on_packet_number_and_seed_only() {
     let with = |seeds: Seeds, gap_us: u64| {
         let config = config().with_jitter(Some(jitter(Span::from_millis(5), JitterOrder::Free)));
         let mut lane = Lane::new(config, "flow", seeds, Vec::new()).expect("a valid link");
@@ -118,7 +118,7 @@ fn jitter_of_a_packet_depends_on_its_number_and_the_seed_and_not_on_when_it_come
 }
 
 #[test]
-fn where_the_delay_falls_packets_with_jitter_do_not_overtake_if_they_may_not() {
+fn ordered_jitter_does_not_reorder_when_the_delay_falls() {
     let config = config().with_jitter(Some(jitter(Span::from_millis(3), JitterOrder::Kept)));
     let changes = vec![(at_us(50_500), LinkChange::Delay(Span::ZERO))];
     let mut lane = Lane::new(config, "flow", Seeds::new(1, 0), changes).expect("a valid link");
@@ -127,7 +127,7 @@ fn where_the_delay_falls_packets_with_jitter_do_not_overtake_if_they_may_not() {
 }
 
 #[test]
-fn batches_begin_a_period_after_their_first_packet_and_are_sent_at_the_links_rate() {
+fn batch_starts_a_period_after_its_first_packet_at_link_rate() {
     let aggregation = Aggregation { period: Span::from_millis(5), most_packets: None };
     let mut lane = lane(config().with_aggregation(Some(aggregation)));
     let sent = [0, 1000, 4999, 20_000, 26_000].map(at_us);
@@ -137,7 +137,7 @@ fn batches_begin_a_period_after_their_first_packet_and_are_sent_at_the_links_rat
 }
 
 #[test]
-fn batches_of_so_many_packets_do_not_wait_for_the_period() {
+fn full_batches_do_not_wait_for_the_period() {
     let aggregation = Aggregation { period: Span::from_millis(50), most_packets: Some(3) };
     let mut lane = lane(config().with_aggregation(Some(aggregation)));
     let sent = [0, 2000, 4000, 4000, 5000, 5500, 9000].map(at_us);
@@ -204,7 +204,7 @@ fn random_config(random: &mut Stream) -> LinkConfig {
 }
 
 #[test]
-fn no_packet_vanishes_comes_twice_or_comes_early_whatever_a_link_does_to_its_time() {
+fn no_packet_is_lost_duplicated_or_early_under_any_link_timing() {
     for seed in 0..400 {
         let mut random = Seeds::new(seed, 0).stream(&["links"]);
         let config = random_config(&mut random);

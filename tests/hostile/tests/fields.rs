@@ -140,7 +140,7 @@ fn a_window_of_nothing_lets_one_block_at_a_time_leave() {
 }
 
 #[test]
-fn nothing_outside_of_the_folder_is_offered_whatever_is_wanted() {
+fn files_outside_the_folder_are_never_offered() {
     run(async {
         let inbox = Inbox::new().expect("made");
         let serving = Serving::start(inbox.store(OnClash::Refuse), ServerOptions::default());

@@ -44,7 +44,7 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 #[test]
-fn a_peer_that_says_anything_in_any_order_harms_nobody() {
+fn arbitrary_messages_of_a_peer_harm_no_other_association() {
     resources::count_panics();
     let seed = setting("ANABRANCH_HOSTILE_SEED").unwrap_or(1);
     let messages = setting("ANABRANCH_HOSTILE_MESSAGES").unwrap_or(MESSAGES);

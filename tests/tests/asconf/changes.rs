@@ -172,7 +172,7 @@ fn an_address_that_goes_and_comes_back_while_it_is_announced_stays() {
 }
 
 #[test]
-fn the_silence_of_an_address_that_has_gone_does_not_end_an_association_that_announces_another() {
+fn silent_former_address_keeps_the_association_that_announces_another() {
     let mut duo = connected(setup(1));
     let (old, new) = (duo.setup.address(Side::A, 0), extra(Side::A, 0));
     duo.network.set_filter(|_| false);
@@ -315,7 +315,7 @@ fn a_peer_that_does_not_do_asconf_is_asked_nothing() {
 }
 
 #[test]
-fn an_address_that_the_peer_names_is_tried_from_the_one_of_ours_that_the_fewest_paths_use() {
+fn announced_address_is_tried_from_the_least_used_local_one() {
     // First with both of B's addresses, then after B has taken the second one out of use.
     for both in [true, false] {
         let mut duo = connected(setup(2));

@@ -86,7 +86,7 @@ fn groups_of_hosts_are_not_added() {
 }
 
 #[test]
-fn parameters_that_nobody_knows_are_reported_as_their_type_says() {
+fn unknown_parameters_are_reported_by_their_type() {
     let mut duo = connected(setup(1));
     let keys = Keys::of(&duo, b"");
     let source = duo.setup.address(Side::A, 0);

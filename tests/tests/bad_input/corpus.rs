@@ -228,12 +228,12 @@ fn try_out(&(what, make, fate): &Bad) {
 //= type=test
 //# If it is not, the receiver MUST treat the packet as an invalid SCTP packet.
 #[test]
-fn packets_that_are_none_are_dropped_and_the_transfer_goes_on() {
+fn invalid_packets_are_dropped_and_the_transfer_continues() {
     FRAMING.iter().for_each(try_out);
 }
 
 #[test]
-fn chunks_that_make_no_sense_are_dropped_and_the_transfer_goes_on() {
+fn senseless_chunks_are_dropped_and_the_transfer_continues() {
     CHUNKS.iter().for_each(try_out);
 }
 
@@ -426,7 +426,7 @@ fn cookie_of(ack: &Packet) -> Vec<u8> {
 }
 
 #[test]
-fn every_chunk_type_with_every_short_value_leaves_the_association_alive_or_ends_it_properly() {
+fn every_short_chunk_of_every_type_is_survived_or_ends_properly() {
     for kind in 0..=u8::MAX {
         for length in [0, 1, 3, 4, 8, 12, 16, 20, 24] {
             let mut scene = Scene::new();
@@ -445,7 +445,7 @@ fn every_chunk_type_with_every_short_value_leaves_the_association_alive_or_ends_
 //= type=test
 //# A SACK chunk in the CLOSED state is out of the blue and SHOULD be processed according to the rules in Section 8.4.
 #[test]
-fn a_sack_under_the_tag_of_nobody_is_answered_once_and_never_again() {
+fn sack_with_an_unknown_tag_is_answered_once_only() {
     let mut scene = Scene::new();
     let stranger = crate::rig::address(0, 77);
     let local = scene.wires.nodes[1].addresses[0];

@@ -84,7 +84,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn nobody_without_the_tag_changes_anything(
+    fn packets_without_the_tag_change_nothing(
         which in any::<prop::sample::Index>(),
         changes in prop::collection::vec(change(), 0..6),
         wrong in 1_u32..,
@@ -134,7 +134,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_comes_under_the_right_tag_is_survived(
+    fn any_packet_with_the_right_tag_is_survived(
         injections in prop::collection::vec(
             (any::<prop::sample::Index>(), prop::collection::vec(change(), 1..6)),
             1..12,

@@ -54,7 +54,7 @@ fn blocks_that_name_nothing_sent_are_as_if_they_were_not_there() {
 }
 
 #[test]
-fn blocks_that_overlap_touch_repeat_or_stand_in_any_order_count_as_what_they_cover() {
+fn overlapping_or_unordered_gap_blocks_count_by_coverage() {
     let same: [&[(u16, u16)]; 6] = [
         &[(2, 2), (3, 3)],
         &[(3, 3), (2, 2)],
@@ -132,7 +132,7 @@ fn a_sack_of_the_past_says_nothing() {
 //# An SCTP implementation MUST abort the association if it receives a SACK chunk acknowledging a TSN that has not been
 //# sent.
 #[test]
-fn a_sack_for_what_was_never_sent_ends_the_association_before_it_changes_anything() {
+fn sack_of_unsent_tsn_ends_the_association_without_other_effect() {
     for ahead in [1, 2, 1000, 0x7FFF_FF00] {
         let mut scene = Scene::new();
         let (highest, _) = scene.tsns();

@@ -145,7 +145,7 @@ fn on_the_second_while_it_serves(view: &View<'_>) -> Pick {
 }
 
 #[test]
-fn a_path_that_leaves_service_gives_its_bound_chunks_back_and_they_are_placed_anew_in_tsn_order() {
+fn failed_path_returns_bound_chunks_for_placement_in_tsn_order() {
     let scheme = Steered::new("cmt-pf").pick(on_the_second_while_it_serves);
     let log = scheme.log.clone();
     let mut duo = duo(scheme, as_it_is);
@@ -182,7 +182,7 @@ fn a_removed_path_gives_its_bound_chunks_back() {
 }
 
 #[test]
-fn a_scheduler_may_place_anew_what_has_not_left() {
+fn scheduler_may_place_unsent_chunks_again() {
     let changes_its_mind = Arc::new(AtomicBool::new(false));
     let (once, now_first) = (changes_its_mind.clone(), changes_its_mind.clone());
     let replanned = AtomicBool::new(false);
@@ -228,7 +228,7 @@ fn three_sent_seven_bound() -> Duo {
 }
 
 #[test]
-fn a_cumulative_ack_of_a_chunk_that_was_bound_and_never_sent_ends_the_association() {
+fn cumulative_ack_of_a_bound_unsent_chunk_ends_the_association() {
     for (cumulative, believed) in [(1_002, true), (1_003, false), (1_009, false)] {
         let mut duo = three_sent_seven_bound();
         let packet = forged(&duo, cumulative, &[]);
@@ -242,7 +242,7 @@ fn a_cumulative_ack_of_a_chunk_that_was_bound_and_never_sent_ends_the_associatio
 }
 
 #[test]
-fn a_gap_block_that_names_a_chunk_that_was_bound_and_never_sent_is_not_believed() {
+fn gap_block_with_a_bound_unsent_chunk_is_ignored() {
     let mut duo = three_sent_seven_bound();
     // TSNs 1003 and 1004 wait.
     let packet = forged(&duo, 999, &[(4, 5)]);

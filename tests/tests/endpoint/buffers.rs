@@ -43,7 +43,7 @@ fn seconds_for(duo: &mut Duo, messages: usize) -> f64 {
 }
 
 #[test]
-fn buffers_that_hold_a_transfer_up_grow_to_their_largest_size_and_no_further() {
+fn limiting_buffers_grow_up_to_their_maximum() {
     let largest = 1 << 20;
     let (mut fixed, mut growing) = (duo(None), duo(Some(largest)));
     let (slow, fast) = (seconds_for(&mut fixed, 1_500), seconds_for(&mut growing, 1_500));

@@ -32,7 +32,7 @@ fn holds_a_message(packet: &Packet) -> bool {
 }
 
 #[test]
-fn without_contents_the_same_packets_leave_with_nothing_in_them_and_zeros_are_read() {
+fn without_contents_equal_packets_are_sent_and_zeros_are_read() {
     let carried = Setup::new(1, "sctp", "rfc9260");
     let counted = Setup { carries_contents: false, ..carried.clone() };
     let ((messages, packets), (zeros, empty)) = (exchange(carried), exchange(counted));
@@ -87,7 +87,7 @@ fn packets_with_data(sides: [Endpoint; 2], sizes: &[usize]) -> (Vec<(usize, usiz
 }
 
 #[test]
-fn user_data_that_was_not_written_can_be_left_out_on_the_way_where_there_is_no_checksum() {
+fn unwritten_user_data_can_be_omitted_without_a_checksum() {
     let counted = Setup { carries_contents: false, ..Setup::new(1, "sctp", "rfc9260") };
     let bare = || [Side::A, Side::B].map(|side| counted.endpoint(side).without_checksums());
     let headers = 12 + 16;

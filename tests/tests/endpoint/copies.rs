@@ -125,7 +125,7 @@ fn a_duplicate_report_credits_the_other_copy_and_measures_its_path() {
 }
 
 #[test]
-fn a_lost_chunk_that_leaves_twice_arrives_although_one_of_the_two_is_lost_again() {
+fn redundantly_retransmitted_chunk_arrives_if_one_copy_is_lost() {
     let twice = RetransmitChoice::Copies { path: path(0), others: paths([1]) };
     let scheme = Steered::new("cmt-pf").pick(|_| Pick::Path(path(0))).route(move |_, _| twice);
     let (mut duo, log) = duo_with([25, 30], scheme);
@@ -154,7 +154,7 @@ fn lose_the_first_report(duo: &mut Duo) {
 }
 
 #[test]
-fn an_unreported_copy_goes_when_something_sent_later_on_its_path_is_acknowledged() {
+fn unreported_copy_ends_when_later_data_of_its_path_is_acked() {
     let (mut duo, log) = duo([25, 100]);
     lose_the_first_report(&mut duo);
     duo.send_all(Side::A, FULL, 1);
@@ -185,7 +185,7 @@ fn an_unreported_copy_goes_when_its_paths_time_out_expires() {
 }
 
 #[test]
-fn what_waits_for_a_window_full_of_copies_goes_on_when_they_time_out() {
+fn data_behind_a_window_of_copies_continues_when_they_time_out() {
     // Path 0 carries the first three chunks only. Their copies on path 1 are lost, and the chunks bound there wait.
     let scheme = Steered::new("cmt-pf").pick(|view| {
         let (first, second) = (view.path(path(0)), view.path(path(1)));

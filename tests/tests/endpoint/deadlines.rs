@@ -24,7 +24,7 @@ fn connect(endpoint: &mut Endpoint, now: Time, peer: u8) -> AssociationId {
 }
 
 #[test]
-fn a_second_association_leaves_the_first_its_deadline_and_has_its_own_when_that_one_is_gone() {
+fn second_association_keeps_its_deadline_apart_from_the_first() {
     let mut alone = endpoint();
     connect(&mut alone, at(50), 3);
     let later = alone.poll_timeout().expect("T1 runs");

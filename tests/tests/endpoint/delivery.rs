@@ -142,7 +142,7 @@ fn a_path_that_nothing_waits_for_is_limited_by_the_application() {
 }
 
 #[test]
-fn a_path_that_the_scheduler_leaves_alone_is_limited_by_it_and_one_without_room_by_its_window() {
+fn unused_path_is_scheduler_limited_and_full_path_window_limited() {
     let only_first = |view: &View<'_>| match view.refusal(path(0)) {
         None => Pick::Path(path(0)),
         Some(_) => Pick::Wait(WaitFor::Window),

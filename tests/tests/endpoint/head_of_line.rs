@@ -108,7 +108,7 @@ fn without_a_copy_a_closed_window_waits_for_the_slow_path() {
 }
 
 #[test]
-fn a_copy_of_the_head_of_line_opens_the_window_and_costs_no_path_its_window() {
+fn head_of_line_copy_opens_the_peer_window_and_cuts_no_path() {
     let (mut duo, log) = duo(1, copies);
     let cwnd = duo.nodes[A].association().paths()[1].cwnd;
     duo.send_all(Side::A, FULL, 12);
@@ -172,7 +172,7 @@ fn what_a_move_leaves_on_the_path_keeps_its_time_out() {
 }
 
 #[test]
-fn a_time_out_of_the_slow_path_ends_its_own_copy_and_not_the_one_sent_opportunistically() {
+fn slow_path_time_out_ends_its_copy_but_not_the_opportunistic_one() {
     let armed = Arc::new(AtomicBool::new(false));
     let is_armed = armed.clone();
     let late = move |blocking: &HeadOfLineBlocking, view: &View<'_>| {

@@ -50,7 +50,7 @@ fn the_header_of_ipv6_takes_twenty_bytes_more_of_a_packet() {
 }
 
 #[test]
-fn a_path_that_fails_is_left_and_taken_up_again_whatever_its_family() {
+fn failed_path_is_left_and_resumed_in_both_families() {
     for (ipv6, fails) in [(0b11, 0), (0b01, 0), (0b01, 1)] {
         let mut duo = connected(2, ipv6, "bonded");
         duo.run(Span::from_secs(1));

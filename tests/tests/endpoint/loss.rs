@@ -58,7 +58,7 @@ fn three_reports_make_a_chunk_lost_and_two_do_not() {
 //# If the timer for that address is already running, the sender MUST restart the timer if the earliest (i.e., lowest TSN)
 //# outstanding DATA chunk sent to that address is being retransmitted.
 #[test]
-fn every_sack_that_arrives_is_counted_and_those_overtaken_are_counted_apart() {
+fn received_sacks_are_counted_and_overtaken_ones_separately() {
     let mut duo = one_path();
     duo.kept = Some(Vec::new());
     duo.send_all(Side::A, 1_000, 10);

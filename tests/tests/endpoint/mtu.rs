@@ -126,7 +126,7 @@ fn chunks_are_cut_for_the_smallest_path_in_service() {
 }
 
 #[test]
-fn a_path_that_shrinks_amid_a_transfer_is_back_at_its_base_size_within_some_time_outs() {
+fn shrinking_path_returns_to_its_base_size_within_some_time_outs() {
     for paths in [1, 2] {
         let mut duo = if paths == 1 { searching([1_500]) } else { searching([1_500, 1_500]) };
         duo.run(Span::from_secs(3));
@@ -259,7 +259,7 @@ fn an_interface_of_1500_bytes_is_searched_as_without_larger_ones() {
 }
 
 #[test]
-fn behind_an_interface_of_jumbo_frames_a_path_of_1500_bytes_is_at_its_size_within_a_round_trip() {
+fn path_of_1500_bytes_behind_jumbo_interface_is_found_in_one_rtt() {
     let mut duo = searching_behind([9_000], 1_500);
     duo.run(Span::from_millis(200));
     assert_eq!(found(&duo, 0), 1_500);
@@ -272,7 +272,7 @@ fn behind_an_interface_of_jumbo_frames_a_path_of_1500_bytes_is_at_its_size_withi
 }
 
 #[test]
-fn chunks_are_cut_for_the_interface_that_takes_least_and_packets_filled_on_each() {
+fn chunks_fit_the_smallest_interface_and_packets_fill_each() {
     let mut duo = searching_behind([9_000, 1_500], 65_535);
     duo.run(Span::from_secs(1));
     assert_eq!([found(&duo, 0), found(&duo, 1)], [9_000, 1_500]);
@@ -316,7 +316,7 @@ fn packets_begin_no_larger_than_the_interface_takes() {
 }
 
 #[test]
-fn a_buffer_on_either_side_holds_sixteen_packets_unless_they_are_of_the_usual_size() {
+fn buffers_hold_sixteen_packets_unless_of_the_usual_size() {
     for side in Side::BOTH {
         for (buffer, most) in
             [(2_000, 1_500), (20_000, 1_500), (64 << 10, 4_096 + 20), (1 << 20, 65_535 & !3)]

@@ -125,7 +125,7 @@ fn a_sack_is_delayed_no_longer_than_the_receivers_profile_allows() {
 }
 
 #[test]
-fn an_association_with_a_limit_to_silence_ends_by_time_and_not_by_counting_errors() {
+fn association_with_silence_limit_ends_by_time_not_by_errors() {
     let ended = |limit: Option<Span>| {
         let mut duo = duo(2, ["net"; 2], |setup| {
             setup.with(|config| {
@@ -200,7 +200,7 @@ fn a_path_that_falls_silent_gets_no_more_data_after_a_few_round_trips() {
 }
 
 #[test]
-fn silence_on_the_only_path_changes_nothing_and_an_answer_brings_a_path_back_with_its_window() {
+fn silence_keeps_the_only_path_and_an_answer_restores_a_window() {
     let mut duo = Duo::connected(Setup::new(1, "bonded", "net"));
     duo.send_all(Side::A, 1_400, 20);
     duo.run(Span::from_millis(60));

@@ -176,7 +176,7 @@ fn a_receiver_that_keeps_what_it_delivered_splits_its_blocks() {
 }
 
 #[test]
-fn a_receiver_that_keeps_what_it_delivered_promises_nothing_to_a_reader_that_sleeps() {
+fn receiver_reports_unread_data_in_renegable_blocks() {
     let mut duo = duo(["cmt+nr-sack(keeps=delivered)"; 2], "rfc9260");
     duo.reading[B] = Reading::ByHand;
     duo.network.set_filter(|packet| !sight::tsns(packet).contains(&1_000));

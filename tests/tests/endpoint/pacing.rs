@@ -67,7 +67,7 @@ fn spans(departures: &[(Time, u64)]) -> Vec<Span> {
 }
 
 #[test]
-fn packets_leave_a_paced_path_at_its_rate_and_no_opportunity_begins_for_them() {
+fn paced_packets_are_sent_at_the_rate_without_a_new_opportunity() {
     // No SACK returns before the last packet has left.
     let (mut duo, log) = paced(1, 500, 30, |scheme| scheme, |_| at_kbps(1_000));
     duo.send_all(Side::A, FULL, 30);
@@ -96,7 +96,7 @@ fn retransmissions_are_paced_too() {
 }
 
 #[test]
-fn a_scheduler_sees_a_paced_path_as_refused_until_its_time_and_may_wait_for_it() {
+fn scheduler_sees_a_paced_path_as_refused_and_may_wait_for_it() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let note = Arc::clone(&seen);
     let pick = move |view: &View<'_>| {
@@ -193,7 +193,7 @@ proptest! {
     /// With any losses and any precision of the driver's timer, each interval of a path carries at most its rate and one burst.
     /// Everything arrives, and the same calls lead to the same packets.
     #[test]
-    fn a_path_keeps_its_rate_whatever_is_lost(
+    fn path_keeps_its_rate_under_any_losses(
         kbps in [50_u64..20_000, 50..20_000],
         loss in [0_u32..150, 0..150],
         timer_us in prop_oneof![Just(0_u64), 0..3_000_u64],

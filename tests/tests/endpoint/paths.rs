@@ -114,7 +114,7 @@ fn a_path_that_the_estimator_withdraws_is_probed_at_once() {
 }
 
 #[test]
-fn a_path_that_potentially_failed_is_probed_at_its_round_trips_and_has_one_error_for_each_rto() {
+fn pf_path_is_probed_each_rtt_with_one_error_per_rto() {
     let mut duo = Duo::connected(Setup::new(2, "braid", "rfc9260"));
     duo.send_all(Side::A, 1_000, 200);
     assert!(duo.run_until(Span::from_secs(5), |duo| duo.all_arrived(Side::A)));
@@ -253,7 +253,7 @@ fn packets_from_more_pairs_than_there_are_paths_count_all_the_same() {
 }
 
 #[test]
-fn an_association_has_one_primary_path_whatever_comes_and_goes() {
+fn association_has_one_primary_path_through_all_changes() {
     let mut duo = Duo::connected(Setup::new(3, "sctp", "rfc9260"));
     duo.run(Span::from_secs(1));
     let primaries = |duo: &Duo| {
@@ -293,7 +293,7 @@ fn a_path_added_during_the_handshake_is_verified_after_it() {
 }
 
 #[test]
-fn each_path_begins_with_the_udp_port_it_was_given_or_else_with_the_configured_one() {
+fn path_starts_with_its_given_or_the_configured_udp_port() {
     let scheme = registry::parse("cmt").expect("the scheme exists").into_scheme();
     let config =
         AssociationConfig { streams: 3, ..AssociationConfig::new(scheme, Profile::rfc9260_multipath()) };

@@ -88,7 +88,7 @@ fn one_path() -> Unheard {
 }
 
 #[test]
-fn a_block_that_is_empty_touches_the_cumulative_tsn_or_names_what_was_never_sent_is_not_believed() {
+fn empty_adjacent_or_unsent_gap_block_is_ignored() {
     for (block, taken) in
         [((0, 3), 0), ((4, 3), 0), ((2, 5), 0), ((5, 6), 0), ((2, 4), 3), ((1, 1), 1), ((3, 3), 1)]
     {
@@ -118,7 +118,7 @@ fn the_flags_say_how_many_packets_a_sack_reports_under_delayed_acks() {
 }
 
 #[test]
-fn a_block_whose_first_chunks_the_cumulative_tsn_has_passed_is_not_taken_back() {
+fn block_partly_passed_by_the_cumulative_tsn_is_not_reneged() {
     let mut unheard = one_path();
     unheard.sack(0, &[(2, 4)], 0);
     // The first two are in sequence, and the SACK still names the rest of the block. A SACK that names less would count as
@@ -132,7 +132,7 @@ fn a_block_whose_first_chunks_the_cumulative_tsn_has_passed_is_not_taken_back() 
 }
 
 #[test]
-fn of_a_block_that_is_named_no_more_what_the_cumulative_tsn_has_not_passed_is_taken_back() {
+fn dropped_block_is_reneged_above_the_cumulative_tsn() {
     let mut unheard = one_path();
     unheard.sack(0, &[(2, 4)], 0);
     unheard.sack(2, &[], 0);
@@ -150,7 +150,7 @@ fn places_on(unheard: &Unheard, path: usize) -> Vec<u16> {
 }
 
 #[test]
-fn a_path_is_in_recovery_until_it_has_nothing_outstanding_up_to_the_recovery_point() {
+fn recovery_lasts_while_data_up_to_the_recovery_point_is_outstanding() {
     for (end_of_block, is_over) in [(0, true), (1, false)] {
         let mut unheard = Unheard::new(Setup::new(2, "cmt", "rfc9260"));
         // The other path has the chunks before those of this one.
@@ -214,7 +214,7 @@ impl Scheme for Watched {
 }
 
 #[test]
-fn policies_hear_of_each_acknowledged_chunk_by_which_part_and_after_how_many_transmissions() {
+fn policies_get_ack_kind_and_transmissions_of_each_acked_chunk() {
     let mut setup = Setup::new(1, "cmt", "rfc9260");
     let acked = Arc::new(Mutex::new(Vec::new()));
     setup.sides[A].scheme =

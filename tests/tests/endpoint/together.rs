@@ -74,7 +74,7 @@ fn no_sack_waits_while_something_is_missing() {
 }
 
 #[test]
-fn a_driver_that_stops_to_send_hears_of_an_association_whose_turn_has_ended() {
+fn driver_that_stops_sending_is_notified_of_an_ended_turn() {
     let mut duo = arriving(8, None);
     while duo.take_arrival().is_some() {}
     let endpoint = &mut duo.nodes[B].endpoint;

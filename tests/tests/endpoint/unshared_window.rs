@@ -22,7 +22,7 @@ fn duo(shared: bool) -> Duo {
 }
 
 #[test]
-fn without_a_shared_window_nobody_waits_for_a_reader() {
+fn without_a_shared_window_no_sender_waits_for_a_reader() {
     let mut duo = duo(false);
     duo.send_all(Side::A, 1_000, 200);
     duo.run(Span::from_secs(3));

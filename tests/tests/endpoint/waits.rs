@@ -44,7 +44,7 @@ fn a_wait_until_a_time_ends_then_though_nothing_is_in_flight() {
 }
 
 #[test]
-fn a_wait_until_a_time_that_has_passed_is_overruled_with_nothing_in_flight() {
+fn wait_until_a_past_time_is_overruled_with_an_empty_flight() {
     let duo = waiting(|view| Pick::Wait(WaitFor::Until(view.now)));
     assert_eq!(sent(&duo), 1);
     assert_eq!(duo.nodes[A].association().statistics().overruled_picks, 1);

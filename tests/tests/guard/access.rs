@@ -96,7 +96,7 @@ fn ipv6_sources_and_mapped_ones_are_judged_by_what_they_stand_for() {
 }
 
 #[test]
-fn a_source_that_is_not_admitted_draws_nothing_whatever_it_sends() {
+fn source_that_is_not_admitted_gets_no_answer_to_any_packet() {
     let mut net = choosy();
     let echo = cookie_echo(&mut net);
     net.log.clear();
@@ -224,7 +224,7 @@ fn an_association_restarts_only_from_where_it_could_have_been_opened() {
 }
 
 #[test]
-fn an_association_ends_well_although_one_of_its_paths_could_not_have_opened_it() {
+fn association_ends_gracefully_despite_a_path_unable_to_open_it() {
     for first in [1, 2] {
         let mut net = two_homed(first);
         // The server has finished its part, and the client continues to ask over both paths.

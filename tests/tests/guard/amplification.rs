@@ -63,7 +63,7 @@ fn an_init_ack_says_as_much_as_the_length_of_the_init_allows() {
 }
 
 #[test]
-fn a_cookie_that_comes_from_elsewhere_than_it_was_sent_points_no_data_there() {
+fn cookie_from_another_address_directs_no_data_there() {
     let mut net = Net::new();
     net.site(&[at(ip(0, 1), PORT)], None);
     net.site(&[at(ip(0, 9), PORT)], Some(config()));
@@ -84,7 +84,7 @@ fn a_cookie_that_comes_from_elsewhere_than_it_was_sent_points_no_data_there() {
 //# *  A COOKIE ACK chunk MAY be sent to an UNCONFIRMED address, but it MUST be bundled with a HEARTBEAT chunk including a
 //# nonce.
 #[test]
-fn a_cookie_ack_to_an_address_that_nobody_has_confirmed_carries_a_heartbeat() {
+fn cookie_ack_to_an_unconfirmed_address_carries_a_heartbeat() {
     let mut net = Net::new();
     net.site(&[at(ip(0, 1), PORT)], None);
     net.site(&[at(ip(0, 9), PORT)], Some(config()));

@@ -56,7 +56,7 @@ fn a_path_that_answers_at_once_leaves_the_others_alone() {
 //# If an INIT ACK chunk is received by an endpoint in any state other than the COOKIE-WAIT or CLOSED state, the endpoint
 //# SHOULD discard the INIT ACK chunk.
 #[test]
-fn answers_that_come_late_disturb_nobody() {
+fn late_answers_affect_no_other_request() {
     let mut net = networks(3, 0);
     // All INITs are answered; the answers are kept back.
     net.loses = Box::new(|datagram| datagram.kind() == INIT_ACK);
@@ -105,7 +105,7 @@ fn a_peer_that_does_not_answer_is_given_up_after_the_configured_time() {
 }
 
 #[test]
-fn an_endpoint_that_has_stopped_accepting_refuses_and_goes_on() {
+fn endpoint_that_stopped_accepting_refuses_and_continues() {
     let mut net = crate::guard::net::pair();
     net.sites[1].endpoint.stop_accepting();
     let other = net.site(&[at(ip(0, 2), PORT)], None);

@@ -134,7 +134,7 @@ fn held_back(guard: Guard) -> (Net, Vec<u8>) {
 }
 
 #[test]
-fn a_genuine_cookie_is_taken_whatever_is_forged_in_its_senders_name() {
+fn genuine_cookie_is_accepted_despite_forgeries_of_its_sender() {
     let (mut net, echo) = held_back(Guard::default());
     // The attacker has a genuine cookie of its own, and changes it in every way or sends it unchanged.
     let own = init(77);
@@ -160,7 +160,7 @@ fn a_genuine_cookie_is_taken_whatever_is_forged_in_its_senders_name() {
 }
 
 #[test]
-fn a_cookie_that_is_sent_over_and_over_is_not_opened_each_time_and_hinders_no_other() {
+fn repeated_cookie_is_not_always_opened_and_delays_no_other() {
     let (mut net, echo) = held_back(Guard::default());
     // The attacker sends a hundred copies of its own cookie each second, with any source.
     let own = init(77);
@@ -178,7 +178,7 @@ fn a_cookie_that_is_sent_over_and_over_is_not_opened_each_time_and_hinders_no_ot
 }
 
 #[test]
-fn a_client_gets_in_at_once_although_a_thousand_inits_a_second_are_forged_in_its_name() {
+fn client_connects_at_once_despite_1000_forged_inits_per_second() {
     let mut net = Net::new();
     let server = at(ip(0, 9), PORT);
     net.guarded_site(&[server], Some(config()), Guard::default());

@@ -46,7 +46,7 @@ fn net_rto() -> Span {
 }
 
 #[test]
-fn a_source_that_was_neither_given_nor_listed_becomes_a_path_once_it_has_answered() {
+fn unlisted_source_becomes_a_path_after_it_has_answered() {
     let mut net = Net::new();
     // Each side has learnt one address of the other; the client's second one is new to the server.
     net.site(&[at(ip(0, 1), PORT), at(ip(1, 1), 7777)], None);

@@ -135,7 +135,7 @@ fn copies_draw_three_times_their_length_at_most() {
 }
 
 #[test]
-fn an_address_that_echoes_a_cookie_and_is_silent_gets_three_times_what_came_from_it() {
+fn silent_address_after_cookie_echo_gets_three_times_its_bytes() {
     for scheme in ["sctp", "cmt", "cmt-pf", "bonded"] {
         echo_and_be_silent(scheme);
     }

@@ -46,7 +46,7 @@ fn two_clients_behind_one_address_are_two() {
 }
 
 #[test]
-fn a_client_that_restarts_at_the_same_port_is_the_same_and_at_another_port_a_new_one() {
+fn restarted_client_is_the_same_at_its_port_and_new_at_another() {
     for (port, restarts) in [(4001, 1), (4002, 0)] {
         let mut net = behind_one_address(&[1]);
         // The old client is forgotten, and a new one starts at its address.
@@ -63,7 +63,7 @@ fn a_client_that_restarts_at_the_same_port_is_the_same_and_at_another_port_a_new
 }
 
 #[test]
-fn a_restart_whose_port_changes_between_init_and_cookie_is_found_by_its_tie_tags() {
+fn restart_with_port_change_before_the_cookie_matches_by_tie_tags() {
     let mut net = behind_one_address(&[1]);
     net.sites.swap(0, 1);
     net.sites.truncate(1);
@@ -80,7 +80,7 @@ fn a_restart_whose_port_changes_between_init_and_cookie_is_found_by_its_tie_tags
 }
 
 #[test]
-fn a_transfer_goes_on_when_the_translator_binds_another_port() {
+fn transfer_continues_after_a_nat_rebinding() {
     for from in [0, 1] {
         let mut net = behind_one_address(&[1]);
         let to = 1 - from;

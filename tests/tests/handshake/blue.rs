@@ -42,7 +42,7 @@ fn data(tag: u32) -> Vec<u8> {
 //# *  If the ABORT chunk is sent in response to an OOTB packet, the endpoint MUST follow the procedure described in
 //# Section 8.4.
 #[test]
-fn most_packets_out_of_the_blue_are_answered_by_an_abort_with_their_own_tag() {
+fn most_ootb_packets_are_answered_by_abort_with_their_tag() {
     let packets = [
         data(TAG),
         packet(TAG, |w| w.sack(&SackRepr::default(), [], [])),
@@ -83,7 +83,7 @@ fn most_packets_out_of_the_blue_are_answered_by_an_abort_with_their_own_tag() {
 //# Only where no TCB exists SHOULD the sender use the Verification Tag from the SHUTDOWN ACK chunk and MUST set the T
 //# bit.
 #[test]
-fn a_shutdown_ack_out_of_the_blue_is_answered_by_shutdown_complete_with_its_own_tag() {
+fn ootb_shutdown_ack_is_answered_by_shutdown_complete_with_its_tag() {
     let (handled, log) = answer(&packet(TAG, |w| w.shutdown_ack()));
     assert_eq!(handled, Handled::Replied);
     let [complete] = &log[..] else { panic!("{} answers", log.len()) };
@@ -154,7 +154,7 @@ fn two_endpoints_never_answer_each_others_answers() {
 }
 
 #[test]
-fn an_association_that_is_over_still_lets_its_peer_end_and_drops_the_rest_until_it_is_forgotten() {
+fn ended_association_answers_shutdown_and_drops_other_packets() {
     let mut wires = Wires::connected(1);
     wires.loses = Box::new(|p| p.kind() == SHUTDOWN_COMPLETE);
     let now = wires.now;

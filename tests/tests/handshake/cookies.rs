@@ -66,7 +66,7 @@ fn an_echo_that_comes_again_is_acknowledged_and_changes_nothing() {
 }
 
 #[test]
-fn an_echo_replayed_after_the_end_is_refused_even_when_the_association_is_forgotten() {
+fn cookie_echo_replayed_after_the_end_is_refused() {
     let mut wires = Wires::connected(1);
     let echo = wires.sent(COOKIE_ECHO).remove(0);
     let now = wires.now;
@@ -87,7 +87,7 @@ fn an_echo_replayed_after_the_end_is_refused_even_when_the_association_is_forgot
 }
 
 #[test]
-fn an_association_that_the_peer_knows_nothing_of_ends_with_its_first_answer() {
+fn association_unknown_to_the_peer_ends_at_its_first_answer() {
     let (mut wires, echo) = echo(Span::from_secs(60));
     // The peer gives up before its echo arrives.
     let now = wires.now;
@@ -112,7 +112,7 @@ fn connected_long_ago() -> (Wires, Packet) {
 }
 
 #[test]
-fn a_cookie_of_the_association_that_is_up_is_acknowledged_however_old_it_is() {
+fn stale_cookie_of_the_established_association_is_acknowledged() {
     // RFC 9260 section 5.2.4, step 3: with both tags of the association its age does not matter.
     let (mut wires, echo) = connected_long_ago();
     let mark = wires.log.len();
@@ -123,7 +123,7 @@ fn a_cookie_of_the_association_that_is_up_is_acknowledged_however_old_it_is() {
 }
 
 #[test]
-fn a_stale_cookie_of_a_restart_is_reported_and_leaves_the_old_association_as_it_is() {
+fn stale_restart_cookie_is_reported_and_keeps_the_old_association() {
     let (mut wires, _) = connected_long_ago();
     wires.loses = Box::new(|p| p.kind() == COOKIE_ECHO);
     wires.log.clear();
@@ -157,7 +157,7 @@ fn staleness_us(packet: &Packet) -> u32 {
 //# When processing an ERROR chunk with a "Stale Cookie" error cause, an endpoint SHOULD first examine if an association
 //# is in the process of being set up, i.e., the association is in the COOKIE-ECHOED state.
 #[test]
-fn a_stale_cookie_is_answered_and_the_handshake_begins_anew() {
+fn stale_cookie_is_reported_and_the_handshake_restarts() {
     let (mut wires, _) = echo(Span::from_secs(2));
     wires.run(Span::from_secs(4));
     wires.loses = Box::new(|_| false);

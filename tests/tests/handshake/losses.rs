@@ -154,7 +154,7 @@ fn a_handshake_survives_a_path_that_works_in_one_direction_only() {
 }
 
 #[test]
-fn a_cookie_comes_again_from_another_pair_of_addresses_than_the_association_knows() {
+fn cookie_repeated_over_another_address_pair_is_accepted() {
     // The caller has one address, the peer two, of which it can send from the second only.
     let mut wires = Wires::new();
     wires.add(1, 1, association("sctp"));

@@ -140,7 +140,7 @@ fn named(wires: &Wires, node: usize) -> (u32, u32) {
 //# D) Rules for packets carrying a COOKIE ECHO chunk: *  When sending a COOKIE ECHO chunk, the endpoint MUST use the
 //# value of the Initiate Tag received in the INIT ACK chunk.
 #[test]
-fn every_packet_has_the_ports_and_the_tag_of_its_association_and_a_length_that_its_path_carries() {
+fn packets_have_ports_tag_and_a_length_within_the_path_mtu() {
     for lost in [5, u32::MAX] {
         let wires = whole_association(lost);
         for node in [0, 1] {
@@ -221,7 +221,7 @@ fn chunks_stand_where_they_may_in_a_packet() {
 //= type=test
 //# 2)  The transmitter MUST then assign, in sequence, a separate TSN to each of the DATA chunks in the series.
 #[test]
-fn data_leaves_once_the_handshake_is_over_with_tsns_in_sequence_and_is_retransmitted_as_it_was() {
+fn data_follows_the_handshake_in_sequence_and_is_resent_unchanged() {
     for lost in [5, u32::MAX] {
         let wires = whole_association(lost);
         for node in [0, 1] {
@@ -305,7 +305,7 @@ fn fragments_carry_what_their_message_was_sent_with() {
 //# An SCTP receiver MUST NOT generate more than one SACK chunk for every incoming packet, other than to update the
 //# offered window as the receiving application consumes new data.
 #[test]
-fn no_packet_is_answered_by_more_than_one_sack_and_the_first_data_by_one_at_once() {
+fn packet_gets_at_most_one_sack_and_first_data_an_immediate_one() {
     for lost in [5, u32::MAX] {
         let wires = whole_association(lost);
         for node in [0, 1] {
@@ -341,7 +341,7 @@ fn no_packet_is_answered_by_more_than_one_sack_and_the_first_data_by_one_at_once
 //# The slow-start and congestion avoidance algorithms MUST be used by an endpoint to control the amount of data being
 //# injected into the network.
 #[test]
-fn a_sender_stays_within_its_window_and_one_packet_and_within_the_buffer_of_its_peer() {
+fn sender_stays_within_cwnd_plus_a_packet_and_the_peer_buffer() {
     let mut wires = Wires::connected(1);
     let buffer = association("sctp").recv_buffer_bytes;
     let message = Bytes::from(vec![7; 1452]);

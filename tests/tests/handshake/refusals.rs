@@ -53,7 +53,7 @@ fn init_in(packet: &Packet) -> InitView<'_> {
 //# the Verification Tag of the packet containing the ABORT chunk MUST be the Initiate Tag of the received INIT chunk, and
 //# the T bit of the ABORT chunk has to be set to 0, indicating that the Verification Tag is not reflected.
 #[test]
-fn an_init_that_offers_a_window_below_1500_bytes_is_refused_and_changes_nothing() {
+fn init_with_a_window_below_1500_bytes_is_refused_without_effect() {
     let mut wires = Wires::connected(1);
     let before = format!("{:?}", wires.nodes[1].only());
     let narrow = packet(0, |w| w.init(&InitRepr { a_rwnd: 1499, ..GOOD }, []));
@@ -198,7 +198,7 @@ fn an_init_ack_without_a_tag_is_answered_by_an_abort_under_our_own() {
 //# If a SHUTDOWN chunk is received in the COOKIE-WAIT or COOKIE ECHOED state, the SHUTDOWN chunk SHOULD be silently
 //# discarded.
 #[test]
-fn nothing_but_an_init_ack_or_an_abort_counts_before_the_peer_has_named_its_tag() {
+fn only_init_ack_and_abort_count_before_the_peer_tag_is_known() {
     let (mut wires, tag) = caller();
     let mark = wires.log.len();
     for bytes in [

@@ -135,7 +135,7 @@ fn an_old_cookie_of_a_restart_does_not_restart_again() {
 //# After sending the INIT ACK or ABORT chunk, the endpoint MUST take no further actions, i.e., the existing association,
 //# including its current state, and the corresponding TCB MUST NOT be changed.
 #[test]
-fn a_restart_that_names_a_new_address_is_refused_and_the_old_association_stays() {
+fn restart_with_a_new_address_is_refused_and_keeps_the_association() {
     let mut wires = Wires::connected(1);
     wires.nodes[0].addresses.push(address(1, 1));
     let before = format!("{:?}", wires.nodes[1].only());
@@ -176,7 +176,7 @@ fn a_path_that_was_removed_stays_out_of_use_when_the_peer_restarts() {
 }
 
 #[test]
-fn a_peer_that_restarts_while_its_last_answer_is_awaited_ends_the_old_association_first() {
+fn restart_during_shutdown_ends_the_old_association_first() {
     // RFC 9260 section 9.2: an INIT in SHUTDOWN-ACK-SENT is dropped, and the SHUTDOWN-ACK is retransmitted.
     let mut wires = Wires::connected(1);
     wires.loses = Box::new(|p| p.kind() == SHUTDOWN_COMPLETE);
@@ -201,7 +201,7 @@ fn a_peer_that_restarts_while_its_last_answer_is_awaited_ends_the_old_associatio
 //# set up a new association but instead resend the SHUTDOWN ACK chunk and send an ERROR chunk with a "Cookie Received
 //# While Shutting Down" error cause to its peer.
 #[test]
-fn a_cookie_of_a_restart_that_comes_during_the_last_step_of_a_shutdown_is_refused() {
+fn restart_cookie_in_the_last_step_of_a_shutdown_is_refused() {
     // RFC 9260 section 5.2.4 D: the SHUTDOWN-ACK is retransmitted, with an ERROR that states the cause.
     let mut wires = Wires::connected(1);
     let mut old = Vec::new();

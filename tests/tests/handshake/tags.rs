@@ -201,7 +201,7 @@ fn an_init_that_is_not_alone_is_dropped() {
 //# The Verification Tag field in the common header of the outbound SCTP packet containing the ABORT chunk MUST be set to
 //# the Initiate Tag value of the received INIT or INIT ACK chunk this ABORT chunk is responding to.
 #[test]
-fn an_init_without_a_tag_of_its_own_is_dropped_and_one_without_streams_refused() {
+fn init_without_tag_is_dropped_and_without_streams_refused() {
     let mut wires = Wires::pair(1, &association("sctp"));
     let repr = InitRepr { a_rwnd: 5000, outbound_streams: 1, inbound_streams: 1, ..InitRepr::default() };
     let untagged = packet(0, |w| w.init(&repr, []));
@@ -217,7 +217,7 @@ fn an_init_without_a_tag_of_its_own_is_dropped_and_one_without_streams_refused()
 }
 
 #[test]
-fn nobody_who_cannot_see_the_tag_ends_a_handshake() {
+fn off_path_attacker_without_the_tag_ends_no_handshake() {
     let mut wires = Wires::pair(1, &association("sctp"));
     wires.loses = Box::new(|p| p.kind() == INIT_ACK);
     wires.connect(0, 1);
@@ -245,7 +245,7 @@ fn nobody_who_cannot_see_the_tag_ends_a_handshake() {
 //# SHUTDOWN COMPLETE chunk in an SCTP packet with the Verification Tag field of its common header set to the same tag
 //# that was received in the packet containing the SHUTDOWN ACK chunk.
 #[test]
-fn a_shutdown_ack_during_the_handshake_is_answered_by_a_reflected_shutdown_complete() {
+fn shutdown_ack_in_handshake_gets_reflected_shutdown_complete() {
     // RFC 9260 section 8.5.1 E: the peer still holds an association of the previous incarnation.
     let mut wires = Wires::pair(1, &association("sctp"));
     wires.loses = Box::new(|p| p.kind() == INIT_ACK);
@@ -257,7 +257,7 @@ fn a_shutdown_ack_during_the_handshake_is_answered_by_a_reflected_shutdown_compl
 }
 
 #[test]
-fn answers_that_nobody_waits_for_are_counted_and_change_nothing() {
+fn unexpected_answers_are_counted_without_effect() {
     let mut wires = Wires::connected(1);
     for kind in [INIT_ACK, COOKIE_ACK] {
         let old = wires.sent(kind).remove(0);
@@ -272,7 +272,7 @@ fn answers_that_nobody_waits_for_are_counted_and_change_nothing() {
 }
 
 #[test]
-fn an_init_ack_offers_what_the_listener_is_configured_for_and_no_more_streams_than_the_init_allows() {
+fn init_ack_offers_the_configuration_within_the_streams_of_the_init() {
     let mut wires = Wires::pair(1, &association("sctp"));
     inject(&mut wires, &init(0));
     let answer = wires.sent(INIT_ACK).remove(0);

@@ -13,7 +13,7 @@ const RULES: [(u8, bool, bool); 4] =
     [(0b00, true, false), (0b01, true, true), (0b10, false, false), (0b11, false, true)];
 
 #[test]
-fn an_unknown_chunk_stops_or_is_passed_over_and_is_reported_as_its_type_says() {
+fn unknown_chunk_is_skipped_stopped_and_reported_by_its_type() {
     for (bits, stops, reports) in RULES {
         let mut wires = Wires::connected(1);
         let ours = tags(&wires)[1];
@@ -56,7 +56,7 @@ fn parameter(bits: u8) -> [u8; 8] {
 //# This parameter is returned to the originator of the INIT chunk when the INIT chunk contains an unrecognized parameter
 //# that has a type that indicates it SHOULD be reported to the sender.
 #[test]
-fn an_unknown_parameter_of_an_init_is_reported_in_the_init_ack_as_its_type_says() {
+fn unknown_init_parameter_is_reported_in_init_ack_by_its_type() {
     for (bits, stops, reports) in RULES {
         let (first, second) = (parameter(bits), parameter(0b11));
         let repr = InitRepr {
@@ -106,7 +106,7 @@ fn lengthened(ack: &Packet, parameters: &[u8]) -> Packet {
 //= type=test
 //# Any time a COOKIE ECHO chunk is sent in a packet, it MUST be the first chunk.
 #[test]
-fn an_unknown_parameter_of_an_init_ack_is_reported_with_the_cookie_echo_as_its_type_says() {
+fn unknown_init_ack_parameter_is_reported_with_cookie_echo_by_its_type() {
     for (bits, stops, reports) in RULES {
         let (first, second) = (parameter(bits), parameter(0b11));
         let mut wires = Wires::pair(1, &association("sctp"));
@@ -137,7 +137,7 @@ fn rendered(parameters: &[[u8; 8]]) -> String {
 //= type=test
 //# An endpoint MUST NOT send any chunks to an UNCONFIRMED address, with the following exceptions:
 #[test]
-fn what_came_from_an_address_that_nobody_has_confirmed_is_reported_to_one_that_is() {
+fn error_for_an_unconfirmed_source_is_sent_to_a_confirmed_address() {
     let mut wires = Wires::pair(2, &association("sctp"));
     wires.loses = Box::new(|p| p.kind() == HEARTBEAT);
     wires.connect_over(0, &[(address(0, 1), address(0, 2))], association("sctp"));

@@ -260,7 +260,7 @@ fn a_time_out_of_copies_lets_new_data_go() {
 }
 
 #[test]
-fn an_answered_probe_of_a_closed_window_is_no_error_on_any_path_that_carries_a_copy() {
+fn answered_window_probe_is_no_error_on_paths_with_a_copy() {
     let a = side(
         "naive-cmt(rtx=rtx-same,trigger=1,sfr=false,cuc=false,dac=false,sack-every=1,sack-delay=0)+opportunistic(when=linux,penalise=false)",
         "rfc9260",
@@ -271,7 +271,7 @@ fn an_answered_probe_of_a_closed_window_is_no_error_on_any_path_that_carries_a_c
 }
 
 #[test]
-fn what_was_lost_in_a_long_outage_may_be_the_last_error_though_the_network_is_good_again() {
+fn loss_of_a_past_outage_may_be_the_last_error() {
     let ops = vec![advance(15_954), cut(1, true), advance(2_647), cut(0, true), advance(75_145)];
     let found = case(
         2,
@@ -305,7 +305,7 @@ fn under_ns2_what_is_bound_to_a_path_full_of_losses_may_wait_for_ever() {
 }
 
 #[test]
-fn where_a_round_trip_takes_no_time_answers_to_copies_do_not_ask_for_further_copies() {
+fn zero_rtt_answers_to_copies_request_no_further_copies() {
     let a = SideCase { tsns_to_wrap: Some(75), ..side("sctp", "ns2", 54_840) };
     let b = SideCase { silence_ms: Some(3_944), tsns_to_wrap: Some(179), ..side("cmt+rack", "ns2", 216_739) };
     let ops = vec![
@@ -331,7 +331,7 @@ fn where_a_round_trip_takes_no_time_answers_to_copies_do_not_ask_for_further_cop
 }
 
 #[test]
-fn an_endpoint_does_not_ask_to_be_woken_at_once_for_a_repair_that_pacing_no_longer_holds() {
+fn endpoint_sets_no_immediate_deadline_for_an_unpaced_repair() {
     let a = SideCase { tsns_to_wrap: Some(21), ..side("capricious", "ns2", 65_536) };
     let b = side(
         "naive-cmt(rtx=rtx-same,trigger=2,sfr=true,cuc=true,dac=true,sack-every=2,sack-delay=385,floor=2)",

@@ -41,7 +41,7 @@ fn a_loss_that_gives_a_message_up_cuts_the_window_as_any_other() {
 }
 
 #[test]
-fn a_chunk_that_was_given_up_in_flight_and_is_found_lost_cuts_the_window_once() {
+fn lost_chunk_abandoned_in_flight_cuts_the_window_once() {
     let mut duo = grown();
     let before = cwnd(&duo);
     // The first of ten is lost, and its lifetime ends before three reports. The chunk that holds back the ack point is lost too, so

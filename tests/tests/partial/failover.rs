@@ -7,7 +7,7 @@ use anabranch_tests::network::Side;
 use crate::partial::rig::{A, come_to_rest, connected, forward_tsn, lifetime, send, setup, statistics};
 
 #[test]
-fn a_forward_tsn_that_a_dead_path_swallows_goes_on_another() {
+fn forward_tsn_lost_on_a_dead_path_is_sent_on_another() {
     for scheme in ["sctp", "cmt", "cmt-pf"] {
         let mut duo = connected(setup(2, scheme));
         duo.cut(0, true);

@@ -73,7 +73,7 @@ fn what_waits_in_the_queue_beyond_its_lifetime_is_never_sent() {
 }
 
 #[test]
-fn of_a_message_that_has_begun_the_rest_is_not_sent_and_the_next_one_is_not_taken_for_it() {
+fn rest_of_an_abandoned_message_is_not_sent_nor_merged_with_the_next() {
     let mut duo = connected(setup(1, "sctp"));
     send(&mut duo, 100_000, lifetime(80));
     send(&mut duo, 1_000, Reliability::Full);

@@ -51,7 +51,7 @@ fn go_on(duo: &mut Duo, answer: &Packet) {
 }
 
 #[test]
-fn it_is_an_error_to_send_with_a_limit_to_a_peer_that_does_not_take_forward_tsn() {
+fn send_with_a_limit_fails_if_the_peer_lacks_forward_tsn() {
     let (mut duo, answer) = answered();
     go_on(&mut duo, &answer);
     assert_eq!(duo.nodes[A].association().supports_partial_reliability(), Some(false));
@@ -64,7 +64,7 @@ fn it_is_an_error_to_send_with_a_limit_to_a_peer_that_does_not_take_forward_tsn(
 }
 
 #[test]
-fn what_was_taken_before_the_handshake_is_sent_reliably_and_the_application_is_told() {
+fn message_queued_before_the_handshake_becomes_reliable_and_reported() {
     let (mut duo, answer) = answered();
     assert_eq!(duo.nodes[A].association().supports_partial_reliability(), None);
     for _ in 0..20 {
@@ -94,7 +94,7 @@ fn short_of_streams() -> Duo {
 }
 
 #[test]
-fn what_was_taken_for_a_stream_that_the_peer_does_not_have_is_given_up_and_the_application_is_told() {
+fn message_for_a_missing_stream_is_abandoned_and_reported() {
     let mut duo = short_of_streams();
     for (stream, unordered, reliability) in [
         (3, false, Reliability::Full),
@@ -117,7 +117,7 @@ fn what_was_taken_for_a_stream_that_the_peer_does_not_have_is_given_up_and_the_a
 }
 
 #[test]
-fn room_that_was_taken_for_a_stream_that_the_peer_does_not_have_is_free_again() {
+fn message_for_a_missing_stream_frees_its_buffer_space() {
     let mut setup = setup(1, "sctp");
     setup.sides[B].streams = 1;
     setup.sides[A].send_buffer_bytes = Some(4_000);

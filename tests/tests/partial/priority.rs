@@ -21,7 +21,7 @@ fn try_send(duo: &mut Duo, size: usize, reliability: Reliability) -> Result<(), 
 }
 
 #[test]
-fn a_full_buffer_gives_the_largest_numbers_up_first_and_the_newest_of_equals() {
+fn full_buffer_abandons_lowest_priority_first_and_newest_of_equals() {
     let mut duo = duo();
     for number in [5, 1, 9, 9, 5, 1, 1, 1, 1, 1] {
         send(&mut duo, 1_000, priority(number));

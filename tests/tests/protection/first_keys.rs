@@ -76,7 +76,7 @@ fn protected_data_leaves_one_round_trip_later_than_plain_data() {
 }
 
 #[test]
-fn lost_steps_of_the_associations_handshake_cost_protected_data_no_more_than_plain_data() {
+fn lost_handshake_packets_delay_protected_data_as_plain_data() {
     // The outages hit the INIT, the INIT ACK, the COOKIE ECHO with its bundle, and all of them for some time.
     for (from, to) in [(0, 10), (20, 30), (45, 55), (0, 4_000)] {
         let outage = Some((ms(from), ms(to)));
@@ -111,7 +111,7 @@ fn keys_without(lost: [usize; 3]) -> Option<Span> {
 }
 
 #[test]
-fn keys_come_about_soon_whichever_three_packets_are_lost() {
+fn keys_are_agreed_soon_if_any_three_packets_are_lost() {
     // The server's messages count as arrived after the client's last message: the SACKs for them are unprotected, and are ignored
     // from then on.
     for first in 2..12 {
@@ -126,7 +126,7 @@ fn keys_come_about_soon_whichever_three_packets_are_lost() {
 }
 
 #[test]
-fn before_the_association_is_up_nothing_leaves_without_a_cookie_and_no_user_data_at_all() {
+fn before_establishment_packets_need_a_cookie_and_carry_no_data() {
     let mut managed = Managed::new(protecting(2));
     managed.duo.kept = Some(Vec::new());
     managed.duo.connect();

@@ -289,7 +289,7 @@ fn forged_data_cannot_take_the_place_of_data_that_is_protected_later() {
 }
 
 #[test]
-fn keys_are_refused_if_somebody_put_data_among_that_of_the_key_management() {
+fn keys_are_refused_after_injected_key_management_data() {
     let mut duo = agreed(setup(1));
     duo.reading = [Reading::ByHand; 2];
     duo.run(Span::from_secs(1));

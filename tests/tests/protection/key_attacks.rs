@@ -127,7 +127,7 @@ fn a_server_that_computed_an_answer_waits_no_longer_than_one_that_did_not() {
 }
 
 #[test]
-fn an_identity_that_is_not_accepted_ends_the_association_and_both_sides_know_why() {
+fn rejected_identity_ends_the_association_with_a_reason_on_both_sides() {
     let failures = |a, b| {
         let mut managed = Managed::with(protecting(1), [a, b], KeyPolicy::default());
         managed.duo.connect();
@@ -293,7 +293,7 @@ impl KeyExchanges for TwoFaced {
 }
 
 #[test]
-fn nobody_becomes_somebody_else_with_new_keys() {
+fn new_keys_do_not_change_the_identity() {
     for side in Side::BOTH {
         let minute = KeyPolicy { rekey_after: Span::from_secs(60), ..KeyPolicy::default() };
         let (own, peer) = (side.index() as u8 + 1, side.other().index() as u8 + 1);

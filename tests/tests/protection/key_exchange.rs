@@ -109,7 +109,7 @@ fn a_key_that_is_not_accepted_is_refused_by_either_side() {
 }
 
 #[test]
-fn a_server_that_asks_nobody_who_they_are_has_no_keys() {
+fn server_without_client_authentication_has_no_keys() {
     let both = handshake(credentials(1, &[2]), asks_nobody(2, &[1]), |_| {});
     assert_eq!(both.server.1, Err(KeyingError::Tls(TlsProblem::Incompatible)));
     let keys = both.server.0.cipher(Part::Server.outward(), &binding(b"", b""));

@@ -21,7 +21,7 @@ fn with_policy(setup: Setup, policy: KeyPolicy) -> Managed {
 }
 
 #[test]
-fn a_shutdown_whose_last_packet_is_lost_ends_well_though_the_peer_has_no_keys_any_more() {
+fn shutdown_with_lost_last_packet_ends_without_keys_of_the_peer() {
     let mut managed = Managed::new(protecting(1)).established();
     managed.data_flows();
     managed.run(Span::from_secs(1));
@@ -245,7 +245,7 @@ fn an_outage_delays_new_keys_and_ends_nothing() {
 }
 
 #[test]
-fn after_the_first_keys_everything_is_a_record_and_before_them_nothing_is_user_data() {
+fn after_the_first_keys_all_is_records_and_before_no_user_data() {
     let mut managed = Managed::new(protecting(2));
     managed.duo.kept = Some(Vec::new());
     let mut managed = managed.established();

@@ -61,7 +61,7 @@ fn what_is_said_cannot_be_read() {
 }
 
 #[test]
-fn packets_with_their_envelope_are_as_long_as_the_path_takes_and_no_longer() {
+fn packets_with_envelope_fill_the_path_mtu_exactly() {
     for mtu in [576, 1_280, 1_500, 9_000] {
         let mut duo = protected(setup(1).with(|config| config.mtu_bytes = mtu));
         let at = mark(&duo);
@@ -254,7 +254,7 @@ fn sends_thirty_records(allowed: u64, fails_at: u64, reason: AbortReason) {
 }
 
 #[test]
-fn an_association_whose_key_is_used_up_ends_and_says_nothing_without_protection() {
+fn association_with_an_exhausted_key_ends_without_plain_packets() {
     sends_thirty_records(30, u64::MAX, AbortReason::KeySpent);
 }
 

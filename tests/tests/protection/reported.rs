@@ -49,7 +49,7 @@ fn offer(managed: &mut Managed, local: IpAddr, remote: IpAddr) -> Result<(), ana
 }
 
 #[test]
-fn protected_report_reaches_the_side_that_opened_and_its_path_carries_data() {
+fn protected_report_reaches_the_opener_and_its_path_carries_data() {
     let mut managed = Managed::new(setup()).established();
     let first = own(&managed, Side::B);
     report(&mut managed, Side::B, &[further(1), first]);
@@ -90,7 +90,7 @@ fn address_is_not_offered_before_the_peer_has_reported_the_known_one() {
 }
 
 #[test]
-fn only_protected_reports_of_the_accepting_side_count_where_they_are_wanted() {
+fn only_protected_reports_of_the_acceptor_count_where_requested() {
     let cases = [
         (setup().with(|config| config.protection = None), Side::B),
         (setup().with(|config| config.listed_addresses = ListedAddresses::Ignore), Side::B),

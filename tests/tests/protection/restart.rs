@@ -59,7 +59,7 @@ fn mark(managed: &Managed) -> usize {
 }
 
 #[test]
-fn either_side_restarts_while_data_flows_and_everything_but_the_first_two_packets_is_a_record() {
+fn restart_during_data_sends_only_records_after_two_packets() {
     for side in Side::BOTH {
         let mut managed = protected();
         for side in Side::BOTH {
@@ -106,7 +106,7 @@ fn user_data_waits_for_the_first_epoch_which_follows_at_once() {
 }
 
 #[test]
-fn the_keys_of_the_restart_are_gone_when_what_they_sealed_can_no_longer_arrive() {
+fn restart_keys_are_removed_when_their_packets_can_no_longer_arrive() {
     let mut managed = protected();
     crash_and_restart(&mut managed, Side::A);
     assert!(managed.run_until(SOON, Managed::is_restarted));
@@ -232,7 +232,7 @@ fn a_peer_that_keeps_no_keys_is_told_apart_at_its_init_ack() {
 }
 
 #[test]
-fn a_record_for_a_restart_that_nobody_has_agreed_on_is_dropped() {
+fn record_for_an_unagreed_restart_is_dropped() {
     let mut managed = Managed::new(protecting(1)).established();
     let header = Header { source_port: PORT, destination_port: PORT, verification_tag: 7 };
     let record = write(header, |w| w.raw_parts(ChunkType::DTLS, 1, &[0; 40]));
@@ -270,7 +270,7 @@ fn who_repeats_a_whole_restart_changes_nothing() {
 }
 
 #[test]
-fn an_init_of_somebody_else_changes_nothing() {
+fn init_of_another_peer_changes_nothing() {
     let mut managed = Managed::new(restarting(1));
     managed.duo.kept = Some(Vec::new());
     let mut managed = managed.established();
@@ -307,7 +307,7 @@ fn a_restart_from_another_address_is_none() {
 }
 
 #[test]
-fn whoever_has_stolen_the_keys_loses_the_association_when_he_cannot_prove_who_he_is() {
+fn thief_of_the_keys_loses_the_association_without_proof_of_identity() {
     // The survivor accepts the thief's key as that of another identity, or of none.
     for (accepted, ends) in [(&[1, 9][..], KeyingError::IdentityChanged), (&[1][..], refused())] {
         let both = [credentials(1, &[2]), credentials(2, accepted)];
@@ -328,7 +328,7 @@ fn refused() -> KeyingError {
 }
 
 #[test]
-fn whoever_has_the_keys_and_agrees_on_no_new_ones_is_out_after_half_a_minute() {
+fn holder_of_keys_without_new_agreement_is_ended_after_30_seconds() {
     let mut managed = Managed::new(restarting(1)).established();
     let keys = newest(&managed, Side::A);
     managed.crash(Side::A);
@@ -429,7 +429,7 @@ fn sealed(
 type Write = fn(&mut PacketWriter<'_>) -> Result<(), NoSpace>;
 
 #[test]
-fn only_a_good_cookie_echo_restarts_whoever_has_the_keys() {
+fn only_a_valid_cookie_echo_restarts_a_holder_of_the_keys() {
     let tries: [(Write, Discard); 5] = [
         (|w| w.abort(false, []), Discard::Unexpected),
         (|w| w.heartbeat(b"1234"), Discard::Unexpected),

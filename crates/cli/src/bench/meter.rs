@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_was_made_anew_counts_from_zero() {
+    fn recreated_path_counts_from_zero() {
         let mut meter = Meter::default();
         meter.interval(&snapshot([1000, 500], 10, 0), 1.0, false);
         assert_eq!(meter.interval(&snapshot([20, 500], 10, 0), 2.0, false).delivered_bytes(), 20);

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_identity_is_made_once_and_read_by_nobody_else() {
+    fn identity_is_created_once_with_private_permissions() {
         let state = tempfile::tempdir().expect("a folder");
         let dir = state.path().join("new/anabranch");
         let first = load_or_create(&dir).expect("made");

@@ -52,7 +52,7 @@ impl Drop for Listening {
 }
 
 #[test]
-fn a_command_that_listens_binds_nothing_while_nobody_may_connect() {
+fn listening_command_binds_nothing_without_authorised_peers() {
     let (_taken, address) = taken();
     let empty = tempfile::tempdir().expect("a folder");
     let keys = ["--keys", empty.path().to_str().expect("a path")];
@@ -119,7 +119,7 @@ fn mistakes_about_who_may_connect_name_the_option_and_the_remedy() {
 }
 
 #[test]
-fn files_are_taken_from_the_networks_that_were_named_and_from_nowhere_else() {
+fn files_are_accepted_from_the_named_networks_only() {
     let (dir, from) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
     let (dir, file) = (dir.path().to_str().expect("UTF-8"), from.path().join("file"));
     std::fs::write(&file, "content").expect("written");
@@ -145,7 +145,7 @@ fn files_are_taken_from_the_networks_that_were_named_and_from_nowhere_else() {
 }
 
 #[test]
-fn that_nothing_is_protected_is_a_warning_to_people_and_a_field_to_programs() {
+fn missing_protection_is_a_warning_in_text_and_a_field_in_json() {
     let dir = tempfile::tempdir().expect("a folder");
     let dir = dir.path().to_str().expect("UTF-8");
     let listen = ["--listen", "127.0.0.55:0", "--insecure"];

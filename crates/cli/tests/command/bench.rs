@@ -288,7 +288,7 @@ fn an_option_without_effect_is_an_error() {
 }
 
 #[test]
-fn an_address_that_cannot_be_had_and_a_server_that_is_not_there_are_failures() {
+fn unavailable_address_and_absent_server_are_failures() {
     let taken = UdpSocket::bind("127.0.0.46:0").expect("a socket");
     let taken = taken.local_addr().expect("an address").to_string();
     let ended = anabranch(&["bench", "-s", "--insecure", "--listen", &taken]).with_status(1);

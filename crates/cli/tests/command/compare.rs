@@ -27,7 +27,7 @@ fn both_runs_carry_data_over_both_paths_and_stand_side_by_side() {
 }
 
 #[test]
-fn json_has_both_runs_with_the_same_fields_and_whole_transfers_are_checked() {
+fn json_has_both_runs_with_equal_fields_and_checks_whole_transfers() {
     let file = ["--set", "flow.flow-1.kind=file", "--set", "flow.flow-1.size='200 kB'"];
     let ended = compare(&[&["--json", "--set", "run.stop=transfer"], &file[..]].concat()).with_status(0);
     let lines = ended.json_lines();

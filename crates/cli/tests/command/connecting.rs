@@ -51,7 +51,7 @@ fn has_part(dir: &Path) -> bool {
 }
 
 #[test]
-fn after_ctrl_c_both_sides_say_in_a_sentence_how_it_goes_on() {
+fn after_ctrl_c_both_sides_print_how_to_resume() {
     let folder = tempfile::tempdir().expect("a folder");
     let (file, inbox) = (folder.path().join("my film"), folder.path().join("inbox"));
     fs::create_dir(&inbox).expect("made");
@@ -78,7 +78,7 @@ fn after_ctrl_c_both_sides_say_in_a_sentence_how_it_goes_on() {
 }
 
 #[test]
-fn while_nobody_answers_it_says_so_and_keeps_to_the_time_that_was_given() {
+fn missing_answer_is_reported_within_the_given_time() {
     let silent = UdpSocket::bind("127.0.0.63:0").expect("a socket");
     let peer = silent.local_addr().expect("bound").to_string();
     let arguments = ["send", "Cargo.toml", &peer, "--path", "127.0.0.62", "--connect-timeout", "3"];

@@ -44,7 +44,7 @@ fn a_private_key_that_others_can_read_is_refused_with_the_remedy() {
 }
 
 #[test]
-fn who_may_connect_is_added_listed_and_removed_by_label_fingerprint_or_key() {
+fn authorised_keys_are_added_listed_and_removed_by_any_identifier() {
     let folder = tempfile::tempdir().expect("a folder");
     let list = || json(keys(folder.path(), &["list", "--json"]))["authorized"].clone();
     let fingerprint = json(keys(folder.path(), &["add", KEY, "--json"]))["fingerprint"].clone();

@@ -61,7 +61,7 @@ fn what_is_wrong_is_said_with_what_to_write() {
 }
 
 #[test]
-fn a_path_to_nobody_does_not_work() {
+fn path_to_an_unused_address_fails() {
     let silent = UdpSocket::bind("127.0.0.9:0").expect("a socket");
     let target = silent.local_addr().expect("an address").to_string();
     let arguments = ["paths", "--check", &target, "--path", "127.0.0.3", "--connect-timeout", "0.3"];

@@ -157,7 +157,7 @@ fn a_host_is_trusted_at_first_use_and_refused_with_another_key() {
 }
 
 #[test]
-fn a_transfer_ends_where_somebody_else_answers_in_the_middle() {
+fn transfer_ends_if_another_peer_answers_mid_transfer() {
     let users = Users::new();
     users.authorize("anna", "bert");
     users.authorize("anna", "mallory");
@@ -185,7 +185,7 @@ fn a_transfer_ends_where_somebody_else_answers_in_the_middle() {
 }
 
 #[test]
-fn only_holders_of_authorised_keys_may_connect_and_a_new_one_counts_at_once() {
+fn only_authorised_keys_connect_and_a_new_key_counts_at_once() {
     let users = Users::new();
     users.authorize("carol", "bert");
     let server = users.serve("bert", &[]);

@@ -51,7 +51,7 @@ impl Running {
 }
 
 #[test]
-fn datagrams_pass_and_ctrl_c_says_what_became_of_them() {
+fn datagrams_are_relayed_and_ctrl_c_prints_their_counts() {
     for signal in ["INT", "TERM"] {
         let (client, target) = (socket(), socket());
         let mut relay =
@@ -73,7 +73,7 @@ fn datagrams_pass_and_ctrl_c_says_what_became_of_them() {
 }
 
 #[test]
-fn json_has_a_line_for_each_relay_at_the_beginning_each_second_and_at_the_end() {
+fn json_has_a_line_per_relay_at_start_each_second_and_at_the_end() {
     let target = socket();
     let to = address(&target);
     let listen = ["--listen", "127.0.0.1:0", "--listen", "127.0.0.1:0"];

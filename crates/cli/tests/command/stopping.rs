@@ -124,7 +124,7 @@ fn a_second_ctrl_c_does_not_wait_for_a_reader_that_does_not_read() {
 }
 
 #[test]
-fn nobody_reading_any_more_is_no_error() {
+fn dropped_reader_is_no_error() {
     let mut child = start(&["--set", "run.duration='2 s'", "--json"]);
     let mut line = String::new();
     BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");

@@ -38,7 +38,7 @@ fn each_column_is_what_the_value_gives_alone_and_the_mean_is_over_columns() {
 }
 
 #[test]
-fn json_says_the_value_of_each_run_and_has_everything_else_as_without_a_sweep() {
+fn json_of_a_sweep_adds_only_the_value_of_each_run() {
     let arguments = ["--schemes", "sctp,cmt", "--json", "--threads", "2"];
     let sweep = ["--sweep", "path.*.delay=10 ms,'20 ms'"];
     let runs = short_run(&[&arguments[..], &sweep].concat()).with_status(0).json_lines();

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_has_its_share_whatever_others_do_with_theirs() {
+    fn source_keeps_its_share_under_any_load_of_others() {
         let mut gate = gates().inits;
         // Ten thousand in a second from one source, and ten from another, which is within its share.
         let mut refused = 0;
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_that_somebody_else_uses_up_leaves_the_chance_that_is_stated() {
+    fn share_used_up_by_another_source_leaves_the_stated_chance() {
         // With a burst as large as the default has it, compared with the rate.
         let guard = Guard { in_all: RateLimit { per_second: 1000, burst: 1000 }, ..GUARD };
         for (forged_per_second, stated) in [(100, 1.0), (1_000, 0.5), (5_000, 0.1), (25_000, 0.02)] {
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_from_everywhere_leaves_the_same_chance_to_one_whose_share_is_used_up() {
+    fn distributed_flood_leaves_equal_chances_to_a_source_without_share() {
         let mut gate = gates().inits;
         let victim = address("192.0.2.7");
         let (mut lucky, mut tries) = (0_u32, 0_u32);
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_is_opened_as_often_as_a_peer_may_retransmit_it_and_hinders_no_other() {
+    fn cookie_is_opened_once_per_allowed_retransmission() {
         let mut gate = gates().cookies;
         let (one, other) = ((at_us(0), 1), (at_us(0), 2));
         let opened = (0..10_000).filter(|n| gate.admits(at_us(n * 1000), one)).count();

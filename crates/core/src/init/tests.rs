@@ -141,7 +141,7 @@ fn nothing_is_read_behind_an_unknown_parameter_that_stops() {
 }
 
 #[test]
-fn only_unknown_parameters_whose_type_asks_for_it_are_reported_up_to_one_that_stops() {
+fn unknown_parameters_are_reported_by_type_until_one_stops_processing() {
     let silent: &[u8] = &[0x8F, 0x42, 0, 4];
     let report: &[u8] = &[0xCF, 0x42, 0, 4];
     let reported = |params: &[Param<'_>]| -> Vec<Vec<u8>> {

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_is_larger_than_the_usual_size_it_is_the_first_probe_and_the_last_that_may_pass() {
+    fn usual_size_is_the_only_probe_if_no_interface_is_larger() {
         assert_eq!(search(ETHERNET, 9000, |_| false), (1472, vec![1472]));
         let smaller = Sizes { most: 1252, ..JUMBO };
         assert_eq!(search(smaller, 9000, |_| false), (1252, vec![1252]));
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn path_that_has_carried_its_base_size_keeps_it_when_a_larger_probe_is_lost() {
+    fn lost_larger_probe_keeps_the_confirmed_base_size() {
         let mut search = MtuSearch::new(ETHERNET);
         search.delivered(1172);
         search.unanswered();

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_buffer_takes_the_next_chunk_in_order_however_large_if_what_it_holds_waits_for_it() {
+    fn full_buffer_accepts_the_in_order_chunk_that_its_content_waits_for() {
         let profile = Profile::rfc9260();
         let mut receiver = Receiver::new(FIRST, 1, 0, 100);
         assert_eq!(receiver.take(part(FIRST + 1, false, true, &[0; 100]), &profile), Ok(Taken::New));
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_receive_window_everything_is_taken_and_the_whole_buffer_stays_free() {
+    fn without_receive_window_all_data_is_accepted_and_buffer_stays_free() {
         let profile = Profile { shared_receive_window: false, ..Profile::ns2_multipath() };
         let mut receiver = Receiver::new(FIRST, 1, 0, 100);
         for offset in 1..10 {

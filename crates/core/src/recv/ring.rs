@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn skipping_leaves_no_mark_behind_and_goes_on_over_what_has_arrived() {
+    fn skipping_leaves_no_mark_and_passes_received_data() {
         let mut ring = Ring::new(100);
         [102, 105, 106].into_iter().for_each(|tsn| ring.mark(tsn, arrived()));
         ring.skip_to(104);

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn queues_stay_in_tsn_order_whatever_goes_back_and_forth() {
+    fn queues_stay_in_tsn_order_through_all_moves() {
         let mut queues = BoundQueues::default();
         let [a, b] = [0, 1].map(PathId::new);
         for (path, tsn) in [(a, 10), (b, 11), (a, 12), (a, 13)] {

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_limits_a_path_is_said_of_all_that_leaves_until_it_has_been_delivered() {
+    fn limiter_of_a_path_marks_all_chunks_sent_until_delivery() {
         let mut path = Script::default();
         let [first, second] = [path.send(0), path.send(10)];
         assert_eq!(first.limiter, Limiter::Window);

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn delivered_messages_leave_nothing_behind_even_if_their_lifetimes_are_long() {
+    fn delivered_messages_with_long_lifetimes_leave_no_state() {
         let mut messages = LimitedMessages::default();
         for tsn in 1..10_000 {
             let key = messages.add(lifetime(1_000_000_000), tsn, at(0)).expect("it has a limit");

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waiting_chunks_come_in_tsn_order_whatever_order_they_were_lost_in() {
+    fn waiting_chunks_are_in_tsn_order_for_any_order_of_losses() {
         let mut lost = LostList::default();
         for tsn in [7, 3, 9, 3] {
             lost.insert(tsn);

@@ -621,7 +621,7 @@ mod tests {
     }
 
     #[test]
-    fn what_left_before_is_found_whichever_walk_is_the_shorter_one() {
+    fn earlier_sent_chunks_are_found_by_either_walk() {
         let mut outstanding = Outstanding::new(FIRST, false);
         let at = |tsn: u64, time: u64| {
             let mut sent = transmission(0);
@@ -651,7 +651,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_of_unacknowledged_chunks_stays_in_order_through_acks_and_reneging() {
+    fn unacknowledged_chunks_stay_in_tsn_order_through_acks_and_reneging() {
         let mut outstanding = Outstanding::new(FIRST, false);
         for _ in 0..6 {
             send(&mut outstanding, 0);
@@ -781,7 +781,7 @@ mod tests {
     }
 
     #[test]
-    fn policies_see_where_the_head_of_line_is_in_flight_and_how_often_it_was_sent() {
+    fn policies_see_paths_and_transmissions_of_the_head_of_line() {
         let mut outstanding = Outstanding::new(FIRST, false);
         let tsn = outstanding.push(draft(), PathId::new(2));
         let head = outstanding.head_of_line(tsn).expect("it is here");

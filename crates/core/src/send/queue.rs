@@ -335,7 +335,7 @@ mod tests {
     //# 3)  The transmitter MUST also set the B/E bits of the first DATA chunk in the series to 10, the B/E bits of the
     //# last DATA chunk in the series to 01, and the B/E bits of all other DATA chunks in the series to 00.
     #[test]
-    fn a_message_is_cut_into_fragments_with_one_ssn_and_the_next_message_gets_the_next() {
+    fn fragments_share_an_ssn_and_the_next_message_gets_the_next() {
         let mut queue = SendQueue::new(2, u16::MAX);
         let options = SendOptions { stream: 1, ppid: 7, immediate: true, ..SendOptions::default() };
         queue.push(Bytes::from_static(b"abcde"), options, None);
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_has_begun_goes_on_when_a_second_handshake_takes_its_stream_away() {
+    fn begun_message_continues_when_a_second_handshake_drops_its_stream() {
         let mut queue = SendQueue::new(2, 5);
         for _ in 0..2 {
             queue.push(Bytes::from_static(b"ab"), SendOptions { stream: 1, ..SendOptions::default() }, None);

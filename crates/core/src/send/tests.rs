@@ -267,7 +267,7 @@ fn profiles() -> impl Strategy<Value = Profile> {
 
 proptest! {
     #[test]
-    fn totals_follow_from_the_chunks_whatever_happens(
+    fn totals_equal_the_sums_over_chunks_after_every_event(
         profile in profiles(),
         steps in prop::collection::vec(step(), 1..150),
     ) {
@@ -316,7 +316,7 @@ proptest! {
 }
 
 #[test]
-fn room_is_announced_once_to_whoever_was_refused() {
+fn room_is_announced_once_to_a_refused_sender() {
     let mut sender = Sender::new(Arc::new(Profile::rfc9260()), SendQueue::new(1, 0), FIRST_TSN, Some(100));
     assert_eq!(sender.reserve(500), Ok(()), "an empty buffer takes one message of any size");
     sender.push(Bytes::from(vec![7; 90]), SendOptions::default(), Time::ZERO);
@@ -332,7 +332,7 @@ fn room_is_announced_once_to_whoever_was_refused() {
 }
 
 #[test]
-fn a_lost_chunk_gives_its_share_of_the_peers_window_back_until_it_is_retransmitted() {
+fn lost_chunk_frees_its_share_of_the_peer_window_until_retransmission() {
     let mut sender = sender(Profile::rfc9260());
     sender.push(Bytes::from(vec![7; 600]), SendOptions::default(), Time::ZERO);
     let path = PathId::new(1);
@@ -351,7 +351,7 @@ fn a_lost_chunk_gives_its_share_of_the_peers_window_back_until_it_is_retransmitt
 }
 
 #[test]
-fn a_transmission_is_stamped_with_what_its_path_had_delivered_and_since_when_its_flight_lasts() {
+fn transmission_is_stamped_with_delivered_bytes_and_flight_start() {
     let at = |ms| Time::ZERO + Span::from_millis(ms);
     let path = PathId::new(0);
     let mut sender = sender(Profile::rfc9260());
@@ -380,7 +380,7 @@ fn a_transmission_is_stamped_with_what_its_path_had_delivered_and_since_when_its
 }
 
 #[test]
-fn copies_of_a_chunk_that_the_receiver_dropped_are_no_longer_in_flight_and_others_are() {
+fn copies_of_a_dropped_chunk_leave_the_flight_and_others_stay() {
     let mut sender = sender(Profile::rfc9260());
     let [first, second] = [PathId::new(0), PathId::new(1)];
     for at in 0..2 {

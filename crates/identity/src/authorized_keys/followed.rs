@@ -97,7 +97,7 @@ mod tests {
     use crate::testing::{key, set_mode};
 
     #[test]
-    fn a_file_that_was_refused_is_read_as_soon_as_it_can_be_and_its_error_is_returned_once() {
+    fn refused_file_is_reread_when_possible_and_errs_once() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("authorized_keys");
         let [kept, removed] = [1, 2].map(key);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_used_while_somebody_has_its_keys() {
+    fn file_is_used_while_its_keys_are_shared() {
         let folder = tempfile::tempdir().expect("a folder");
         let followed = FollowedKeys::load(folder.path().join("authorized_keys")).expect("none is empty");
         assert!(!followed.is_used());

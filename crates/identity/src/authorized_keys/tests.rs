@@ -36,7 +36,7 @@ fn byte_order_mark_before_the_first_key_is_ignored() {
 }
 
 #[test]
-fn a_wrong_line_ends_it_all_so_that_nobody_is_left_out_in_silence() {
+fn wrong_line_is_an_error_so_that_no_key_is_skipped_silently() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("authorized_keys");
     for (line, reason) in [

@@ -54,7 +54,7 @@ fn host(name: &str) -> HostName {
 }
 
 #[test]
-fn sides_of_one_authority_accept_each_other_whoever_begins() {
+fn sides_of_one_authority_accept_each_other_in_both_roles() {
     let authority = Authority::new();
     let (client, server) = (authority.certificates("client.test"), authority.certificates("server.test"));
     let [client, server] =

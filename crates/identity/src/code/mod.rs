@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_is_read_in_whatever_way_people_type_it() {
+    fn code_is_read_in_all_usual_spellings() {
         let code: OneTimeCode = "7-apple-river".parse().expect("a code");
         for text in ["7 apple river", " 7 - Apple - RIVER\n", "07-apple-river", "7  apple-river"] {
             assert_eq!(text.parse(), Ok(code.clone()), "{text}");

@@ -6,7 +6,7 @@ use super::*;
 use crate::testing::{mode, set_mode, write};
 
 #[test]
-fn a_key_is_made_once_and_read_by_nobody_else() {
+fn key_is_created_once_with_private_permissions() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("new/anabranch/identity.pem");
     assert!(KeyPair::load(&path).expect("no file").is_none());

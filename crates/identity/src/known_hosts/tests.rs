@@ -98,7 +98,7 @@ fn a_wrong_line_is_named_and_its_text_is_not_shown() {
 }
 
 #[test]
-fn a_file_is_refused_that_is_no_text_or_too_long_or_that_others_can_change() {
+fn file_is_refused_if_binary_too_long_or_writable_by_others() {
     let (_folder, path) = file("");
     fs::write(&path, [0xFF, 0xFE]).expect("written");
     assert!(KnownHosts::load(&path).expect_err("no text").to_string().contains("UTF-8"));

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn the_old_keys_are_kept_until_the_peer_uses_the_new_ones_and_then_for_two_minutes() {
+    fn old_keys_are_kept_until_two_minutes_after_the_peer_uses_new_ones() {
         let policy = KeyPolicy::default();
         let mut draining = Draining::new(at(0), Replaced::Primary(3), Part::Server, &policy);
         assert!(!draining.is_over(at(100), false, policy.drain));

@@ -193,7 +193,7 @@ fn an_output_that_is_there_is_replaced_whole() {
 
 #[cfg(unix)]
 #[test]
-fn what_was_decrypted_is_for_this_user_alone_and_may_go_elsewhere_than_to_a_file() {
+fn decrypted_capture_is_private_and_may_go_to_a_pipe() {
     use std::os::unix::fs::PermissionsExt as _;
     let files = Files::new();
     let mut context = logged(&files.log(), CipherSuite::Aes128Gcm, 1, 3);

@@ -138,7 +138,7 @@ fn why(why: &str, seconds: f64) -> WhyTime {
 }
 
 #[test]
-fn each_moment_of_a_path_counts_once_under_the_first_thing_that_kept_it_from_sending() {
+fn each_moment_of_a_path_counts_once_for_the_first_obstacle() {
     let trace = Trace::new()
         .path(0.0, "a", ("Unconfirmed", 2000, 0, 0, "", 9))
         .path(1.0, "a", ("Active", 2000, 2000, 0, "", 9))
@@ -231,7 +231,7 @@ fn lost_chunks_fill_the_window_where_the_run_says_that_they_count() {
 }
 
 #[test]
-fn means_are_weighed_by_time_in_service_and_round_trips_by_the_time_in_which_they_were_known() {
+fn means_are_weighted_by_time_in_service_and_with_known_rtt() {
     let flow = Trace::new()
         .path(0.0, "a", ("Unconfirmed", 9000, 0, 0, "", 9))
         .path(2.0, "a", ("Active", 2000, 2000, 0, "", 9))
@@ -250,7 +250,7 @@ fn means_are_weighed_by_time_in_service_and_round_trips_by_the_time_in_which_the
 }
 
 #[test]
-fn the_time_of_a_closed_window_goes_to_the_path_of_its_hole_at_each_moment() {
+fn closed_window_time_counts_for_the_path_of_the_current_hole() {
     let flow = busy()
         .decides(1.0, "blocked", "a", "")
         .decides(3.0, "blocked", "b", "")
@@ -354,7 +354,7 @@ fn sums_that_differ_from_the_runs_own_are_noted() {
 }
 
 #[test]
-fn silence_before_a_time_out_begins_when_something_was_sent_or_acknowledged_last() {
+fn silence_before_a_time_out_starts_at_the_last_send_or_ack() {
     let flow = busy()
         .packet(1.0, "sent", "a", 1)
         .path(1.5, "a", ("Active", 2000, 1500, 0, "", 9))

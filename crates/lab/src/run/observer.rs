@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tsn_counts_once_whatever_order_tsns_come_in() {
+    fn tsn_counts_once_in_any_order_of_arrival() {
         let mut set = TsnSet::default();
         let fresh: Vec<bool> = [5, 4, 5, 2, u32::MAX, 4].map(|t| set.insert(Tsn::new(t))).to_vec();
         assert_eq!(fresh, [true, true, false, true, true, false]);

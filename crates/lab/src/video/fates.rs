@@ -171,13 +171,13 @@ mod tests {
     }
 
     #[test]
-    fn a_late_frame_is_discarded_and_a_b_frame_harms_nobody() {
+    fn late_frame_is_discarded_and_late_b_frame_affects_no_other() {
         assert_eq!(fates("IPBBPBBIBB", &[], &[1]), "gtuuuuuguu");
         assert_eq!(fates("IPBBPBBIBB", &[2], &[3]), "gglt".to_owned() + "gggggg");
     }
 
     #[test]
-    fn a_frame_is_complete_when_its_last_packet_is_there_and_never_without_one() {
+    fn frame_is_complete_on_its_last_packet_and_never_without_packets() {
         let complete = completions(3, [0, 0, 1, 1].into_iter(), &[Some(5.0), Some(3.0), Some(1.0), None]);
         assert_eq!(complete, [Some(5.0), None, None]);
     }

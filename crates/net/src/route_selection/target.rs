@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn destinations_are_somebodys_address() {
+    fn destination_must_be_the_address_of_a_host() {
         assert_eq!(read_destination("127.0.0.1"), Ok(SocketAddr::from(([127, 0, 0, 1], 9899))));
         assert!(read_destination("0.0.0.0:1").is_err_and(|error| error.contains("of no host")));
         assert!(read_destination("127.0.0.1:0").is_err_and(|error| error.contains("from 1")));

@@ -17,7 +17,7 @@ use crate::loopback::rig::{
 use anabranch_tests::credentials::Mode;
 
 #[tokio::test]
-async fn nobody_there_is_told() {
+async fn missing_peer_is_reported() {
     let silent = UdpSocket::bind(any_port(9)).expect("a socket");
     let remote = silent.local_addr().expect("bound");
     let client = client(&[11]);
@@ -140,7 +140,7 @@ async fn a_peer_that_restarts_is_told_apart_from_its_previous_incarnation() {
 }
 
 #[tokio::test]
-async fn a_path_that_dies_is_told_and_the_other_goes_on() {
+async fn failed_path_is_reported_and_the_other_continues() {
     in_both_modes(async |mode| {
         let mut config = quick();
         config.profile.path_max_retrans = 1;

@@ -78,7 +78,7 @@ async fn addresses_that_the_peer_lists_are_used_only_if_that_is_asked_for() {
 }
 
 #[tokio::test]
-async fn a_path_that_is_added_becomes_known_to_the_peer_and_one_that_is_removed_is_gone() {
+async fn added_path_is_announced_and_removed_path_disappears() {
     let server = server(&[1], quick());
     let client = client(&[11, 12]);
     let remote = server.local_addresses()[0];

@@ -85,7 +85,7 @@ async fn forward(inside: tokio::net::UdpSocket, server: SocketAddr) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_transfer_goes_on_over_ipv4_when_the_ipv6_path_fails() {
+async fn transfer_continues_over_ipv4_when_the_ipv6_path_fails() {
     in_both_modes(async |mode| {
         let (server, client) = (on_both(mode, 1, true), on_both(mode, 11, false));
         let inside = tokio::net::UdpSocket::bind(any_v6_port()).await.expect("a socket");

@@ -99,7 +99,7 @@ async fn a_handle_that_is_dropped_does_not_look_like_a_good_end() {
 }
 
 #[tokio::test]
-async fn a_shutdown_goes_on_without_its_future_handles_and_host() {
+async fn shutdown_completes_without_its_future_handles_and_host() {
     let Duo { ours, theirs, client, server } = Duo::connected(2, quick()).await;
     for _ in 0..50 {
         within(ours.send(vec![9; 10_000], on(1))).await.expect("accepted");

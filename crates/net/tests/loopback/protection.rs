@@ -170,7 +170,7 @@ async fn keys_change_under_data_on_two_paths() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_somebody_else_is_refused() {
+async fn server_with_another_identity_is_refused() {
     let server = host(&[1], Some(quick()), dtls(credentials(2, &[1]), KeyPolicy::default()));
     let client = host(&[11], None, dtls(credentials(1, &[9]), KeyPolicy::default()));
     let refused = within(client.connect(peer(&client, &server), quick())).await;
@@ -262,7 +262,7 @@ fn mute(node: u8) -> (Host, AssociationConfig) {
 }
 
 #[tokio::test]
-async fn a_handshake_that_stalls_takes_no_place_among_those_to_accept_and_is_given_up() {
+async fn stalled_handshake_takes_no_accept_slot_and_is_abandoned() {
     let policy = KeyPolicy { handshake_timeout: Span::from_millis(500), ..KeyPolicy::default() };
     let server = host(&[1], Some(quick()), dtls(credentials(2, &[1]), policy.clone()));
     let (stranger, config) = mute(12);

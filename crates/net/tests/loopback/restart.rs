@@ -62,7 +62,7 @@ async fn goes_on(restarted: &Association, survivor: &Association) {
 }
 
 #[tokio::test]
-async fn a_client_that_crashed_goes_on_with_the_keys_that_it_has_stored() {
+async fn crashed_client_resumes_with_stored_keys() {
     let server = Host::builder(keeping(2, 1)).local(any_port(1)).local(any_port(2)).accept(quick());
     let server = server.bind().expect("a server");
     let client = Mortal::new(Host::builder(keeping(1, 2)).local(any_port(11)).local(any_port(12)));
@@ -84,7 +84,7 @@ async fn a_client_that_crashed_goes_on_with_the_keys_that_it_has_stored() {
 }
 
 #[tokio::test]
-async fn a_server_that_crashed_goes_on_with_the_keys_that_it_has_stored() {
+async fn crashed_server_resumes_with_stored_keys() {
     let server = Mortal::new(Host::builder(keeping(2, 1)).local(any_port(1)).accept(quick()));
     let client = Host::builder(keeping(1, 2)).local(any_port(11)).bind().expect("a client");
     let to = peer(&client, &server.host);
@@ -105,7 +105,7 @@ async fn a_server_that_crashed_goes_on_with_the_keys_that_it_has_stored() {
 }
 
 #[tokio::test]
-async fn a_host_that_keeps_no_keys_is_not_restarted_and_its_associations_give_none() {
+async fn host_without_restart_keys_refuses_restarts_and_returns_none() {
     let server = Host::builder(Protection::dtls(credentials(2, &[1]))).local(any_port(1)).accept(quick());
     let server = server.bind().expect("a server");
     let elsewhere = Host::builder(keeping(2, 1)).local(any_port(2)).accept(quick()).bind().expect("a server");

@@ -186,7 +186,7 @@ async fn translate(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_path_whose_udp_port_changes_midway_goes_on() {
+async fn path_continues_after_a_udp_port_change() {
     in_both_modes(async |mode| {
         let server = server_in(mode, &[1, 2], quick());
         let client = client_in(mode, &[11, 12]);

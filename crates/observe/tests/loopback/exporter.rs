@@ -135,7 +135,7 @@ async fn a_transfer_is_seen_while_it_runs_and_gone_when_it_has_ended() {
 }
 
 #[tokio::test]
-async fn clients_that_say_nothing_or_nonsense_disturb_nobody() {
+async fn silent_or_garbled_clients_affect_no_other_client() {
     let exporter = Exporter::bind("127.0.0.1:0".parse().expect("an address")).expect("bound");
     let pair = Pair::new(65, None);
     exporter.show(&pair.client);

@@ -43,7 +43,7 @@ async fn a_transfer_leaves_the_files_of_a_simulation_and_they_explain_it() {
 }
 
 #[tokio::test]
-async fn a_trace_that_nobody_ended_is_explained_as_far_as_it_goes() {
+async fn unfinished_trace_is_explained_up_to_its_end() {
     let folder = tempfile::tempdir().expect("a folder");
     let recording =
         Recording::start(&trace(folder.path()), Role::Client, SCHEME, &scheme()).expect("a recording");
@@ -83,7 +83,7 @@ async fn associations_of_one_host_and_of_several_have_files_of_their_own() {
 }
 
 #[tokio::test]
-async fn time_outs_towards_a_peer_that_fell_silent_are_traced_as_the_endpoint_counts_them() {
+async fn traced_time_outs_of_a_silent_peer_match_the_counter() {
     let folder = tempfile::tempdir().expect("a folder");
     let recording =
         Recording::start(&trace(folder.path()), Role::Client, SCHEME, &scheme()).expect("a recording");

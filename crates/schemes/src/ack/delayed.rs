@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_count_the_packets_that_a_sack_answers_only_with_cmts_delayed_acks() {
+    fn sack_flags_count_packets_only_with_delayed_acks_of_cmt() {
         let profile = Profile::ns2_multipath();
         assert_eq!([0, 1, 2, 7].map(|n| CMT.flags(n, false, &profile)), [0, 1, 2, 7]);
         assert_eq!([0, 1, 2, 7].map(|n| PLAIN.flags(n, false, &profile)), [0; 4]);

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cheapest_path_comes_first_whatever_its_round_trip() {
+    fn cheapest_path_comes_first_with_any_round_trip() {
         assert_eq!(chosen(&mut world([0, 0]), "1:2"), Pick::Path(path(0)));
         assert_eq!(chosen(&mut world([0, 0]), "2:1"), Pick::Path(path(1)));
         assert_eq!(chosen(&mut world([0, 0]), "1"), Pick::Path(path(0)));
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_without_room_is_passed_over_whatever_queues_elsewhere() {
+    fn path_without_room_is_skipped_for_any_queues_elsewhere() {
         let mut world = world([0, 16]);
         world.paths[0].in_flight = bytes(100 * M);
         assert_eq!(chosen(&mut world, "1:2"), Pick::Path(path(1)));
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_with_nothing_in_flight_has_no_queue_and_one_without_samples_none_that_is_known() {
+    fn idle_path_has_no_queue_and_unsampled_path_an_unknown_one() {
         let mut idle = world([100, 0]);
         idle.paths[0].in_flight = bytes(0);
         assert_eq!(chosen(&mut idle, "1:2"), Pick::Path(path(0)));

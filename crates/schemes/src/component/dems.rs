@@ -178,14 +178,14 @@ mod tests {
     }
 
     #[test]
-    fn a_rest_that_the_fast_path_delivers_before_the_slow_one_could_is_its_own() {
+    fn rest_that_the_fast_path_delivers_earlier_stays_on_it() {
         let mut world = world();
         world.association.queued_bytes = 15 * M;
         assert_eq!(split(&mut world), [15, 0]);
     }
 
     #[test]
-    fn without_an_end_or_a_window_for_it_the_next_chunk_waits_for_room_anywhere() {
+    fn next_chunk_takes_any_room_without_known_end_or_window() {
         let mut endless = world();
         endless.association.send_buffer_free = Some(0);
         let mut large = world();

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fast_path_out_of_service_out_of_burst_or_beyond_its_share_is_passed_over() {
+    fn fast_path_without_service_burst_or_share_is_skipped() {
         let mut world = world(&[60, 20, 30, 40]);
         world.paths[1].state = PathState::PotentiallyFailed;
         world.paths[2].burst_left = 0;

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_nobody_has_measured_goes_first() {
+    fn unmeasured_path_comes_first() {
         assert_eq!(chosen(&[(40, 0), (0, 0)], 0, &[]), 1);
     }
 }

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_leaves_faster_than_once_a_round_trip_and_twice_as_fast_below_half_of_ssthresh() {
+    fn pacing_exceeds_one_window_per_rtt_and_doubles_below_half_ssthresh() {
         for (ssthresh, kbps) in [(1_000_000, 20_000), (250_002, 20_000), (250_000, 12_000), (125_000, 12_000)]
         {
             assert_eq!(rate_kbps(&rig(125_000, ssthresh).1), Some(kbps), "{ssthresh}");
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_pacing_leaves_unused_grows_and_one_that_the_application_does_not() {
+    fn pacing_limited_window_grows_and_application_limited_does_not() {
         for expression in ["cmt+paced", "cmt+cubic+paced"] {
             assert!(grown(expression, Limiter::Pacing) > 30, "{expression}");
             assert_eq!(grown(expression, Limiter::Application), 20, "{expression}");

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_goes_on_every_path_with_room() {
+    fn packet_is_sent_on_every_path_with_room() {
         let mut world = World::new(Profile::rfc9260_multipath(), 3);
         let decision = world.pick(&mut Redundant);
         assert_eq!(decision.choice, Pick::Copies(set(&[0, 1, 2])));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn if_one_path_has_room_the_packet_goes_once() {
+    fn packet_is_sent_once_if_one_path_has_room() {
         let mut world = World::new(Profile::rfc9260_multipath(), 2);
         world.paths[0].within_share = false;
         assert_eq!(world.pick(&mut Redundant).choice, Pick::Path(path(1)));
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_probe_goes_once() {
+    fn window_probe_is_sent_once() {
         let mut world = World::new(Profile::rfc9260_multipath(), 2);
         let probe = SendAsk { window_probe: true, ..ASK };
         let decision = world.with(|view, context| Redundant.pick(&probe, view, context));

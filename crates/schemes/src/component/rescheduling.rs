@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn the_head_of_line_moves_to_the_path_whose_waiting_data_fills_half_a_buffer() {
+    fn head_of_line_moves_to_the_path_that_fills_half_a_buffer() {
         let decision = handle(&mut world(), SETTINGS).expect("a move");
         assert_eq!(decision.choice, HeadOfLineAction::Move(path(0)));
         // 10 of 20 chunks.
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_carries_it_recovers_is_full_or_out_of_service_does_not_get_it() {
+    fn head_of_line_avoids_carrying_recovering_full_and_failed_paths() {
         type Trouble = fn(&mut World);
         let cases: [(Trouble, Refusal); 5] = [
             (|w| w.paths[0].recovery_point = Some(200), Refusal::Preference),
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_blocked_paths_the_more_blocked_one_gets_it_and_of_equals_the_first() {
+    fn most_blocked_path_gets_the_chunk_and_the_first_of_equals() {
         for (held, expected) in [(13, 2), (12, 0), (11, 0)] {
             let mut world = world();
             let mut third = world.paths[0];

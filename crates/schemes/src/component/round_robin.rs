@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_goes_on_where_the_one_before_stopped() {
+    fn turn_continues_at_the_end_of_the_previous_one() {
         let mut world = World::new(Profile::rfc9260_multipath(), 3);
         world.association.last_new_data_path = Some(path(1));
         assert_eq!(turn(&mut world)[..4], [2, 0, 1, 2]);

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_path_takes_what_comes_after_all_that_the_fast_one_delivers_meanwhile() {
+    fn slow_path_takes_data_behind_all_that_the_fast_one_delivers() {
         let mut world = world();
         let mut bound = 0;
         while choice(&mut world) == Pick::Bind(path(0)) {
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn with_room_on_it_the_fast_path_takes_the_next_chunk_behind_those_that_wait_for_it() {
+    fn fast_path_with_room_takes_the_next_chunk_behind_waiting_ones() {
         let mut world = world();
         world.paths[0].in_flight = bytes(0);
         assert_eq!(choice(&mut world), Pick::Path(path(0)));

@@ -157,7 +157,7 @@ fn facts_without_figures_are_borne() {
 }
 
 #[test]
-fn what_is_refused_is_not_what_is_chosen_and_every_path_is_one_or_the_other() {
+fn every_path_is_either_chosen_or_refused() {
     for (name, mut scheduler) in schedulers() {
         // The scheduler of `sctp` names only the path in use.
         if name == "backup" {
@@ -301,7 +301,7 @@ fn the_rules_of_blest_reach_the_scheduler() {
 }
 
 #[test]
-fn the_round_trip_time_of_sttf_and_the_rounding_of_otias_reach_the_scheduler() {
+fn rtt_choice_of_sttf_and_rounding_of_otias_reach_the_scheduler() {
     let mut world = world(&[20, 100]);
     world.paths[0].rtt.latest = Some(Span::from_millis(80));
     assert_eq!(choice("sttf", &["rtt=smoothed"], &mut world), Pick::Bind(path(0)));

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_named_from_the_root_whatever_workspace_is_built() {
+    fn place_is_named_from_the_root_in_every_workspace() {
         let place = |file| Equation { name: "", rule: "", file }.place();
         let expected = "crates/schemes/src/definition/card.rs";
         assert_eq!(place(file!()), expected);

@@ -238,7 +238,7 @@ mod tests {
     //= type=test
     //# Miss indications SHOULD follow the Highest TSN Newly Acknowledged (HTNA) algorithm.
     #[test]
-    fn without_split_only_holes_below_the_highest_tsn_newly_acked_are_reported() {
+    fn without_split_only_holes_below_the_highest_new_ack_are_reported() {
         // An earlier SACK acknowledged TSN 106; this one newly acknowledged only 104.
         let paths = [gap(104, 104), NOTHING];
         for profile in [Profile::rfc9260(), rfc(), Profile::ns2(), ns2()] {
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_left_before_a_chunk_does_not_report_it_missing_whatever_the_tsns() {
+    fn earlier_sent_chunks_do_not_report_a_chunk_missing_for_any_tsn() {
         let late = Missing { sent_at: Time::from_nanos(500), ..hole(101, 0) };
         let acked = |at| [PathSack { latest_sent_at: Some(Time::from_nanos(at)), ..gap(103, 104) }, NOTHING];
         let count = |at, chunk| reports(SFR, chunk, &sack(&acked(at)), ns2());
@@ -351,14 +351,14 @@ mod tests {
     }
 
     #[test]
-    fn a_cumulative_ack_on_another_path_makes_a_sack_mixed_in_the_standard_and_not_in_ns2() {
+    fn cumulative_ack_on_another_path_mixes_a_sack_in_the_standard_only() {
         let paths = [gap(103, 104), cumulative(100)];
         assert_eq!(reports(DAC, hole(101, 0), &sack(&paths), rfc()), 1);
         assert_eq!(reports(DAC, hole(101, 0), &sack(&paths), ns2()), 2);
     }
 
     #[test]
-    fn a_sack_whose_flags_are_zero_counts_nothing_in_ns2_and_once_in_the_standard() {
+    fn sack_with_zero_flags_counts_once_in_the_standard_and_not_in_ns2() {
         let paths = [gap(103, 103), NOTHING];
         let silent = SackView { flags: 0, ..sack(&paths) };
         assert_eq!(reports(DAC, hole(101, 0), &silent, ns2()), 0);
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_that_this_sack_does_not_report_is_not_lost_whatever_it_counted_before() {
+    fn chunk_unreported_by_this_sack_is_not_lost_despite_its_count() {
         let world = World::new(ns2(), 2);
         let chunk = Missing { reports: 50, ..hole(105, 0) };
         let quiet = MissingVerdict { reports: 0, lost: false };

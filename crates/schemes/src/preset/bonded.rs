@@ -205,7 +205,7 @@ mod tests {
     use anabranch_core::profile::Profile;
 
     #[test]
-    fn the_silence_limit_is_some_round_trips_with_deviations_and_the_delay_of_a_sack() {
+    fn silence_limit_is_rtts_plus_deviations_plus_the_sack_delay() {
         let policy = SilenceFailover { inner: Box::new(PotentiallyFailed), rounds: 3 };
         let mut world = World::new(Profile::net().multipath(), 2);
         assert_eq!(policy.silence_limit(path(0), &world.view()), None, "nothing was measured");

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_are_not_active_and_paths_without_burst_are_skipped_and_named() {
+    fn inactive_paths_and_paths_without_burst_are_skipped_and_named() {
         let mut world = World::new(Profile::ns2_multipath(), 5);
         let mut scheduler = RotatingWindowFill::default();
         world.paths[0].state = PathState::PotentiallyFailed;

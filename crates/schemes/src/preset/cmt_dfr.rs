@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smoothed_round_trip_time_is_the_first_sample_and_then_moves_by_a_quarter() {
+    fn srtt_starts_at_the_first_sample_and_moves_by_a_quarter() {
         assert_eq!(smooth(None, 0.1, 0.25), 0.1);
         assert!((smooth(Some(0.1), 0.3, 0.25) - 0.15).abs() < 1e-15);
         assert!((smooth(Some(0.1), 0.3, 0.125) - 0.125).abs() < 1e-15);
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_without_a_sample_or_added_anew_is_halved() {
+    fn path_without_sample_or_added_again_is_halved() {
         let (mut rule, world) = (rule(), paths(&[(20_000, 1), (8000, 1)]));
         assert_eq!(cut(&mut rule, &world, 0, FastRetransmit), (10_000, 10_000));
         assert_eq!(cut(&mut rule, &world, 1, FastRetransmit), (6000, 6000));

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_promoted_path_that_fails_again_stays_active_in_ns2_and_not_in_the_standard() {
+    fn promoted_path_that_fails_again_stays_active_in_ns2_only() {
         assert_eq!([2, 3, 4, 5].map(|errors| after(ns2(), errors, Active)), [Active; 4]);
         assert_eq!([2, 3, 4, 5].map(|errors| after(rfc(), errors, Active)), [Failing; 4]);
         assert_eq!([ns2(), rfc()].map(|profile| after(profile, 6, Active)), [Inactive; 2]);
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unambiguous_ack_and_a_heartbeat_ack_revive_a_path_and_clear_its_errors() {
+    fn unambiguous_ack_and_heartbeat_ack_reactivate_a_path() {
         let mut world = World::new(ns2(), 1);
         let alive = Life { state: Active, clears_errors: true };
         for state in [Failing, Inactive] {

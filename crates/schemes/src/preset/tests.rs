@@ -44,7 +44,7 @@ fn the_defaults_are_those_of_the_papers() {
 }
 
 #[test]
-fn what_live_links_are_bonded_with_decides_as_the_expression_of_its_parts_does() {
+fn bonded_preset_decides_as_the_expression_of_its_parts() {
     use crate::conformance::decisions;
     let parts = "cmt-pf(sack-delay=50,rtx=rtx-soonest)+ecf+opportunistic(penalise=false)+split(by=outstanding)+rack(ack-delay=50)";
     assert!(decisions("bonded", "net", 7) == decisions(parts, "net", 7));
@@ -174,7 +174,7 @@ fn acks_are_timed_as_dac_sack_every_and_sack_delay_say() {
 }
 
 #[test]
-fn a_time_out_makes_a_path_potentially_failed_where_the_scheme_has_that_state() {
+fn time_out_makes_a_path_pf_in_schemes_with_that_state() {
     for preset in PRESETS {
         let (mut policies, mut world) = built(preset.name);
         world.paths[0].error_count = 1;

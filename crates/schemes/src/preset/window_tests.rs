@@ -167,7 +167,7 @@ fn db_cmt_fills_windows_in_turn_or_by_ascending_load() {
 }
 
 #[test]
-fn db_cmt_retransmits_where_of_the_largest_windows_the_loss_rate_is_lowest() {
+fn db_cmt_retransmits_on_the_least_lossy_of_the_largest_windows() {
     for text in ["db-cmt", "cmt(rtx=rtx-cl)"] {
         let mut rig = Rig::new(text);
         rig.world.paths[0].estimates.loss_rate = Some(0.02);

@@ -139,7 +139,7 @@ fn every_component_can_be_added_to_some_scheme_and_says_how() {
 }
 
 #[test]
-fn only_schemes_on_several_paths_say_what_they_take_of_a_shared_bottleneck() {
+fn only_multipath_schemes_state_their_share_of_a_bottleneck() {
     for preset in PRESETS.iter().filter(|preset| !preset.multipath) {
         assert!(!preset.coupled && preset.unfair_because.is_empty(), "{}", preset.name);
     }

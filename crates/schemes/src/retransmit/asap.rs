@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn of_three_the_last_in_the_list_gets_half_and_the_first_two_a_quarter_each() {
+    fn last_of_three_gets_half_and_the_first_two_a_quarter_each() {
         // Each further path replaces the candidate with probability 1/2: 1/2 * 1/2, 1/2 * 1/2, 1/2.
         let counts = World::new(Profile::ns2_multipath(), 3).tally(|world| routed(&route(world)));
         assert!((30..=70).contains(&counts[0]), "{counts:?} of 200");

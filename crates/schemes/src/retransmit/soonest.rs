@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_fast_path_is_waited_for_unless_another_one_takes_less_than_twice_its_time() {
+    fn full_fast_path_is_awaited_unless_another_takes_under_twice_its_time() {
         for (other, expected) in [
             (300, RetransmitChoice::Wait(WaitFor::Window)),
             (101, RetransmitChoice::Wait(WaitFor::Window)),

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_competes_if_the_fast_path_is_not_active_or_nobody_knows_how_fast_it_is() {
+    fn no_competition_if_the_fast_path_is_inactive_or_unmeasured() {
         let mut inactive = world(&[20, 100]);
         inactive.paths[0].state = PathState::PotentiallyFailed;
         let mut unmeasured = world(&[20, 100]);

@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_idle_links_the_one_that_was_offered_a_packet_first_delivers_first() {
+    fn first_offered_of_two_idle_links_delivers_first() {
         let (mut one, mut other) = (link(), link());
         offer(&mut one, at(0), &[Some(2)]);
         offer(&mut other, at(0), &[Some(1)]);
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_can_tell_which_of_two_sources_that_send_in_one_nanosecond_was_first() {
+    fn order_of_two_sources_in_one_nanosecond_is_unknown() {
         let (mut one, mut other) = (link(), link());
         offer(&mut one, at(0), &[None, Some(1)]);
         offer(&mut other, at(0), &[None, Some(2)]);

@@ -603,7 +603,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_read_can_be_written_and_read_again(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn every_read_value_can_be_written_and_read_again(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             if let Ok(message) = Message::decode(&bytes) {
                 prop_assert!(message.is_first() || Message::decode(&message.encode()) == Ok(message));
             }

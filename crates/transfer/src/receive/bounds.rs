@@ -81,7 +81,7 @@ fn take(machine: &mut Machine, input: Input) -> Result<(), ProtocolError> {
 }
 
 #[test]
-fn answers_that_nobody_takes_hold_the_thread_up_until_whoever_would_take_them_is_gone() {
+fn unread_answers_block_the_thread_until_the_reader_is_dropped() {
     let (output, outputs) = answers();
     let most = output.max_capacity();
     assert!(most * MAX_CONTROL_BYTES <= BLOCK_BYTES as usize, "{most} answers wait");
@@ -165,7 +165,7 @@ fn incomplete_blocks_of_all_files_are_within_the_window() {
 }
 
 #[test]
-fn files_that_are_open_and_folders_that_wait_for_them_are_as_many_as_agreed() {
+fn open_files_and_waiting_folders_stay_within_the_agreed_limits() {
     let ((_dir, store), (output, _outputs)) = (folder(), mpsc::channel(1000));
     let mut machine = machine(store, output);
     let file = || Kind::File { size_bytes: 1, first: None };

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_in_which_something_may_be_removed_are_as_many_as_there_is_memory_for() {
+    fn folders_with_removable_entries_stay_within_memory_limit() {
         let mut deletion = Deletion::new(true);
         // A folder in one of them adds no entry.
         for folder in (0..MAX_ROOTS).flat_map(|number| [format!("{number}"), format!("{number}/inside")]) {

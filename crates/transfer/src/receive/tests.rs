@@ -123,7 +123,7 @@ fn check_is_full(outcome: &Outcome) {
 }
 
 #[test]
-fn a_full_disk_fails_the_file_with_its_name_and_a_later_attempt_goes_on() {
+fn full_disk_fails_the_file_by_name_and_a_later_attempt_resumes() {
     let every = [
         (Step::OpenPart, 0),
         (Step::CreateJournal, 0),
@@ -171,7 +171,7 @@ fn blocks_that_arrived_before_the_disk_was_full_are_kept() {
 }
 
 #[test]
-fn a_journal_that_cannot_be_written_beside_the_blocks_fails_the_file_and_leaves_it_whole() {
+fn failed_journal_write_fails_the_file_and_keeps_its_blocks() {
     let ((dir, folder), content) = (folder(), content());
     let mut receiver = Receiver::new(&folder, &Report::default());
     receiver.offer(Kind::File { size_bytes: content.len() as u64, first: None });

@@ -210,7 +210,7 @@ fn busy_part_holds_up_folder_end_and_deletion_and_no_other_offer() {
 }
 
 #[test]
-fn offers_beyond_the_share_of_descriptors_wait_in_order_and_all_are_stored() {
+fn offers_beyond_the_descriptor_share_wait_in_order_and_are_stored() {
     const FILES: u32 = 40;
     let (dir, folder) = folder(OnClash::Refuse);
     let folder = folder.with_descriptors(Share::of(2));

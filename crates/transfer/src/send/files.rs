@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_block_is_read_in_order_and_those_that_the_receiver_has_are_not_sent() {
+    fn blocks_are_read_in_order_and_held_ones_are_not_sent() {
         let run = |first, count| Run { first, count };
         let mut sending = Sending::new(vec![run(0, 2), run(3, 1), run(6, 100)]);
         let taken: Vec<Wanted> = std::iter::from_fn(|| sending.take(7)).collect();

@@ -36,7 +36,7 @@ mod tests {
     }
 
     #[test]
-    fn associations_share_the_memory_and_none_gets_less_than_it_begins_with_or_more_than_it_would_use() {
+    fn associations_share_memory_between_initial_and_useful_size() {
         for (memory_mib, transfers, largest_mib) in [
             (512, 64, 8),
             (512, 32, 16),
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn associations_are_bounded_by_the_transfers_with_room_for_those_that_are_refused() {
+    fn association_limit_is_the_transfer_limit_plus_room_to_refuse() {
         for (transfers, most) in [(0, 16), (1, 18), (64, 144), (usize::MAX, usize::MAX)] {
             assert_eq!(options(512, transfers).most_associations(), most);
         }

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_transfer_has_a_full_window_and_all_together_stay_within_the_budget() {
+    fn single_transfer_has_a_full_window_and_all_stay_within_the_budget() {
         for (bytes, transfers) in
             [(512 * MIB, 64), (least_memory_bytes(64), 64), (4096 * MIB, 1000), (9 * MIB, 3)]
         {

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_transfer_goes_on_while_nobody_needs_its_place() {
+    fn idle_transfer_continues_while_its_slot_is_not_needed() {
         let (mut slots, start) = (slots(2, 2), Instant::now());
         begin(&mut slots, start, 0, "192.0.2.1");
         assert_eq!(begin(&mut slots, start, 100_000, "192.0.2.1").1, Begin::Runs);

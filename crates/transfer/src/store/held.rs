@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_complete_when_each_of_its_blocks_is_held_and_not_by_their_number() {
+    fn file_is_complete_by_its_held_blocks_and_not_by_their_number() {
         let size = 3 * MIB;
         assert!(!held(&[0, 1]).is_all_of(size));
         assert!(held(&[2, 0, 1]).is_all_of(size));

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_that_wait_are_as_many_as_there_is_memory_for_and_the_nearest_ones() {
+    fn waiting_hashes_are_the_nearest_ones_within_memory_limit() {
         let mut waiting = Waiting::new(3);
         for (index, kept) in [(5, &[5][..]), (9, &[5, 9]), (7, &[5, 7, 9]), (3, &[3, 5, 7]), (8, &[3, 5, 7])]
         {

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn umask_takes_rights_away_and_special_bits_are_dropped_but_for_sticky_folders() {
+    fn umask_applies_and_special_bits_are_dropped_except_sticky_folders() {
         let (usual, private, none) = (Umask::of(0o022), Umask::of(0o077), Umask::of(0));
         assert_eq!([usual, private, none].map(|mask| mask.of_file(0o7777)), [0o755, 0o700, 0o777]);
         assert_eq!([usual, private, none].map(|mask| mask.of_folder(0o7777)), [0o1755, 0o1700, 0o1777]);

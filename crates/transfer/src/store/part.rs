@@ -536,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn records_that_wait_for_the_journal_are_few_however_short_their_blocks_are() {
+    fn records_waiting_for_the_journal_are_bounded_for_short_blocks() {
         let dir = tempfile::tempdir().expect("a folder");
         let mut part = part(&dir);
         for index in 0..4 * MOST_RECORDS as u64 {
@@ -571,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_is_believed_if_the_part_shows_its_mark_and_the_last_blocks_are_right() {
+    fn journal_is_valid_if_mark_and_last_blocks_of_the_part_match() {
         let blocks = SAMPLED as u64 + 2;
         let all = Run { first: 0, count: blocks };
         for (changed, told) in [
@@ -592,7 +592,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_is_slow_holds_up_whoever_writes_before_more_records_wait() {
+    fn slow_disk_blocks_the_writer_before_more_records_queue() {
         let dir = tempfile::tempdir().expect("a folder");
         let mut part = part(&dir);
         let journal = Arc::clone(part.journal.as_ref().expect("a stream has one"));

@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_of_one_sender_is_known_to_every_process_and_no_other_version_is() {
+    fn latest_version_of_a_sender_is_known_to_every_process() {
         let dir = with_file("file");
         let (one, two) = (Process::new(&dir, 100), Process::new(&dir, 100));
         assert!(!two.holds(1, "file", 5), "it has read the record before it is written");
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_done_to_a_file_it_is_not_believed_any_more() {
+    fn changed_file_is_not_trusted_after_any_change() {
         let path = |dir: &TempDir| dir.path().join("file");
         let rewrite = |dir: &TempDir| fs::write(path(dir), "CONTENT").expect("written");
         let allow = |dir: &TempDir| {
@@ -499,7 +499,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn a_garbled_or_cut_record_never_tells_of_what_was_not_recorded_and_goes_on(
+        fn corrupt_record_invents_no_entry_and_recording_continues(
             cut in 0_usize..300,
             garbled in prop::collection::vec((0_usize..300, any::<u8>()), 0..8),
         ) {

@@ -97,7 +97,7 @@ fn deleted(events: &Events) -> Vec<String> {
 }
 
 #[test]
-fn the_folders_that_are_sent_hold_the_same_afterwards_and_others_are_left_alone() {
+fn sent_folders_are_equal_afterwards_and_others_unchanged() {
     run(async {
         let mut dice = fastrand::Rng::with_seed(7);
         let name = |dice: &mut fastrand::Rng| {
@@ -176,7 +176,7 @@ fn what_is_left_out_stays_at_the_receiver() {
 }
 
 #[test]
-fn links_that_are_not_sent_stay_and_links_that_are_surplus_are_not_followed() {
+fn unsent_links_stay_and_surplus_links_are_not_followed() {
     run(async {
         let (serving, from) = (serving(), source(&["t/real"]));
         symlink("/etc/passwd", from.path().join("t/out")).expect("linked");
@@ -263,7 +263,7 @@ fn two_folders_of_one_name_remove_nothing_of_each_other() {
 }
 
 #[test]
-fn a_sender_that_was_interrupted_removes_nothing_and_one_that_connects_again_does() {
+fn interrupted_sender_removes_nothing_until_it_reconnects() {
     run(async {
         let (serving, from) = (serving(), source(&["t/a", "t/z/file", "u/b"]));
         fs::write(from.path().join("u/big"), noise(1, 6 << 20)).expect("written");
@@ -315,7 +315,7 @@ async fn vanish_amid_listings(host: &Host, answered: usize) {
 }
 
 #[test]
-fn a_sender_that_loses_the_association_amid_its_listings_says_all_of_them_on_the_next_one() {
+fn sender_repeats_all_listings_on_the_next_association() {
     run(async {
         for answered in 0..3 {
             let (serving, lossy, from) = (serving(), listener(), source(&["t/a", "t/z/file", "u/b"]));
@@ -351,7 +351,7 @@ impl Read for Gate {
 }
 
 #[test]
-fn a_folder_that_is_another_one_than_was_sent_or_is_gone_removes_nothing_and_others_do() {
+fn replaced_or_missing_folder_removes_nothing_and_others_do() {
     run(async {
         for is_replaced in [true, false] {
             let (serving, from) = (serving(), source(&["t/a", "u/b"]));
@@ -430,7 +430,7 @@ fn a_file_that_was_stored_beside_another_one_stays() {
 }
 
 #[test]
-fn whoever_fetches_removes_from_its_own_folder_and_the_host_is_not_told() {
+fn fetching_side_removes_locally_without_informing_the_host() {
     run(async {
         let (serving, to) = (Serving::usual(), tempfile::tempdir().expect("a folder"));
         fill(serving.dir.path(), ["t/file", "t/keep.o", "u/file", "t/sub/deep"]);
@@ -467,7 +467,7 @@ fn whoever_fetches_removes_from_its_own_folder_and_the_host_is_not_told() {
 }
 
 #[test]
-fn whoever_fetches_removes_nothing_if_something_was_left_out() {
+fn fetching_side_removes_nothing_if_a_file_was_left_out() {
     run(async {
         let (serving, to) = (Serving::usual(), tempfile::tempdir().expect("a folder"));
         fill(serving.dir.path(), ["t/file"]);

@@ -98,7 +98,7 @@ fn a_file_that_changes_while_it_is_sent_arrives_as_it_is_in_the_end() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_to_and_a_file_that_cannot_be_read_are_named() {
+fn unwritable_folder_and_unreadable_file_are_named() {
     // Root ignores permissions.
     let is_root = fs::metadata("/proc/self").is_ok_and(|me| std::os::unix::fs::MetadataExt::uid(&me) == 0);
     if is_root {
@@ -320,7 +320,7 @@ fn garbage_ends_only_its_own_transfer_and_is_told_what_is_wrong() {
 
 /// A peer that violates the protocol during a transfer receives the reason in a message that it can decode.
 #[test]
-fn a_peer_that_is_garbled_in_the_middle_of_a_transfer_hears_the_reason_and_no_second_welcome() {
+fn garbled_peer_mid_transfer_gets_the_reason_and_no_second_welcome() {
     run(async {
         let serving = Serving::usual();
         for pushes in [true, false] {

@@ -62,7 +62,7 @@ fn one_address_has_a_limited_number_of_places() {
 }
 
 #[test]
-fn whoever_comes_no_further_gives_way_when_a_place_is_needed() {
+fn stalled_client_is_evicted_when_a_slot_is_needed() {
     run(async {
         let options = ServerOptions {
             most_transfers: 1,

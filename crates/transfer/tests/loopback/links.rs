@@ -85,7 +85,7 @@ fn what_links_lead_to_is_sent_on_request_and_no_circle_is_followed() {
 }
 
 #[test]
-fn whoever_fetches_chooses_and_a_server_follows_no_link_out_of_its_folder() {
+fn fetching_side_chooses_and_server_follows_no_link_out_of_its_folder() {
     run(async {
         let from = tree();
         for (links, there) in [
@@ -119,7 +119,7 @@ fn whoever_fetches_chooses_and_a_server_follows_no_link_out_of_its_folder() {
 }
 
 #[test]
-fn a_link_that_leads_out_is_refused_whatever_the_sender_says() {
+fn link_out_of_the_folder_is_refused_for_every_sender_option() {
     run(async {
         let serving = Serving::usual();
         let rogue = Rogue::greet(&serving).await;
@@ -145,7 +145,7 @@ fn a_link_that_leads_out_is_refused_whatever_the_sender_says() {
 }
 
 #[test]
-fn nothing_is_stored_through_a_link_neither_a_received_one_nor_one_that_was_there() {
+fn no_file_is_stored_through_a_received_or_existing_link() {
     run(async {
         let serving = Serving::usual();
         let there = |name: &str| serving.dir.path().join(name);

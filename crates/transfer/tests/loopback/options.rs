@@ -69,7 +69,7 @@ fn files(dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_sender_chooses_what_becomes_of_a_changed_file_where_the_receiver_lets_it() {
+fn sender_chooses_the_clash_rule_where_the_receiver_permits_it() {
     run(async {
         let from = tempfile::tempdir().expect("a folder");
         let file = from.path().join("file");

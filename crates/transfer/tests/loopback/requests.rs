@@ -136,7 +136,7 @@ fn one_who_waits_for_a_name_takes_nothing_else() {
 }
 
 #[test]
-fn bits_that_let_a_file_run_as_somebody_else_are_refused() {
+fn setuid_setgid_and_sticky_bits_of_files_are_refused() {
     run(async {
         let serving = Serving::usual();
         for mode in [0o4755, 0o2755, 0o1777, 0o7777] {

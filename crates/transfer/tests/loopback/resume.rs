@@ -38,7 +38,7 @@ fn a_second_sender_sends_only_what_is_missing() {
 }
 
 #[test]
-fn a_sender_goes_on_over_another_association() {
+fn sender_continues_over_another_association() {
     in_both_modes(async |mode| {
         let from = tempfile::tempdir().expect("a folder");
         let file = from.path().join("file");
@@ -70,7 +70,7 @@ fn a_sender_goes_on_over_another_association() {
 }
 
 #[test]
-fn a_sender_that_somebody_else_answers_does_not_ask_again() {
+fn sender_answered_by_another_server_does_not_retry() {
     run(async {
         let from = tempfile::tempdir().expect("a folder");
         fs::write(from.path().join("file"), noise(2, 8 * MIB)).expect("written");
@@ -105,7 +105,7 @@ fn a_sender_that_somebody_else_answers_does_not_ask_again() {
 }
 
 #[test]
-fn a_fetch_goes_on_over_another_association() {
+fn fetch_continues_over_another_association() {
     in_both_modes(async |mode| {
         let serving =
             Serving::with(mode, ServerOptions { rate: Some(rate(8_000_000)), ..ServerOptions::default() });
@@ -173,7 +173,7 @@ fn damage(dir: &Path, random: &mut fastrand::Rng) {
 }
 
 #[test]
-fn whatever_happens_to_what_is_kept_the_file_is_right() {
+fn file_is_correct_after_any_change_of_kept_data() {
     run(async {
         let from = tempfile::tempdir().expect("a folder");
         let file = from.path().join("file");

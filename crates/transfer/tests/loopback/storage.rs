@@ -206,7 +206,7 @@ fn a_comparison_ends_with_its_association() {
 }
 
 #[test]
-fn blocks_that_were_planted_are_found_out_and_the_file_begins_anew() {
+fn planted_blocks_are_detected_and_the_file_restarts() {
     run(async {
         let serving = Serving::usual();
         let from = tempfile::tempdir().expect("a folder");
@@ -264,7 +264,7 @@ fn the_size_and_time_of_what_others_stored_prove_nothing() {
 }
 
 #[test]
-fn a_stored_file_that_was_changed_and_dated_back_is_not_taken_for_the_same() {
+fn changed_and_backdated_stored_file_counts_as_different() {
     run(async {
         let serving = Serving::usual();
         let from = tempfile::tempdir().expect("a folder");

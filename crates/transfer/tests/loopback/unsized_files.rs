@@ -30,7 +30,7 @@ fn files_of_proc_and_sys_arrive_with_their_content() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn file_of_proc_that_is_sent_again_replaces_the_first_where_that_is_allowed() {
+fn resent_file_of_proc_replaces_the_first_where_allowed() {
     run(async {
         let serving = Serving::start(OnClash::Overwrite, ServerOptions::default());
         for _ in 0..2 {

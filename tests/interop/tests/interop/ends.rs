@@ -101,7 +101,7 @@ fn a_server_of_theirs_that_lost_its_memory_aborts_what_it_does_not_know() {
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
-fn nobody_listening_on_their_sctp_port_refuses_us() {
+fn packet_to_an_unused_sctp_port_is_refused() {
     let network = Network::new(1);
     let pair = Pair::new(&network, Opens::We).theirs("pipe");
     let theirs = pair.start_theirs(Input::None);

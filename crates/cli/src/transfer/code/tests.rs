@@ -180,7 +180,7 @@ async fn a_stranger_who_comes_too_late_with_a_wrong_code_ends_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_association_that_used_the_code_up_without_knowing_it_ends_the_offer() {
+async fn association_that_unknowingly_spent_the_code_ends_the_offer() {
     let rig = Rig::new().await;
     let meanwhile = async {
         let refused = prove(&rig.connect().await, &code("8-apple-river")).await;

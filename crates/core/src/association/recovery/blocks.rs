@@ -290,7 +290,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn blocks_are_forgotten_as_the_cumulative_tsn_passes_them_and_all_if_it_enters_one() {
+    fn cumulative_tsn_removes_passed_blocks_and_all_if_it_enters_one() {
         for (cumulative, left) in [(9, 2), (10, 0), (11, 0), (12, 1), (19, 1), (20, 0), (24, 0)] {
             let mut blocks = SackBlocks::new();
             blocks.replace(&[(10, 12), (20, 24)]);

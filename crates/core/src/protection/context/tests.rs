@@ -139,7 +139,7 @@ fn keys_of_another_epoch_or_direction_open_nothing() {
 }
 
 #[test]
-fn a_record_of_more_than_the_largest_ciphertext_is_dropped_before_it_is_decrypted() {
+fn record_above_the_largest_ciphertext_is_dropped_undecrypted() {
     let (_, mut receiver) = pair(3);
     let header = DtlsRecordHeader::new(3, 0);
     let mut open = |len| receiver.open(header, &mut vec![0; len]).map(<[u8]>::len);

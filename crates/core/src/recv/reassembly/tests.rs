@@ -99,7 +99,7 @@ fn an_unordered_message_overtakes_ordered_ones() {
 //# An endpoint MAY support fragmentation when sending DATA chunks, but it MUST support reassembly when receiving DATA
 //# chunks.
 #[test]
-fn fragments_make_their_message_in_whatever_order_they_come() {
+fn fragments_form_their_message_in_any_order() {
     let parts = [(0, 0, 0, "B", "ab"), (1, 0, 0, "", "cd"), (2, 0, 0, "", "ef"), (3, 0, 0, "E", "g")];
     for order in [[0, 1, 2, 3], [3, 2, 1, 0], [0, 2, 3, 1], [2, 0, 3, 1], [1, 3, 0, 2]] {
         let mut reassembly = reassembly();
@@ -142,7 +142,7 @@ fn a_message_read_in_parts_has_its_stream_to_itself_until_its_end() {
 }
 
 #[test]
-fn a_message_begun_in_parts_goes_on_without_being_asked_again() {
+fn message_begun_in_parts_continues_without_another_request() {
     let mut reassembly = reassembly();
     push(&mut reassembly, &[(0, 0, 0, "B", "a")]);
     assert_eq!(read_all(&mut reassembly, true), ["0[a"]);
@@ -153,7 +153,7 @@ fn a_message_begun_in_parts_goes_on_without_being_asked_again() {
 }
 
 #[test]
-fn an_ordered_message_is_read_in_parts_before_an_unordered_one_and_only_in_its_turn() {
+fn partial_ordered_message_precedes_unordered_one_in_its_turn_only() {
     let mut reassembly = reassembly();
     push(&mut reassembly, &[(0, 0, 0, "UB", "u"), (3, 0, 1, "B", "not next"), (6, 1, 0, "B", "o")]);
     assert_eq!(read_all(&mut reassembly, true), ["1[o", "0[u"]);
@@ -173,7 +173,7 @@ fn unfinished_messages_held_back_can_be_read_in_parts_later() {
 }
 
 #[test]
-fn an_ordered_message_of_another_stream_comes_before_an_unordered_one_that_was_held_back() {
+fn ordered_message_of_another_stream_precedes_held_back_unordered_one() {
     let mut reassembly = reassembly();
     push(&mut reassembly, &[(0, 0, 0, "UB", "a"), (3, 0, 0, "UB", "b")]);
     let mut out = Vec::new();
@@ -331,7 +331,7 @@ fn a_message_whose_end_has_come_is_not_abandoned_while_it_is_read() {
 }
 
 #[test]
-fn a_forward_tsn_to_the_last_part_that_was_read_leaves_the_rest_of_the_message() {
+fn forward_tsn_to_the_last_read_part_keeps_the_rest_of_the_message() {
     let mut reassembly = reassembly();
     push(&mut reassembly, &[(1, 0, 0, "B", "a"), (2, 0, 0, "", "b")]);
     assert_eq!(read_all(&mut reassembly, true), ["0[ab"]);
@@ -341,7 +341,7 @@ fn a_forward_tsn_to_the_last_part_that_was_read_leaves_the_rest_of_the_message()
 }
 
 #[test]
-fn a_forward_tsn_beyond_a_message_that_is_read_in_parts_ends_that_message_once() {
+fn forward_tsn_beyond_a_partially_read_message_ends_it_once() {
     let mut reassembly = reassembly();
     push(&mut reassembly, &[(1, 0, 0, "UB", "a"), (2, 0, 0, "U", "b")]);
     assert_eq!(read_all(&mut reassembly, true), ["0[ab"]);

@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_as_fast_as_the_rate_says_is_no_more_than_one_acknowledgement() {
+    fn arrivals_at_the_estimated_rate_aggregate_one_acknowledgement() {
         assert_eq!(excess(&[(10, 2_000), (12, 2_000), (14, 2_000), (16, 2_000)]), 2_000);
     }
 

@@ -119,7 +119,7 @@ fn the_slow_path_is_left_unused_if_the_fast_one_would_miss_the_window() {
 }
 
 #[test]
-fn more_in_flight_on_the_slow_path_leaves_the_window_as_it_is_and_the_fast_path_less() {
+fn larger_slow_flight_keeps_the_window_and_shrinks_the_fast_share() {
     let mut world = world(92_485 - 3 * M);
     world.paths[1].in_flight = bytes(5 * M);
     // Its data is added to the send window and subtracted from it: 92485 - 4404 + 22020 - 8808 = 101293 < 105696.

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_queue_is_what_the_least_of_late_is_above_the_least_at_all() {
+    fn queue_is_the_recent_minimum_above_the_overall_minimum() {
         let mut delays = Delays::default();
         let mut take = |at: u64, rtt| {
             let now = Time::from_nanos(at * 1_000_000);

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_doubles_from_the_third_round_in_one_direction_and_begins_anew_with_another() {
+    fn velocity_doubles_from_round_three_and_resets_on_direction_change() {
         let mut velocity = Velocity::at(10.0);
         let mut after = |cwnd| {
             velocity.end_round(cwnd, 6.0);

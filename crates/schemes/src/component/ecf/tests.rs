@@ -48,7 +48,7 @@ fn the_fastest_path_is_used_while_it_has_room() {
 }
 
 #[test]
-fn it_waits_if_the_fast_path_completes_earlier_and_the_slow_one_is_of_no_use_meanwhile() {
+fn waits_if_the_fast_path_completes_earlier_and_the_slow_cannot_help() {
     // (1 + 20/10) 20 ms = 60 ms < 100 ms, and 20/10 * 100 ms = 200 ms >= 2 * 20 ms.
     let decision = world(20, 100, 20).pick(&mut ecf());
     assert_eq!(decision.choice, Pick::Wait(WaitFor::Path(path(0))));
@@ -64,7 +64,7 @@ fn with_much_to_send_the_fast_path_alone_would_be_no_sooner() {
 }
 
 #[test]
-fn what_the_slow_path_completes_before_the_fast_one_could_is_not_held_back() {
+fn data_that_the_slow_path_completes_earlier_is_not_held_back() {
     // (1 + 3/10) 20 ms = 26 ms < 100 ms, but 3/10 * 100 ms = 30 ms < 2 * 20 ms.
     let decision = world(20, 100, 3).pick(&mut ecf());
     assert_eq!(decision.choice, Pick::Path(path(1)));
@@ -95,7 +95,7 @@ fn counting_whole_windows_changes_nothing_about_more_than_one() {
 }
 
 #[test]
-fn a_wait_that_has_begun_goes_on_beyond_the_point_where_it_would_begin() {
+fn begun_wait_continues_beyond_its_starting_condition() {
     let (mut world, mut scheduler) = (world(20, 100, 45), ecf());
     // (1 + 45/10) 20 ms = 110 ms: not below 100 ms, but below 1.25 * 100 ms.
     assert!(!waits(&mut world, &mut scheduler));

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_without_a_round_trip_time_comes_last_and_the_first_of_equals_stays() {
+    fn path_without_rtt_sorts_last_and_equal_paths_keep_their_order() {
         assert_eq!(copied(&mut world([0, 400, 90]), Condition::Always), Some(2));
         assert_eq!(copied(&mut world([0, 400, 0]), Condition::Always), Some(0));
         assert_eq!(copied(&mut world([90, 400, 0]), Condition::Always), Some(0));

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_of_the_head_of_line_halves_the_window_and_threshold_of_the_slow_path() {
+    fn head_of_line_copy_halves_window_and_ssthresh_of_the_slow_path() {
         let mut rig = Rig::new();
         rig.send(SendKind::HeadOfLine, 0, Some(1));
         assert_eq!(rig.slow(), (10_000, 6000));
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_is_added_anew_has_no_penalty_behind_it() {
+    fn path_added_again_has_no_penalty() {
         let mut rig = Rig::new();
         rig.send(SendKind::HeadOfLine, 0, Some(1));
         rig.world.dispatch(&mut rig.control, &Event::PathAdded(path(0)));

@@ -194,7 +194,7 @@ mod losses {
     }
 
     #[test]
-    fn the_timer_waits_for_the_last_chunk_in_question_and_each_sack_sets_it_anew() {
+    fn reordering_timer_covers_the_last_candidate_and_each_sack_resets_it() {
         let mut sender = Sender::new(NO_PROBES);
         sender.at(110).acked(110, 10);
         let _ = [chunk(101, 5), chunk(102, 8), chunk(103, 2)].map(|hole| sender.lost(hole));
@@ -272,7 +272,7 @@ mod delivered {
     }
 
     #[test]
-    fn an_early_transmission_that_arrives_late_changes_the_round_trip_and_not_the_latest() {
+    fn late_arrival_of_an_early_send_updates_rtt_but_not_the_latest() {
         let mut sender = Sender::new(NO_PROBES);
         sender.at(150).acked(110, 50).acked(109, 30);
         // RACK.rtt is 120; the chunk sent at 40 is still checked, until 40 + 120 + 25.
@@ -378,7 +378,7 @@ mod window {
     }
 
     #[test]
-    fn each_round_with_a_needless_retransmission_widens_it_by_one_step_up_to_the_smoothed_round_trip() {
+    fn spurious_rounds_widen_the_window_by_one_step_up_to_srtt() {
         let mut sender = delivered();
         sender.spurious(101).spurious(102);
         assert_eq!(grace(&mut sender), Some(50), "two in one round are one");
@@ -459,7 +459,7 @@ mod probes {
     }
 
     #[test]
-    fn acknowledged_data_starts_the_wait_anew_and_an_empty_path_ends_it() {
+    fn acknowledged_data_restarts_the_wait_and_an_empty_path_ends_it() {
         let mut sender = Sender::new(SETTINGS);
         sender.at(10).sent(0, 101, SendKind::New);
         sender.at(110).sack_done(0, 2, 99);
@@ -484,7 +484,7 @@ mod probes {
     }
 
     #[test]
-    fn a_later_chunk_of_the_path_answers_for_the_probe_and_one_of_another_path_does_not() {
+    fn later_chunk_of_the_same_path_acknowledges_the_probe() {
         for (index, expected) in [(0, Some(510)), (1, None)] {
             let mut sender = Sender::new(SETTINGS);
             sender.at(210).sent(0, 101, SendKind::TailProbe);
@@ -578,7 +578,7 @@ mod probes {
     }
 
     #[test]
-    fn with_the_switch_probes_of_a_short_path_are_ten_milliseconds_apart_at_least() {
+    fn switch_spaces_probes_of_a_short_path_by_at_least_ten_ms() {
         let mut sender = Sender::new(RackSettings { repeated_probes: true, ..SETTINGS });
         sender.world.paths[0].rtt.smoothed = Some(Span::from_millis(1));
         sender.at(0).sent(0, 101, SendKind::New).sent(0, 101, SendKind::TailProbe);
@@ -608,7 +608,7 @@ mod probes {
     }
 
     #[test]
-    fn copies_and_retransmissions_to_the_path_are_watched_and_window_probes_are_not() {
+    fn copies_and_retransmissions_are_watched_but_not_window_probes() {
         for kind in [SendKind::New, SendKind::Copy, SendKind::HeadOfLine, SendKind::Retransmission] {
             assert_eq!(Sender::new(SETTINGS).at(10).sent(0, 101, kind).deadline(), Some(210), "{kind:?}");
         }

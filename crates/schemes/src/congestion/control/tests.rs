@@ -290,7 +290,7 @@ fn a_window_equal_to_its_threshold_is_in_slow_start() {
 //# When cwnd is greater than ssthresh, cwnd SHOULD be incremented by PMDCS per RTT if the sender has cwnd or more bytes
 //# of data outstanding for the corresponding transport address.
 #[test]
-fn congestion_avoidance_adds_one_chunk_per_window_acked_and_keeps_the_remainder() {
+fn avoidance_adds_one_chunk_per_acked_window_and_keeps_the_remainder() {
     for profile in every_profile() {
         let mut rig = Rig::new(profile, Cumulative);
         rig.set(10_000, 5000, 0);
@@ -314,7 +314,7 @@ fn exactly_a_window_acked_is_enough() {
 }
 
 #[test]
-fn the_standard_counts_all_acks_and_holds_the_sum_at_the_window_when_it_was_not_full() {
+fn standard_counts_all_acks_and_caps_the_sum_of_an_unfilled_window() {
     let mut rig = Rig::new(Profile::rfc9260(), Cumulative);
     rig.set(10_000, 5000, 6000);
     rig.sack(acked_with_gap(1468, 1468, 0, 8808));
@@ -346,7 +346,7 @@ fn ns2_counts_cumulative_acks_only_when_the_window_was_full() {
 }
 
 #[test]
-fn ns2_counts_gap_acks_from_the_pseudo_cumulative_tsn_on_and_holds_the_sum_nowhere() {
+fn ns2_counts_acks_from_the_pseudo_cumulative_tsn_without_a_cap() {
     let mut rig = Rig::new(Profile::ns2_multipath(), PseudoCumulative);
     rig.set(10_000, 5000, 8000);
     rig.sack(acked_with_gap(1468, 2936, 1468, 8808));
@@ -577,7 +577,7 @@ fn after_a_time_out_a_window_doubles_up_to_its_threshold_and_then_creeps() {
 //# *  Same as in the slow start, when the sender does not transmit DATA chunks on a given transport address, the cwnd of
 //# the transport address SHOULD be adjusted to max(cwnd / 2, 4 * PMDCS) per RTO.
 #[test]
-fn the_standard_halves_an_idle_window_down_to_four_chunks_and_remembers_it_once() {
+fn standard_halves_an_idle_window_to_four_chunks_and_saves_it_once() {
     let mut rig = Rig::new(Profile::rfc9260(), Cumulative);
     rig.set(20_000, 12_000, 0);
     let mut seen = Vec::new();
@@ -590,7 +590,7 @@ fn the_standard_halves_an_idle_window_down_to_four_chunks_and_remembers_it_once(
 }
 
 #[test]
-fn what_the_standard_remembers_of_an_idle_path_is_renewed_by_a_transmission_on_it() {
+fn saved_window_of_an_idle_path_is_renewed_by_a_transmission() {
     let mut rig = Rig::new(Profile::rfc9260(), Cumulative);
     rig.set(20_000, 12_000, 0);
     rig.dispatch(&Event::Idle(path(0)));
@@ -636,7 +636,7 @@ fn ns2_sets_an_idle_window_above_two_chunks_to_half_but_at_least_four() {
 }
 
 #[test]
-fn the_path_that_answers_its_probe_has_one_chunk_in_pf1_two_in_pf2_and_else_its_old_window() {
+fn answered_probe_gives_one_chunk_in_pf1_two_in_pf2_else_old_window() {
     for (after_probe, cwnd) in [(Some(1), 1468), (Some(2), 2936), (None, 7000)] {
         let mut rig = Rig::new(Profile::ns2_multipath(), PseudoCumulative);
         rig.control =
@@ -661,7 +661,7 @@ fn an_ack_that_revives_a_path_leaves_its_window() {
 }
 
 #[test]
-fn a_heartbeat_ack_of_a_path_that_was_not_potentially_failed_leaves_its_window() {
+fn heartbeat_ack_of_an_active_path_keeps_its_window() {
     let mut rig = Rig::new(Profile::ns2_multipath(), PseudoCumulative);
     rig.control = WindowControl::new(PseudoCumulative).with_window_after_probe(2);
     rig.set(4380, 65_536, 0);

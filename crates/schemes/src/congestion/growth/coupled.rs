@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn only_active_paths_with_a_round_trip_time_are_coupled_and_the_path_in_question() {
+    fn only_active_paths_with_an_rtt_and_the_growing_path_are_coupled() {
         let mut world = testing::paths(&[(10_000, 100), (20_000, 50), (30_000, 50), (40_000, 10)]);
         assert_eq!(flows(&world, 0), [0, 1, 2, 3]);
         world.paths[1].state = PathState::PotentiallyFailed;

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn two_round_trips_with_nothing_but_sixteen_chunks_sent_again_are_too_long() {
+    fn sixteen_ambiguous_acks_in_two_rtts_are_too_long() {
         let mut ambiguous_rtt = AmbiguousRtt::new(at(1_000));
         (0..15).for_each(|_| ambiguous_rtt.acked(false, at(1_100)));
         assert!(!ambiguous_rtt.is_too_long(&facts(), at(5_000)), "a burst of losses was repaired");
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_that_was_sent_once_begins_anew() {
+    fn chunk_that_was_sent_once_restarts_the_count() {
         let mut ambiguous_rtt = AmbiguousRtt::new(at(1_000));
         (0..40).for_each(|_| ambiguous_rtt.acked(false, at(1_100)));
         ambiguous_rtt.acked(true, at(2_000));

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_earliest_chunk_waits_a_quarter_of_the_time_since_its_first_retransmission() {
+    fn earliest_chunk_waits_a_quarter_of_its_time_since_retransmission() {
         let mut rig = Rig::new();
         let began = rig.world.now;
         let mut left_at = Vec::new();

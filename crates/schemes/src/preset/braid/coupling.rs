@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_is_long_at_losses_as_often_as_at_other_times_is_not_shared() {
+    fn queue_equally_long_without_losses_is_not_shared() {
         let mut queue = SharedQueue::default();
         (0..40).for_each(|n| queue.other_lost(path(1), n % 2 == 0));
         assert!(!queue.is_with(path(1), 0.5));

@@ -74,7 +74,7 @@ mod tests {
     const RTT: Span = Span::from_millis(50);
 
     #[test]
-    fn a_queue_that_was_not_empty_for_five_seconds_is_drained_for_two_round_trips() {
+    fn queue_nonempty_for_five_seconds_is_drained_for_two_rtts() {
         let mut drain = Drain::default();
         drain.not_needed(at(1_000));
         drain.round_with_queue(false, at(6_000), RTT);

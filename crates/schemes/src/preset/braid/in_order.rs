@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_carried_little_is_taken_for_slow_by_no_more_than_two_round_trips() {
+    fn little_used_path_is_assumed_slower_by_at_most_two_rtts() {
         // The fast path sends 100 chunks in 20 ms, so 1,000 in two round trips of the slow one, which has 10 in flight.
         for (window, expected) in [(911, Pick::Path(path(1))), (910, Pick::Wait(WaitFor::Window))] {
             let mut world = world(&[20, 100], window);
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_adds_little_takes_only_what_fits_even_at_its_longest_queue_of_late() {
+    fn path_that_adds_little_takes_only_data_that_fits_at_its_longest_queue() {
         // The fast path sends 100 chunks in 20 ms: 500 in the 100 ms of the slow one, and 1,000 in its longest round trip.
         for (tenths_of_the_rate, window, expected) in [
             (2, 500, Pick::Path(path(1))),

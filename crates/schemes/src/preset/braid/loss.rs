@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_beside_a_long_queue_is_congestion_and_one_beside_a_short_queue_is_not() {
+    fn loss_at_a_long_queue_is_congestion_and_at_a_short_one_is_not() {
         let mut judge = sent((0..100).map(|n| if n >= 90 { 40 } else { 5 }));
         assert!(judge.is_congestion(at(95), BASE));
         assert!(!judge.is_congestion(at(50), BASE));

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_stays_for_seven_rounds_is_others_and_the_window_is_what_it_would_be_without_giving_way() {
+    fn persistent_queue_switches_to_competitive_mode() {
         let mut mode = DELAY;
         for _ in 0..6 {
             let (next, step) = after_round(mode, &round(5.0));
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn one_round_with_a_short_queue_begins_the_count_anew() {
+    fn one_round_with_a_short_queue_restarts_the_count() {
         let persistent = Mode::Delay(PersistentQueue { rounds: 6, held_bytes: 30.0 * CHUNK });
         assert_eq!(after_round(persistent, &round(1.0)), (DELAY, Step::Keep));
     }
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_a_drain_empties_was_nobody_elses() {
+    fn queue_emptied_by_a_drain_is_not_competing_traffic() {
         let competing = Mode::Competitive { empty_rounds: 3 };
         let drained = |queue_packets| Round { draining: true, ..round(queue_packets) };
         assert_eq!(after_round(competing, &drained(0.9)), (DELAY, Step::OwnQueue));

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_rate_of_late_counts_and_is_forgotten_whatever_limits_the_path() {
+    fn largest_recent_rate_counts_and_expires_on_any_limited_path() {
         let mut world = World::new(Profile::rfc9260(), 1);
         world.paths[0].rtt.smoothed = Some(Span::from_millis(200));
         let mut estimator = PathModel::new(Box::new(MeasuredLossRate::default()));

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_retransmission_leaves_twice_if_the_window_closes_within_its_round_trip() {
+    fn retransmission_is_doubled_if_the_window_closes_within_its_rtt() {
         // In 100 ms the first path sends 10 chunks and the second one 8.
         for (window_chunks, copy) in [(0, Some(1)), (17, Some(1)), (18, None), (1000, None)] {
             assert_eq!(route(&mut world([100, 125], window_chunks)), (Some(0), copy), "{window_chunks}");
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_copy_goes_where_it_arrives_soonest_and_never_where_that_takes_twice_as_long() {
+    fn copy_takes_the_earliest_path_within_twice_the_time() {
         for (rtts, copy) in [([100, 180, 150], Some(2)), ([100, 199, 250], Some(1)), ([100, 200, 250], None)]
         {
             assert_eq!(route(&mut world(rtts, 1)), (Some(0), copy), "{rtts:?}");

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_start_that_loses_leaves_what_the_path_holds_and_no_more_than_a_cut() {
+    fn slow_start_with_losses_ends_at_the_bdp_or_at_a_cut() {
         for (held, expected) in [(30.0, 30.0), (90.0, 70.0), (1.0, 2.0)] {
             let mut window = PathWindow::new(100.0 * CHUNK);
             window.cut_slow_start(at(100), held * CHUNK, 2.0 * CHUNK);

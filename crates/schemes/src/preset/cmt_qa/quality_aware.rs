@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn any_time_out_takes_a_path_out_of_service_whatever_the_profile() {
+    fn time_out_takes_a_path_out_of_service_in_every_profile() {
         for profile in [Profile::ns2_multipath(), Profile::rfc9260_multipath()] {
             for errors in 1..=5 {
                 let state = after(profile.clone(), errors, false, PathState::Active);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_is_not_active_stays_what_it_is_until_its_errors_are_too_many() {
+    fn inactive_path_keeps_its_state_until_the_error_limit() {
         let profile = Profile::rfc9260_multipath;
         for state in [PathState::PotentiallyFailed, PathState::Unconfirmed, PathState::Inactive] {
             assert_eq!(after(profile(), 2, false, state), state);

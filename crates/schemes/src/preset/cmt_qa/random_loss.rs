@@ -506,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_with_less_than_a_window_acknowledged_between_them_may_be_the_consecutive_ones() {
+    fn losses_less_than_a_window_apart_may_be_consecutive() {
         for (acked, cwnd) in [(CWND - 1, CWND / 2), (CWND, CWND)] {
             let mut scene = Scene::new(RandomLossRules { consecutive: Consecutive::Window, ..RULES });
             assert_eq!(scene.lose(), CWND);
@@ -541,7 +541,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_that_was_moved_is_answered_as_the_control_does_and_remembered_by_nobody() {
+    fn moved_chunk_is_answered_by_the_control_and_not_stored() {
         let mut scene = Scene::new(RULES);
         scene.chunk(LossCause::Rescheduled).event(LossCause::Rescheduled);
         assert_eq!(scene.cwnd(), CWND / 2);

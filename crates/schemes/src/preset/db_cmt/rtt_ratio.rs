@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_floor_holds_for_the_threshold_and_unless_chosen_otherwise_for_the_window() {
+    fn floor_applies_to_ssthresh_and_by_default_to_the_window() {
         // 3000 x 100/120 = 2500, below 2 x 1468 = 2936.
         assert_eq!(cut(&mut RttRatioCut { ..RULE }, &one(3000), 0, FastRetransmit), (2936, 2936));
         let mut equation = RttRatioCut { window: CutWindow::Equation, ..RULE };

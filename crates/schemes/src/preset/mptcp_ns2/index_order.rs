@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_path_comes_first_again_whoever_sent_last() {
+    fn first_path_comes_first_again_after_any_sender() {
         let mut world = World::new(Profile::ns2_multipath(), 2);
         assert!((0..5).all(|_| send(&mut world).is_some()));
         world.paths[0].in_flight = bytes(0);

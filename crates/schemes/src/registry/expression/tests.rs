@@ -270,7 +270,7 @@ fn definitions_are_held_to_what_expressions_are_held_to() {
 }
 
 #[test]
-fn each_definition_that_is_wrong_is_named_and_those_that_need_it_are_left_out() {
+fn wrong_definitions_are_named_and_their_dependents_left_out() {
     let definitions = [
         ("cmt", "sctp"),
         ("needs-bad", "bad+late"),

@@ -171,7 +171,7 @@ async fn a_peer_that_has_us_answer_and_reads_no_answer_is_not_heard_any_more() {
 }
 
 #[tokio::test]
-async fn files_that_fail_at_once_make_neither_offers_nor_answers_wait_without_bound() {
+async fn immediately_failing_files_queue_bounded_offers_and_answers() {
     let mut stalled = Stalled::new(SENDER_BLOCKS);
     for _ in 0..1000 {
         while stalled.offer(1) {}
@@ -223,7 +223,7 @@ async fn a_reader_that_is_slow_is_asked_for_few_blocks() {
 }
 
 #[tokio::test]
-async fn blocks_that_arrive_wrong_are_read_again_when_there_is_room_and_each_counts() {
+async fn corrupt_blocks_are_reread_when_there_is_room_and_counted() {
     let mut stalled = Stalled::new(SENDER_BLOCKS);
     for id in 0..4 {
         stalled.offer(10);
@@ -249,7 +249,7 @@ async fn blocks_that_arrive_wrong_are_read_again_when_there_is_room_and_each_cou
 }
 
 #[tokio::test]
-async fn a_file_whose_blocks_arrive_wrong_too_often_is_given_up_and_nothing_of_it_waits() {
+async fn file_with_too_many_corrupt_blocks_is_abandoned_and_queues_nothing() {
     let mut stalled = Stalled::new(SENDER_BLOCKS);
     stalled.offer(100);
     stalled.hear_take(0);
@@ -295,7 +295,7 @@ async fn no_more_is_offered_at_a_time_than_the_protocol_allows() {
 }
 
 #[tokio::test]
-async fn a_file_ends_with_the_root_over_all_blocks_once_they_are_read_those_included_that_the_receiver_has() {
+async fn end_of_file_has_the_root_over_all_blocks_including_held_ones() {
     for have in [Vec::new(), vec![Run { first: 1, count: 2 }]] {
         let mut stalled = Stalled::new(SENDER_BLOCKS);
         stalled.offer(4);
@@ -326,7 +326,7 @@ async fn what_came_through_a_pipe_is_sent_once_and_ends_with_its_size_and_root()
 }
 
 #[tokio::test]
-async fn a_receiver_that_had_kept_something_wrong_gets_all_blocks_once_more_and_they_count_once() {
+async fn receiver_with_wrong_kept_data_gets_all_blocks_counted_once() {
     let mut stalled = Stalled::new(SENDER_BLOCKS);
     stalled.offer(4);
     let take = |have| Message::Answer { id: 0, answer: Answer::Take { have } };

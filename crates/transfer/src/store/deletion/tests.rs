@@ -120,7 +120,7 @@ fn links_are_removed_and_never_followed() {
 }
 
 #[test]
-fn what_is_unfinished_and_what_nobody_can_offer_stays_with_its_folder() {
+fn unfinished_and_unofferable_files_stay_with_their_folder() {
     let kept =
         ["d/x/.a.0011223344556677.anabranch-part", "d/.a.0011223344556677.anabranch-journal", "d/y/a\x01b"];
     let dir = folder(&[&kept[..], &["d/x/go", "d/y/go", "d/go"]].concat());
@@ -144,7 +144,7 @@ fn what_was_stored_beside_another_file_stays_where_that_is_the_rule() {
 }
 
 #[test]
-fn what_a_listed_name_leads_to_stays_whatever_it_is_called_here() {
+fn target_of_a_listed_name_stays_under_any_local_name() {
     // As on a file system that ignores case: the name differs, and leads to the same file.
     let dir = folder(&["d/same", "d/other"]);
     let told = delete(dir.path(), OnClash::Refuse, false, &["./same"], &nothing);
@@ -164,7 +164,7 @@ fn a_folder_that_is_not_there_has_nothing_to_be_removed() {
 }
 
 #[test]
-fn nothing_more_is_removed_once_nobody_waits_for_it() {
+fn removal_stops_once_its_result_is_not_awaited() {
     let dir = folder(&["d/a", "d/b"]);
     let (cancel, listed) = (Cancel::default(), ListedNames::default());
     cancel.cancel();

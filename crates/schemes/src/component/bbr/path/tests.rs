@@ -132,7 +132,7 @@ impl Rig {
 }
 
 #[test]
-fn startup_ends_after_three_rounds_without_growth_and_drain_as_the_queue_is_empty() {
+fn startup_ends_after_three_flat_rounds_and_drain_at_empty_queue() {
     let mut rig = Rig::new();
     rig.kbps = 2_000;
     rig.round();
@@ -153,7 +153,7 @@ fn startup_ends_after_three_rounds_without_growth_and_drain_as_the_queue_is_empt
 }
 
 #[test]
-fn drain_ends_after_three_rounds_whatever_is_in_flight() {
+fn drain_ends_after_three_rounds_with_any_flight() {
     let mut rig = Rig::in_drain();
     for _ in 0..3 {
         rig.round_with(3 * BDP);
@@ -164,7 +164,7 @@ fn drain_ends_after_three_rounds_whatever_is_in_flight() {
 }
 
 #[test]
-fn a_path_that_the_application_limits_stays_in_startup_and_one_that_the_peer_limits_does_not() {
+fn application_limited_path_stays_in_startup_and_peer_limited_leaves() {
     for (limiter, state) in [
         (Limiter::Application, "Startup (BBR)"),
         (Limiter::Scheduler, "Startup (BBR)"),
@@ -178,7 +178,7 @@ fn a_path_that_the_application_limits_stays_in_startup_and_one_that_the_peer_lim
 }
 
 #[test]
-fn the_window_is_two_bandwidth_delay_products_and_what_is_acknowledged_at_once() {
+fn window_is_two_bdp_plus_the_aggregated_acknowledgements() {
     let mut rig = Rig::in_cruise();
     for _ in 0..10 {
         rig.round_with(BDP);
@@ -189,7 +189,7 @@ fn the_window_is_two_bandwidth_delay_products_and_what_is_acknowledged_at_once()
 }
 
 #[test]
-fn a_probe_comes_within_the_rounds_in_which_a_standard_window_would_grow_by_one_half() {
+fn probe_starts_within_rounds_of_half_a_standard_window_growth() {
     // The product is 27 chunks; the count begins with 0 or 1.
     let mut rig = Rig::in_cruise();
     let mut rounds = 1;
@@ -204,7 +204,7 @@ fn a_probe_comes_within_the_rounds_in_which_a_standard_window_would_grow_by_one_
 }
 
 #[test]
-fn a_probe_ends_after_three_rounds_without_growth_and_goes_on_with_it() {
+fn probe_ends_after_three_flat_rounds_and_continues_with_growth() {
     let mut rig = Rig::in_up();
     for _ in 0..2 {
         rig.round();
@@ -222,7 +222,7 @@ fn a_probe_ends_after_three_rounds_without_growth_and_goes_on_with_it() {
 }
 
 #[test]
-fn a_probe_that_loses_more_than_two_in_a_hundred_ends_and_bounds_what_is_in_flight() {
+fn probe_with_more_than_two_percent_loss_ends_and_bounds_the_flight() {
     let mut within = Rig::in_up();
     within.lose(1, 100 * M, LossCause::FastRetransmit);
     within.round();
@@ -236,7 +236,7 @@ fn a_probe_that_loses_more_than_two_in_a_hundred_ends_and_bounds_what_is_in_flig
 }
 
 #[test]
-fn the_probe_after_one_that_lost_too_much_ends_as_it_reaches_the_bound_and_another_follows() {
+fn probe_after_a_lossy_one_ends_at_the_bound_and_another_follows() {
     let mut rig = Rig::in_up();
     rig.lose(3, 49 * M, LossCause::FastRetransmit);
     rig.round_with(BDP / 2);
@@ -273,7 +273,7 @@ fn a_round_with_losses_bounds_rate_and_volume_until_the_next_probe() {
 }
 
 #[test]
-fn a_path_without_a_shorter_round_trip_for_five_seconds_is_emptied_for_a_moment() {
+fn path_without_new_min_rtt_for_five_seconds_is_drained() {
     let mut rig = Rig::in_cruise();
     rig.rtt = Span::from_millis(50);
     let mut probed = Vec::new();

@@ -116,7 +116,7 @@ fn time_in_which_the_window_is_not_in_full_use_does_not_count() {
 }
 
 #[test]
-fn slow_start_is_the_standards_and_a_path_that_is_added_begins_anew() {
+fn slow_start_follows_the_standard_and_an_added_path_restarts() {
     let mut world = paths(&[(10_000, 100)]);
     world.paths[0].ssthresh = bytes(20_000);
     let mut rule = CubicGrowth::new(true);

@@ -81,7 +81,7 @@ impl Rig {
 }
 
 #[test]
-fn slow_start_doubles_until_a_queue_builds_and_leaves_what_the_path_holds_and_two_packets() {
+fn slow_start_ends_at_a_queue_with_bdp_plus_two_packets() {
     let mut rig = Rig::new(ALL, 1);
     assert!((rig.chunks(0) - 3.0).abs() < 0.1);
     for expected in [6.0, 12.0, 24.0] {
@@ -94,7 +94,7 @@ fn slow_start_doubles_until_a_queue_builds_and_leaves_what_the_path_holds_and_tw
 }
 
 #[test]
-fn a_queue_of_its_own_shrinks_the_window_and_one_of_others_does_not_for_long() {
+fn own_queue_shrinks_the_window_and_foreign_queue_only_briefly() {
     let mut rig = Rig::delay_mode(ALL, 1);
     let before = rig.chunks(0);
     rig.round(0, 50);
@@ -208,7 +208,7 @@ fn paths_that_meet_congestion_are_cut_together_and_others_are_left_alone() {
 }
 
 #[test]
-fn packets_are_paced_above_the_rate_of_the_window_and_not_before_a_round_trip_is_known() {
+fn pacing_starts_with_a_known_rtt_above_the_window_rate() {
     let mut rig = Rig::new(ALL, 1);
     assert_eq!(rig.control.pacing(path(0)), Pacing::OFF);
     rig = Rig::delay_mode(ALL, 1);
@@ -231,7 +231,7 @@ fn a_queue_that_never_empties_is_drained() {
 }
 
 #[test]
-fn a_loss_cuts_where_nothing_but_chunks_sent_again_was_acknowledged_for_long() {
+fn loss_cuts_after_a_long_time_of_ambiguous_acknowledgements() {
     let mut rig = Rig::delay_mode(ALL, 1);
     let smoothed = Span::from_millis(100);
     rig.world.paths[0].rtt.smoothed = Some(smoothed);
@@ -279,7 +279,7 @@ fn silence_halves_the_window_only_if_nothing_is_left_in_flight() {
 }
 
 #[test]
-fn a_rebound_path_begins_anew() {
+fn rebound_path_restarts() {
     let mut rig = Rig::delay_mode(ALL, 1);
     rig.tell(&Event::PathRebound(path(0)));
     assert!((rig.chunks(0) - 3.0).abs() < 0.1);
@@ -354,7 +354,7 @@ fn what_one_sack_acknowledges_met_the_queue_of_the_latest() {
 }
 
 #[test]
-fn many_losses_begin_a_test_of_the_rate_unless_what_was_lost_left_before_a_cut() {
+fn many_losses_start_the_policer_test_unless_sent_before_a_cut() {
     let mut rig = Rig::delay_mode(ALL, 1);
     lose_a_quarter(&mut rig, 128, None);
     assert!(tests_the_rate(&mut rig));
@@ -369,7 +369,7 @@ fn many_losses_begin_a_test_of_the_rate_unless_what_was_lost_left_before_a_cut()
 }
 
 #[test]
-fn an_outage_begins_the_count_of_losses_anew_with_what_leaves_after_it() {
+fn outage_restarts_the_loss_count_with_later_transmissions() {
     for (silent, begins) in [(true, false), (false, true)] {
         let mut rig = Rig::delay_mode(ALL, 1);
         rig.world.paths[0].in_flight = bytes(M);

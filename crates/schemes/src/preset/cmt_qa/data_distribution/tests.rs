@@ -169,7 +169,7 @@ fn with_nothing_given_and_a_window_of_one_packet_it_comes_to_an_end() {
 }
 
 #[test]
-fn d_i_begins_anew_with_each_period() {
+fn d_i_restarts_with_each_period() {
     let mut scene = fast_and_slow(RULES);
     scene.bind_some(10);
     scene.deliver_all();
@@ -232,7 +232,7 @@ fn a_path_takes_part_only_while_its_own_window_has_room() {
 }
 
 #[test]
-fn without_d_max_a_path_with_a_full_window_waits_for_its_window_and_not_for_the_period() {
+fn without_d_max_a_full_path_waits_for_its_window_not_the_period() {
     let rules =
         DistributionRules { queue_bound: QueueBound::Window, allowance: Allowance::PeerWindow, ..RULES };
     let mut scene = fast_and_slow(rules);
@@ -244,7 +244,7 @@ fn without_d_max_a_path_with_a_full_window_waits_for_its_window_and_not_for_the_
 }
 
 #[test]
-fn what_waits_for_a_path_beyond_its_window_takes_no_room_from_another_if_each_is_counted_by_itself() {
+fn clamped_bound_keeps_waiting_data_out_of_the_other_paths_room() {
     let mut scene = fast_and_slow(DistributionRules { queue_bound: QueueBound::Clamped, ..RULES });
     scene.world.paths[0].in_flight = bytes(7 * M);
     scene.world.paths[0].bound = bytes(8 * M);

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_reaches_from_the_first_chunk_to_the_last_before_the_loss_is_detected() {
+    fn sample_spans_the_first_to_the_last_chunk_before_loss_detection() {
         let mut time = LossFreeTime::default();
         for t in [100, 150, 400] {
             time.chunk_left(at(t));

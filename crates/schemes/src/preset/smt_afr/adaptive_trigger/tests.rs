@@ -80,7 +80,7 @@ fn each_zone_has_its_trigger_and_a_zone_begins_at_its_pivot() {
 }
 
 #[test]
-fn staying_in_the_substantial_zone_pulls_the_second_pivot_below_the_free_share() {
+fn substantial_zone_pulls_the_second_pivot_below_the_free_share() {
     let mut sender = Sender::new(ADAPTATION);
     assert_eq!(sender.triggers_at([500, 600, 550]), [4, 4, 4]);
     // The third SACK, at 0.55, moved P2 to 0.55 - 0.001 = 0.549.
@@ -89,7 +89,7 @@ fn staying_in_the_substantial_zone_pulls_the_second_pivot_below_the_free_share()
 }
 
 #[test]
-fn staying_in_the_moderate_zone_pulls_the_third_pivot_below_the_free_share() {
+fn moderate_zone_pulls_the_third_pivot_below_the_free_share() {
     let mut sender = Sender::new(ADAPTATION);
     assert_eq!(sender.triggers_at([850, 820, 860]), [5, 5, 5]);
     // 0.86 - 0.001 = 0.859.
@@ -98,7 +98,7 @@ fn staying_in_the_moderate_zone_pulls_the_third_pivot_below_the_free_share() {
 }
 
 #[test]
-fn a_level_that_persists_climbs_to_the_highest_trigger_and_only_the_critical_zone_brings_it_back() {
+fn persistent_level_climbs_until_the_critical_zone_resets_it() {
     let mut sender = Sender::new(ADAPTATION);
     // Three SACKs at 0.5 in the substantial zone: P2 = 0.499. Three in the moderate one: P3 = 0.499. Then tolerable.
     assert_eq!(sender.triggers_at([500; 7]), [4, 4, 4, 5, 5, 5, 6]);
@@ -179,7 +179,7 @@ fn what_is_free_is_what_is_advertised_or_what_is_left_of_it() {
 }
 
 #[test]
-fn a_window_larger_than_the_first_is_a_free_buffer_and_an_unknown_one_leaves_the_standards_trigger() {
+fn larger_window_means_free_buffer_and_unknown_keeps_the_default() {
     let mut sender = Sender::new(ADAPTATION);
     assert_eq!(sender.trigger_at(3000), 6);
     sender.world.association.peer_window_initial = WindowBytes::ZERO;
