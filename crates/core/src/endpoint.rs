@@ -1,5 +1,5 @@
-//! An endpoint: it finds the association of each packet, sets associations up without keeping state for unknown peers, and
-//! drives those it has.
+//! Endpoint: it finds the association of each packet, sets associations up without state for unknown peers, and drives its
+//! associations.
 
 mod announcements;
 mod flood;
@@ -36,71 +36,71 @@ use crate::source::Source;
 use crate::stats::{Discard, Discards};
 use crate::time::{Span, Time};
 
-/// How long a cookie secret is in use; the one before it still opens cookies.
+/// Period of a cookie secret; the previous one still opens cookies.
 const SECRET_PERIOD: Span = Span::from_secs(600);
 
-/// The most replies to strangers that wait to be sent.
+/// Maximum number of waiting replies to peers without an association.
 const MAX_REPLIES: usize = 1024;
 
-/// Names an association of an endpoint; never reused. One that began earlier comes first.
+/// Identifier of an association of an endpoint; never reused. Ids are ordered by the start of their associations.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct AssociationId {
     serial: u64,
-    /// Its place in the endpoint's table, which another may take once it is forgotten.
+    /// Index in the endpoint's table, which is reused once the association is forgotten.
     slot: u32,
 }
 
 impl AssociationId {
-    /// Its number: an endpoint counts its associations from 1.
+    /// Returns its number: an endpoint counts its associations from 1.
     pub const fn number(self) -> u64 {
         self.serial + 1
     }
 }
 
-/// What became of a packet.
+/// Result of processing a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handled {
-    /// It opened an association.
+    /// The packet opened an association.
     New(AssociationId),
-    /// It went to an association.
+    /// The packet was delivered to an association.
     Delivered(AssociationId),
-    /// It was answered without one.
+    /// The packet was answered without an association.
     Replied,
-    /// It was dropped and counted.
+    /// The packet was dropped and counted.
     Discarded(Discard),
 }
 
-/// Where the packet that was written is to go.
+/// Destination of the packet that was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// Its addresses.
+    /// Source and destination addresses.
     pub address: PathAddress,
-    /// The association it belongs to, if any.
+    /// Association of the packet, if there is one.
     pub association: Option<AssociationId>,
-    /// It is larger than what its path is known to carry and no probe: a chunk that was cut for a larger packet is retransmitted.
-    /// IP may fragment it.
+    /// `true` if the packet is larger than the confirmed size of its path and no probe: a chunk that was cut for a larger packet is
+    /// retransmitted. IP may fragment it.
     pub may_fragment: bool,
 }
 
-/// A packet to someone with whom there is no association.
+/// Packet to a peer without an association.
 #[derive(Debug)]
 struct Reply {
     to: PathAddress,
     bytes: Vec<u8>,
 }
 
-/// An SCTP endpoint without sockets, clock or randomness of its own.
+/// SCTP endpoint without sockets, clock or randomness of its own.
 ///
-/// The driver calls [`handle_datagram`](Self::handle_datagram), [`handle_timeout`](Self::handle_timeout) or a method of an
-/// association, in any order and number; then drains [`poll_transmit`](Self::poll_transmit) and
-/// [`poll_event`](Self::poll_event) until they give nothing, and waits until [`poll_timeout`](Self::poll_timeout). After
+/// The driver calls [`handle_datagram`](Self::handle_datagram), [`handle_timeout`](Self::handle_timeout) or methods of
+/// associations, in any order and number. Then it drains [`poll_transmit`](Self::poll_transmit) and
+/// [`poll_event`](Self::poll_event) until they return `None`, and waits until [`poll_timeout`](Self::poll_timeout). After
 /// `handle_timeout(t)` and draining, the next deadline is later than `t`.
 ///
-/// What comes out depends on configuration, entropy and the sequence of calls, and on nothing else.
+/// The output depends only on configuration, entropy and the sequence of calls.
 #[derive(Debug)]
 pub struct Endpoint {
     config: EndpointConfig,
-    /// Our addresses, in the order in which peers are told.
+    /// Local addresses, in the order in which peers get them.
     locals: Vec<LocalEnd>,
     entropy: Entropy,
     jar: CookieJar,
@@ -109,13 +109,13 @@ pub struct Endpoint {
     table: Table,
     now: Time,
     replies: VecDeque<Reply>,
-    /// Memory to gather those in whose deadline has come.
+    /// Reused memory for the associations whose deadline has passed.
     due: Vec<AssociationId>,
     events: VecDeque<(AssociationId, AssociationEvent)>,
     discards: Discards,
-    /// Memory to decrypt a record in.
+    /// Reused memory in which records are decrypted.
     record: Vec<u8>,
-    /// Associations that are accepted acknowledge with NR-SACK.
+    /// `true` if accepted associations acknowledge with NR-SACK.
     accept_announces_nr_sack: bool,
     integrity: Integrity,
     contents: Contents,
@@ -123,7 +123,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint that begins at `now`, with 32 bytes of entropy for tags, TSNs, cookies and nonces.
+    /// Returns an endpoint that starts at `now`, with 32 bytes of entropy for tags, TSNs, cookies and nonces.
     pub fn new(now: Time, config: EndpointConfig, entropy: [u8; 32]) -> Self {
         let mut entropy = Entropy::new(entropy);
         let locals = config.addresses.iter().copied().map(LocalEnd::from).collect();
@@ -149,27 +149,27 @@ impl Endpoint {
         }
     }
 
-    /// The same endpoint without checksums: associations that begin from here on leave the field zero in their packets, and no
-    /// packet's is looked at. It is for two endpoints in one process between which nothing changes a byte, such as hosts of a
-    /// simulated network; what they do is the same, at less cost.
+    /// Returns the endpoint without checksums: the packets of later associations have a zero checksum, and no received checksum is
+    /// verified. It is for two endpoints in one process whose packets cannot be corrupted, such as hosts of a simulated network;
+    /// their behaviour is the same, at less cost.
     #[must_use]
     pub fn without_checksums(self) -> Self {
         Endpoint { integrity: Integrity::Driver, ..self }
     }
 
-    /// The same endpoint without what users send: packets of associations that begin from here on have room for user data, in which
-    /// stands whatever was there, and whoever receives reads as many zeros. It is for two endpoints of a simulated network where
-    /// nobody looks at messages; all else is the same, at less cost. Both have to be without. Protected associations carry what is
-    /// sent nevertheless: their keys are agreed on with messages.
+    /// Returns the endpoint without user data: packets of later associations have room for it with undefined content, and the
+    /// receiving application reads zeros of the same length. It is for two endpoints of a simulated network whose messages are not
+    /// read, at less cost and with the same behaviour otherwise. Both endpoints must be without user data. Protected associations
+    /// carry user data nevertheless, because their keys are agreed on with messages.
     #[must_use]
     pub fn without_contents(self) -> Self {
         Endpoint { contents: Contents::Counted, ..self }
     }
 
-    /// Opens an association over the given paths, the first being the primary one.
+    /// Opens an association over the given paths; the first is the primary one.
     ///
     /// # Errors
-    /// [`ConnectError`] if there is no path, too many, or no room.
+    /// [`ConnectError`] if there are no paths, too many, or no room for an association.
     pub fn connect(
         &mut self,
         now: Time,
@@ -206,7 +206,7 @@ impl Endpoint {
         let mut association =
             Association::new(self.now, config, self.seed(local_tag, initial_tsn, peer_port, true));
         for &address in paths {
-            // One that is given twice is one path.
+            // A repeated address gives one path.
             let _ = association.new_path(self.config.encapsulation.complete(address.into()));
         }
         if let Some(keys) = kept {
@@ -250,7 +250,7 @@ impl Endpoint {
         }
     }
 
-    /// Takes in a packet. Bad input is counted and dropped, or answered as the standard says; it is never an error.
+    /// Processes a packet. Invalid input is counted and dropped, or answered as the standard says; it is never an error.
     pub fn handle_datagram(&mut self, now: Time, address: PathAddress, bytes: &[u8]) -> Handled {
         self.now = self.now.max(now);
         self.jar.rotate_if_due(self.now, &mut self.entropy);
@@ -320,12 +320,12 @@ impl Endpoint {
         }
     }
 
-    /// Whether associations may be opened or restarted from there.
+    /// Returns `true` if associations may be opened or restarted from this address.
     fn may_open(&self, origin: Origin) -> bool {
         self.config.accept_from.admits(origin.address.remote)
     }
 
-    /// Finds the association by our tag and checks that the rest fits.
+    /// Finds the association by the local tag, checks the other fields and delivers the packet.
     fn deliver(
         &mut self,
         origin: Origin,
@@ -335,7 +335,7 @@ impl Endpoint {
     ) -> Handled {
         match self.find(origin, header, first) {
             Some(id) => self.deliver_to(id, origin, packet, 0),
-            // RFC 9260 section 8.4 would have most of these answered. To those who may open nothing, nobody is here.
+            // RFC 9260 section 8.4 would answer most of these. Sources that may not open associations get no answer.
             None if !self.may_open(origin) => Handled::Discarded(Discard::NotAdmitted),
             None => match self.restarting(origin, header, first) {
                 Some(id) => self.handle_restart(id, origin, packet),
@@ -357,7 +357,7 @@ impl Endpoint {
         handled
     }
 
-    /// `record` is memory to decrypt in.
+    /// Delivers a packet, decrypted into `record` if it is protected.
     fn deliver_uncovered(
         &mut self,
         id: AssociationId,
@@ -399,7 +399,7 @@ impl Endpoint {
     }
 
     fn find(&self, origin: Origin, header: Header, first: &RawChunk<'_>) -> Option<AssociationId> {
-        // RFC 9260 section 8.5.1 B and C: ABORT and SHUTDOWN-COMPLETE carry our tag, or the peer's own if they say so.
+        // RFC 9260 section 8.5.1 B and C: ABORT and SHUTDOWN-COMPLETE carry the receiver's tag, or with the T bit the sender's.
         //= docs/rfc9260.txt#section-8.5.1
         //# *  The receiver of an ABORT chunk MUST accept the packet if the Verification Tag field of the packet matches
         //# its own tag and the T bit is not set OR if it is set to its Peer's Tag and the T bit is set in the Chunk
@@ -416,7 +416,7 @@ impl Endpoint {
                 _ => false,
             };
         if reflected {
-            // Before the peer has named its tag, zero stands in its place and must not be a way in.
+            // Zero stands for the peer's tag until the peer has sent it, and must not match.
             let tag = header.verification_tag;
             let key = PeerKey::new(&origin.address, header.source_port);
             return self.table.by_peer(key, |a| tag != 0 && a.identity().peer_tag == tag);
@@ -438,14 +438,13 @@ impl Endpoint {
         fits.then_some(id)
     }
 
-    /// The association with a peer at this address, UDP port and SCTP port. One that whoever is there has never answered may have
-    /// been opened in its name, with a cookie that was sent elsewhere: it stands in nobody's way.
+    /// Returns the association with a peer at this address, UDP port and SCTP port. Associations that no address of the peer has
+    /// answered are ignored: an attacker may have opened them in its name, with a cookie that was sent elsewhere.
     fn by_address(&self, origin: Origin, sctp_port: u16) -> Option<AssociationId> {
         self.table.by_peer(PeerKey::new(&origin.address, sctp_port), Association::was_answered)
     }
 
-    /// The association that has a path to this address and UDP port of a peer with this SCTP port, if there is one that is not
-    /// over.
+    /// Returns the open association that has a path to this address and UDP port of a peer with this SCTP port, if there is one.
     pub fn association_with(
         &mut self,
         remote: IpAddr,
@@ -456,18 +455,18 @@ impl Endpoint {
         self.table.by_peer(PeerKey { remote, udp_port, sctp_port }, |_| true)
     }
 
-    /// Returns the source that an association was opened from: that of the address to which its cookie was sent. `None` if this side has
+    /// Returns the source that has opened an association: that of the address to which its cookie was sent. `None` if this side has
     /// opened it.
     pub fn opened_by(&self, id: AssociationId) -> Option<Source> {
         self.table.opened_by(id)
     }
 
-    /// Refuses associations that peers want to open from now on; those there are go on.
+    /// Refuses new associations of peers from now on; existing ones continue.
     pub fn stop_accepting(&mut self) {
         self.config.accept = None;
     }
 
-    /// Runs everything that is due at `now`.
+    /// Runs all actions that are due at `now`.
     pub fn handle_timeout(&mut self, now: Time) {
         self.now = self.now.max(now);
         self.jar.rotate_if_due(self.now, &mut self.entropy);
@@ -483,7 +482,7 @@ impl Endpoint {
         self.due = due;
     }
 
-    /// Writes the next packet into `buf`, replacing what it held; `None` when nothing is to be sent now.
+    /// Writes the next packet into `buf`, replacing its content; `None` if there is no packet to send now.
     pub fn poll_transmit(&mut self, now: Time, buf: &mut PacketBuffer) -> Option<Transmit> {
         self.now = self.now.max(now);
         if let Some(reply) = self.poll_reply(buf) {
@@ -504,8 +503,8 @@ impl Endpoint {
         None
     }
 
-    /// The same for a packet of this association alone: a driver answers with it what has arrived, and what other associations
-    /// have to send waits.
+    /// Writes the next packet of this association alone: a driver answers received packets with it, while packets of other
+    /// associations wait.
     pub fn poll_transmit_of(
         &mut self,
         now: Time,
@@ -519,7 +518,7 @@ impl Endpoint {
         Some(transmit(id, association, path, buf))
     }
 
-    /// The same for a reply to someone with whom there is no association.
+    /// Writes the next reply to a peer without an association.
     pub fn poll_reply(&mut self, buf: &mut PacketBuffer) -> Option<Transmit> {
         let reply = self.replies.pop_front()?;
         buf.clear();
@@ -527,7 +526,7 @@ impl Endpoint {
         Some(Transmit { address: reply.to, association: None, may_fragment: false })
     }
 
-    /// What happened, oldest first.
+    /// Returns the next event, oldest first.
     pub fn poll_event(&mut self) -> Option<(AssociationId, AssociationEvent)> {
         if let Some(event) = self.events.pop_front() {
             return Some(event);
@@ -536,18 +535,18 @@ impl Endpoint {
         self.events.pop_front()
     }
 
-    /// The same for associations that have nothing more to send or have [ended their turn](Self::end_turn). It is for a driver
-    /// that takes in packets before it sends the rest of its own.
+    /// Returns the next event of associations that have no more packets to send or have [ended their turn](Self::end_turn). It is
+    /// for drivers that process received packets before they send the others.
     pub fn poll_settled_event(&mut self) -> Option<(AssociationId, AssociationEvent)> {
         self.events.pop_front()
     }
 
-    /// The association whose packets [`poll_transmit`](Self::poll_transmit) returns now goes behind the others that may have
-    /// something to send. A driver that stops to ask for packets although there may be more calls this, or that association
-    /// alone might send for as long as its window moves on.
+    /// Moves the association whose packets [`poll_transmit`](Self::poll_transmit) returns now behind the others that may have
+    /// packets to send. A driver calls this when it stops polling before `None`: otherwise one association could send alone for as
+    /// long as its window moves.
     pub fn end_turn(&mut self) {
         let Some(id) = self.table.next_busy() else { return };
-        // Whoever learns that an association is over expects that its last packet has left.
+        // Drivers expect that the last packet of an association was sent before the event that reports its end.
         if let Some(association) = self.table.get_mut(id).filter(|association| !association.is_closed()) {
             while let Some(event) = association.poll_event() {
                 self.events.push_back((id, event));
@@ -556,19 +555,19 @@ impl Endpoint {
         self.table.end_turn();
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is wanted next.
+    /// Returns the time of the next call of [`handle_timeout`](Self::handle_timeout).
     pub fn poll_timeout(&mut self) -> Option<Time> {
-        // Many packets may have come and gone since the last time: each would have moved its association's deadline.
+        // Many packets may have been processed since the last call: each would have moved its association's deadline.
         self.table.refresh_deadlines();
         self.table.earliest()
     }
 
-    /// An association, to look at.
+    /// Returns an association.
     pub fn association(&self, id: AssociationId) -> Option<&Association> {
         self.table.get(id)
     }
 
-    /// An association, to use.
+    /// Returns an association for changes.
     pub fn association_mut(&mut self, id: AssociationId) -> Option<&mut Association> {
         let now = self.now;
         let association = self.table.get_mut(id)?;
@@ -576,8 +575,8 @@ impl Endpoint {
         Some(association)
     }
 
-    /// The driver could not send a packet of this many bytes, because it is longer than the interface takes: a probe of a path's
-    /// MTU need not be waited for then. Other packets are lost, as far as the endpoint is concerned.
+    /// Reports that the driver could not send a packet of this many bytes, because the interface has a smaller MTU. A probe of a
+    /// path's MTU then fails at once. Other packets count as lost.
     pub fn packet_too_long(&mut self, now: Time, address: PathAddress, bytes: usize) {
         self.now = self.now.max(now);
         let uses = |id: &AssociationId| self.association(*id).is_some_and(|a| a.path_with(address).is_some());
@@ -589,9 +588,9 @@ impl Endpoint {
         }
     }
 
-    /// Handles the report that a packet of ours was not delivered, by the system that was to send it or by an ICMP message. `quoted` is
-    /// the beginning of the packet. Ends the attempt on this path if the packet is an unanswered INIT with our tag, and ignores every
-    /// other report. Returns the association whose INIT it was.
+    /// Handles the report of the operating system or an ICMP message that a sent packet was not delivered. `quoted` is the
+    /// beginning of the packet. Ends the attempt on this path if the packet is an unanswered INIT with the own tag, and ignores all
+    /// other reports. Returns the association of the INIT.
     //= docs/rfc9260.txt#section-10
     //# ICMP5)  An implementation MUST use the payload of the ICMP message (v4 or v6) to locate the association that sent
     //# the message to which ICMP is responding.
@@ -611,8 +610,8 @@ impl Endpoint {
         association.quoted_init_refused(address, &init, refusal).then_some(id)
     }
 
-    /// Ends the attempt to open an association over this path, because the system cannot deliver packets there. Has no effect once the
-    /// peer has answered. Returns `true` if the attempt ended.
+    /// Ends the attempt to open an association over this path, because the operating system cannot deliver packets there. Has no
+    /// effect once the peer has answered. Returns `true` if the attempt ended.
     pub fn init_refused(
         &mut self,
         now: Time,
@@ -624,12 +623,12 @@ impl Endpoint {
         self.association_mut(id).is_some_and(|association| association.init_refused(address, refusal))
     }
 
-    /// The associations there are, closed ones included until they are [`forget`](Self::forget)ten.
+    /// Returns all associations, including closed ones until they are [`forget`](Self::forget)ten.
     pub fn associations(&self) -> impl Iterator<Item = AssociationId> + '_ {
         self.table.ids()
     }
 
-    /// Forgets a closed association; `false` if it is not closed, or still has a last packet to send.
+    /// Removes a closed association; `false` if it is not closed, or still has a last packet to send.
     pub fn forget(&mut self, id: AssociationId) -> bool {
         let over = self.table.get(id).is_some_and(Association::is_spent);
         if over {
@@ -638,14 +637,14 @@ impl Endpoint {
         over
     }
 
-    /// Our addresses from now on, in the order in which new peers are told; associations that are up keep the paths they have
-    /// (see [`Association::add_local_address`]).
+    /// Sets the local addresses in the order in which new peers get them. Existing associations keep their paths (see
+    /// [`Association::add_local_address`]).
     pub fn set_addresses(&mut self, addresses: Vec<LocalEnd>) {
         self.locals = addresses;
     }
 
-    /// The largest IP packets that the interfaces of our addresses take from now on, in associations that are up as well: paths
-    /// from an address that is listed are searched for no larger size, and shrink at once if theirs is larger.
+    /// Sets the MTUs of the interfaces of local addresses, for existing associations too: paths from a listed address are not
+    /// searched beyond it, and shrink at once if their size is larger.
     pub fn set_interface_mtus(&mut self, now: Time, mtus: Vec<InterfaceMtu>) {
         self.now = self.now.max(now);
         if *mtus == *self.interface_mtus {
@@ -661,17 +660,17 @@ impl Endpoint {
         }
     }
 
-    /// What was dropped, and why.
+    /// Returns the counts of dropped packets, by reason.
     pub fn discards(&self) -> &Discards {
         &self.discards
     }
 
-    /// How long an answer to a stranger's packet may be.
+    /// Returns the maximum length of a reply to a packet without an association.
     fn longest_reply(&self, to: Origin) -> usize {
         if self.config.guard.is_some() { REPLY_FACTOR as usize * to.bytes } else { usize::MAX }
     }
 
-    /// Answers a stranger's packet, unless it is not worth that many bytes.
+    /// Queues a reply to a packet without an association, unless it exceeds the maximum length.
     fn reply(&mut self, to: Origin, bytes: Vec<u8>) -> Handled {
         if bytes.len() > self.longest_reply(to) {
             return Handled::Discarded(Discard::ShortQuestion);
@@ -683,7 +682,7 @@ impl Endpoint {
     }
 }
 
-/// A packet that an association has written for a path.
+/// Returns the destination of a packet that an association has written for a path.
 fn transmit(id: AssociationId, association: &Association, path: PathId, packet: &[u8]) -> Transmit {
     Transmit {
         address: association.destination(path),

@@ -8,7 +8,7 @@ use crate::endpoint::Endpoint;
 use crate::init::sack_flags;
 
 impl Endpoint {
-    /// Returns `true` if the association does ASCONF.
+    /// Returns `true` if the association supports ASCONF.
     pub(super) fn accepts_asconf(&self, origin: Origin, peer_port: u16) -> bool {
         let existing = self.by_address(origin, peer_port).and_then(|id| self.table.get(id));
         let accepted = || self.config.accept.as_ref().is_some_and(|accept| accept.address_changes.asconf);

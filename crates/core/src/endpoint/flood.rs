@@ -1,15 +1,15 @@
-//! Limits on handshakes in memory of a fixed size.
+//! Rate limits of handshakes, in memory of a fixed size.
 //!
-//! **INITs.** Answering one costs two hashes and a packet. Each source has a share of its own, and all shares together half of the
-//! budget: one that cannot forge its address takes none of another's share. What finds its share or that half used up is admitted
-//! by chance from the other half. A bucket with `level` of its `burst` tokens admits with the probability `level / burst`, so under
-//! a flood of `r` such INITs in a second it settles where about `min(1, rate / r)` of them are answered, with `rate` half of
-//! [`Guard::in_all`]. That holds for a host whose own share somebody else uses up with its forged address as well, and for every
-//! INIT of its anew: with `n` retransmissions one is answered with a probability of `1 - (1 - rate / r)^(n + 1)`.
+//! **INITs.** The answer costs two hashes and a packet. Each source has a share of its own, and all shares together have half of
+//! the budget: a source that cannot forge its address takes no part of another's share. If the share or that half is used up, an
+//! INIT is admitted by chance from the other half. A bucket with `level` of its `burst` tokens admits with the probability
+//! `level / burst`. Under a flood of `r` such INITs per second, about `min(1, rate / r)` of them are answered, with `rate` half of
+//! [`Guard::in_all`]. That also applies to a host whose share an attacker uses up with its forged address, and to every
+//! retransmitted INIT separately: with `n` retransmissions one is answered with a probability of `1 - (1 - rate / r)^(n + 1)`.
 //!
-//! **COOKIE ECHOs** are not limited by source or in all. A forged one costs as much as a checksum (see [`crate::cookie`]), and a
-//! genuine one is never refused because of where it comes from or of what others send. What is left is one who sends a genuine
-//! cookie over and over: each cookie has a share, more than any peer that retransmits needs.
+//! **COOKIE ECHOs** have no limit by source or in total. A forged one costs as much as a checksum (see [`crate::cookie`]), and a
+//! genuine one is never refused because of its source or of other packets. An attacker can still send a genuine cookie repeatedly:
+//! each cookie has a share, which exceeds the needs of a peer that retransmits.
 
 use std::net::IpAddr;
 
@@ -18,13 +18,13 @@ use crate::entropy::Entropy;
 use crate::source::Source;
 use crate::time::{Span, Time};
 
-/// Sources, or cookies, remembered at a time. A new one takes the place of another: remembering is for those that come often.
+/// Number of sources, or cookies, remembered at a time. A new one replaces another: the table is for frequent ones.
 const CELLS: usize = 4096;
 
-/// How often one cookie is opened. A peer sends its COOKIE ECHO again after an RTO, which doubles each time.
+/// Limit for opening one cookie. A peer retransmits its COOKIE ECHO after an RTO, which doubles each time.
 const PER_COOKIE: RateLimit = RateLimit { per_second: 1, burst: 5 };
 
-/// The gates that handshakes pass.
+/// Rate limits that handshakes pass.
 #[derive(Debug)]
 pub(super) struct Gates {
     pub(super) inits: InitGate,
@@ -40,7 +40,7 @@ impl Gates {
     }
 }
 
-/// A bucket of tokens as the time at which it will be full again: one number, exact in any order of rates.
+/// Token bucket, stored as the time at which it will be full again: one number, exact for any order of rates.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     full_at: Time,
@@ -50,7 +50,7 @@ impl Bucket {
     const FULL: Bucket = Bucket { full_at: Time::ZERO };
 }
 
-/// The interval between tokens, and how many a bucket holds.
+/// Interval between tokens, and capacity of a bucket.
 #[derive(Clone, Copy, Debug)]
 struct Refill {
     interval: Span,
@@ -67,7 +67,7 @@ impl Refill {
         bucket.full_at.since(now) <= self.interval.times(self.burst - 1)
     }
 
-    /// True with a probability of how full the bucket is.
+    /// Returns `true` with a probability equal to the fraction of tokens in the bucket.
     fn by_chance(&self, now: Time, bucket: Bucket, entropy: &mut Entropy) -> bool {
         let missing = bucket.full_at.since(now);
         entropy.below(self.interval.times(self.burst).as_nanos()) >= missing.as_nanos()
@@ -78,9 +78,9 @@ impl Refill {
     }
 }
 
-/// Who has used how much of their share. Those that meet in a cell are told apart by a part of their hash.
+/// Used shares of sources or cookies. Those that hash to the same cell are distinguished by another part of their hash.
 struct Shares {
-    /// Multiplier and summand of the hash. Without them nobody can choose addresses that share a cell.
+    /// Secret multiplier and summand of the hash, which prevent an attacker from choosing addresses that share a cell.
     key: (u128, u128),
     cells: Box<[Cell]>,
     refill: Refill,
@@ -92,7 +92,7 @@ struct Cell {
     bucket: Bucket,
 }
 
-/// Prints no key.
+/// Omits the key.
 impl std::fmt::Debug for Shares {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Shares").field("refill", &self.refill).finish_non_exhaustive()
@@ -109,7 +109,7 @@ impl Shares {
         }
     }
 
-    /// Takes one from a share, unless it is used up or the condition does not hold; whether it did.
+    /// Takes a token of a share if it has one and the condition is true. Returns `true` if it did.
     fn take_if(&mut self, now: Time, who: u128, condition: impl FnOnce() -> bool) -> bool {
         let (index, mark) = self.place(who);
         let cell = &mut self.cells[index];
@@ -121,7 +121,7 @@ impl Shares {
         taken
     }
 
-    /// The cell and the mark it has there, by multiply-shift hashing (Dietzfelbinger, 1996).
+    /// Returns the cell and the mark in it, by multiply-shift hashing (Dietzfelbinger, 1996).
     fn place(&self, who: u128) -> (usize, u32) {
         let (multiplier, summand) = self.key;
         let hash = (multiplier.wrapping_mul(who).wrapping_add(summand) >> 64) as u64;
@@ -129,13 +129,13 @@ impl Shares {
     }
 }
 
-/// Which INITs are answered.
+/// Rate limit of INITs.
 #[derive(Debug)]
 pub(super) struct InitGate {
     sources: Shares,
-    /// For what is within the share of its source.
+    /// Budget for INITs within the share of their source.
     shared: Bucket,
-    /// For the rest.
+    /// Budget for other INITs.
     open: Bucket,
     half: Refill,
     entropy: Entropy,
@@ -153,7 +153,7 @@ impl InitGate {
         }
     }
 
-    /// Whether an INIT from there is answered; it is counted then.
+    /// Returns `true` if an INIT from this address is answered, and counts it then.
     pub(super) fn admits(&mut self, now: Time, source: IpAddr) -> bool {
         let InitGate { sources, shared, half, .. } = self;
         if sources.take_if(now, Source::from(source).number(), || half.has_token(now, *shared)) {
@@ -168,14 +168,14 @@ impl InitGate {
     }
 }
 
-/// Which cookies are opened.
+/// Rate limit of COOKIE ECHOs.
 #[derive(Debug)]
 pub(super) struct CookieGate {
     shares: Shares,
 }
 
 impl CookieGate {
-    /// Whether the cookie of this name, which has passed the screen, is opened once more; it is counted then.
+    /// Returns `true` if the cookie of this name, which has passed the screen, is opened once more, and counts it then.
     pub(super) fn admits(&mut self, now: Time, (created, tag): (Time, u32)) -> bool {
         let name = u128::from(tag) << 64 | u128::from(created.as_nanos());
         self.shares.take_if(now, name, || true)
@@ -207,7 +207,7 @@ mod tests {
         std::net::Ipv4Addr::from_bits(n as u32).into()
     }
 
-    /// How many of so many INITs from there, spread over ten seconds, are answered.
+    /// Returns the number of answered INITs, of `count` from this address in ten seconds.
     fn answered(gate: &mut InitGate, count: u64, source: IpAddr) -> u64 {
         (0..count).filter(|n| gate.admits(at_us(n * 10_000_000 / count), source)).count() as u64
     }
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn source_keeps_its_share_under_any_load_of_others() {
         let mut gate = gates().inits;
-        // Ten thousand in a second from one source, and ten from another, which is within its share.
+        // Ten thousand per second from one source, and ten from another, which is within its share.
         let mut refused = 0;
         for n in 0..100_000 {
             gate.admits(at_us(n * 100), address("192.0.2.1"));
@@ -228,13 +228,13 @@ mod tests {
     fn one_source_takes_no_more_than_its_share_and_half_of_the_budget() {
         let mut gate = gates().inits;
         let answered = answered(&mut gate, 100_000, address("192.0.2.1"));
-        // In ten seconds: 10 and 500 a second, and what both buckets held at first.
+        // In ten seconds: 10 and 500 per second, and the initial tokens of both buckets.
         assert!((5_000..=5_000 + 100 + 3 + 50 + 1).contains(&answered), "{answered}");
     }
 
     #[test]
     fn share_used_up_by_another_source_leaves_the_stated_chance() {
-        // With a burst as large as the default has it, compared with the rate.
+        // The burst equals the rate, as in the default.
         let guard = Guard { in_all: RateLimit { per_second: 1000, burst: 1000 }, ..GUARD };
         for (forged_per_second, stated) in [(100, 1.0), (1_000, 0.5), (5_000, 0.1), (25_000, 0.02)] {
             let mut gate = Gates::new(&guard, &Entropy::new([4; 32])).inits;
@@ -243,7 +243,7 @@ mod tests {
             for n in 0..30 * forged_per_second {
                 let now = at_us(n * 1_000_000 / forged_per_second);
                 gate.admits(now, victim);
-                // Its own attempts, ten in a second; until the bucket has settled they do not count.
+                // Own attempts, ten per second; they do not count until the bucket has settled.
                 if n % (forged_per_second / 10) == 0 {
                     let admitted = gate.admits(now + Span::from_micros(13), victim);
                     let settled = n > 10 * forged_per_second;
@@ -267,7 +267,7 @@ mod tests {
         let victim = address("192.0.2.7");
         let (mut lucky, mut tries) = (0_u32, 0_u32);
         for n in 0..100_000_u64 {
-            // Five thousand in a second from addresses that are never the same, a hundred from the victim's.
+            // Five thousand per second from changing addresses, a hundred from the victim's.
             let now = at_us(n * 200);
             gate.admits(now, stranger(n));
             if n % 50 == 0 {

@@ -1,4 +1,4 @@
-//! Packets out of the blue (RFC 9260 section 8.4): for no association.
+//! Packets out of the blue (RFC 9260 section 8.4), which belong to no association.
 
 use anabranch_wire::{Cause, Chunk, Header, PacketView, PacketWriter, RawChunk};
 
@@ -16,7 +16,7 @@ impl Endpoint {
         first: &RawChunk<'_>,
         packet: &PacketView<'_>,
     ) -> Handled {
-        // A known peer with the wrong tag is dropped without an answer (section 8.5): it may be an attacker's guess.
+        // A known peer with the wrong tag is dropped without an answer (section 8.5): an attacker may have guessed the tag.
         let known = self.by_address(origin, header.source_port);
         let stranger = known.is_none();
         let opening = known.and_then(|id| self.table.get(id)).is_some_and(Association::is_opening);
@@ -36,7 +36,7 @@ impl Endpoint {
             return dropped;
         }
         match first.decode() {
-            // Section 8.5.1 E: so is a SHUTDOWN-ACK from a peer with whom a handshake is under way.
+            // Section 8.5.1 E: so is a SHUTDOWN-ACK from a peer whose handshake is not complete.
             //= docs/rfc9260.txt#section-8.4
             //# 5)  If the packet contains a SHUTDOWN ACK chunk, the receiver SHOULD respond to the sender of the OOTB
             //# packet with a SHUTDOWN COMPLETE chunk.
@@ -61,7 +61,7 @@ impl Endpoint {
             {
                 dropped
             }
-            // Packets on other paths may be slower than the SHUTDOWN chunks, and must not make a good end a bad one.
+            // Packets on other paths may be slower than the SHUTDOWN chunks, and must not turn a graceful end into an error.
             _ if self.ended_gracefully(header) => dropped,
             //= docs/rfc9260.txt#section-6
             //# A DATA chunk received in CLOSED is out of the blue and SHOULD be handled per Section 8.4.
@@ -91,7 +91,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether a packet is for an association that is over because both sides had said everything.
+    /// Returns `true` if a packet is for an association that has ended gracefully.
     fn ended_gracefully(&self, header: Header) -> bool {
         let id = self.table.by_tag(header.verification_tag);
         let association = id.and_then(|id| self.table.get(id));

@@ -1,15 +1,15 @@
-//! Places for associations, and the share that one source has of them.
+//! Capacity for associations, and the share of one source.
 
 use crate::endpoint::Endpoint;
 use crate::source::Source;
 
-/// Places that one source may have for each place that is free.
+/// Number of associations that one source may have for each free place.
 const SHARE: usize = 8;
 
 impl Endpoint {
-    /// Returns `true` if there is a place for an association from there. With a guard, a source may have up to [`SHARE`] times as many
-    /// places as are free (the dynamic threshold of Choudhury and Hahne, 1998): a single source leaves a ninth of all places to
-    /// others, two sources a seventeenth, and so on. No association has to end for another one.
+    /// Returns `true` if there is room for an association from this source. With a guard, a source may have up to [`SHARE`] times
+    /// as many places as are free (the dynamic threshold of Choudhury and Hahne, 1998): a single source leaves a ninth of all
+    /// places to others, two sources a seventeenth, and so on. No association is closed for another one.
     pub(super) fn has_place_for(&self, source: Source) -> bool {
         let free = self.config.max_associations.saturating_sub(self.table.len());
         free > 0

@@ -1,5 +1,5 @@
-//! Protected restarts (draft-ietf-tsvwg-sctp-dtls-chunk of July 2026, section "SCTP Restart Considerations"): INIT and INIT ACK are in
-//! the clear as in RFC 9260 section 5.2.2, and from the COOKIE ECHO on everything is a record under keys that both sides have kept.
+//! Protected restarts (draft-ietf-tsvwg-sctp-dtls-chunk of July 2026, section "SCTP Restart Considerations"): INIT and INIT ACK are
+//! in the clear as in RFC 9260 section 5.2.2. From the COOKIE ECHO on, all packets are records under kept keys.
 
 use anabranch_wire::{Chunk, ChunkType, Chunks, DtlsUse, Header, PacketView, RawChunk};
 
@@ -11,26 +11,26 @@ use crate::protection::RestartContext;
 use crate::stats::Discard;
 use crate::time::Time;
 
-/// How a COOKIE ECHO came, with what stands behind it.
+/// Origin of a COOKIE ECHO, with the chunks behind it.
 #[derive(Clone, Debug)]
 pub(super) enum Echo<'a> {
-    /// First in a packet without protection.
+    /// First chunk of a plain packet.
     Plain(&'a PacketView<'a>),
-    /// First in a record of this association.
+    /// First chunk in a record of this association.
     Record { id: AssociationId, keys: RestartKeys, behind: Chunks<'a> },
 }
 
-/// Which of an association's restart keys have opened a record.
+/// Restart keys of an association that have opened a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RestartKeys {
-    /// Those that are kept, of this epoch.
+    /// Kept keys of this epoch.
     Kept(u64),
-    /// Those that a restart has made the ones in use.
+    /// Keys in use since a restart.
     InUse,
 }
 
 impl<'a> Echo<'a> {
-    /// The cookie in the chunks of a record, and the rest of them; `None` if they do not begin with a COOKIE ECHO.
+    /// Returns the cookie in the chunks of a record, and the other chunks; `None` if they do not begin with a COOKIE ECHO.
     pub(super) fn of_record(
         id: AssociationId,
         keys: RestartKeys,
@@ -41,9 +41,9 @@ impl<'a> Echo<'a> {
         Some((cookie, Echo::Record { id, keys, behind: chunks }))
     }
 
-    /// Whether a cookie may do what these tags make of it (RFC 9260 section 5.2.4, table 12). A record under kept keys restarts the
-    /// association, which has neither of the tags. One under keys in use is that COOKIE ECHO again because its answer was lost, or
-    /// the peer's when both sides restart at once, and has both.
+    /// Returns `true` if a cookie may have the effect of these matching tags (RFC 9260 section 5.2.4, table 12). A record under
+    /// kept keys restarts the association, and none of the tags match. A record under keys in use repeats that COOKIE ECHO after
+    /// the loss of its answer, or is the peer's when both sides restart at once, and both tags match.
     pub(super) fn admits(&self, ours: bool, theirs: bool) -> bool {
         match self {
             Echo::Plain(_) => true,
@@ -58,10 +58,10 @@ impl<'a> Echo<'a> {
 }
 
 impl Endpoint {
-    /// Opens an association in the place of one with this peer that was lost without an end, such as in a crash, with the keys that
-    /// were kept for it: over the same addresses and ports, and with a configuration that offers restarts. The peer goes on with it as
-    /// with one that has [restarted](crate::AssociationEvent::Restarted). These keys carry the agreement on
-    /// new ones, and user messages wait for those; the same keys restart no second time.
+    /// Opens an association in place of one with this peer that was lost without an end, such as in a crash, with the keys that
+    /// were kept for it. Addresses and ports must be the same, and the configuration must offer restarts. For the peer, its
+    /// association has [restarted](crate::AssociationEvent::Restarted). These keys protect the agreement on new ones, for which
+    /// user messages wait. The same keys cannot restart an association twice.
     ///
     /// # Errors
     /// [`ConnectError`].
@@ -79,8 +79,8 @@ impl Endpoint {
         self.open(now, peer_port, paths, config, Some(keys))
     }
 
-    /// The association whose peer seems to restart: a record under restart keys and a tag that is nobody's. The tag is the one that
-    /// our INIT ACK has named, so that only the addresses tell.
+    /// Returns the association whose peer seems to restart, for a record under restart keys with an unknown tag. The tag is that of
+    /// the own INIT ACK, so only the addresses identify the association.
     pub(super) fn restarting(
         &self,
         origin: Origin,
@@ -93,8 +93,8 @@ impl Endpoint {
         restart.then(|| self.by_address(origin, header.source_port)).flatten()
     }
 
-    /// A record that is to restart an association. Whoever keeps no keys for that drops it without an answer, and whoever does drops
-    /// all but a COOKIE ECHO.
+    /// Handles a record that is to restart an association. Without kept keys it is dropped without an answer; with them, all chunks
+    /// except a COOKIE ECHO are dropped.
     pub(super) fn handle_restart(
         &mut self,
         id: AssociationId,
@@ -119,7 +119,7 @@ impl Endpoint {
         handled
     }
 
-    /// The cookie of a COOKIE ECHO that comes again under the keys of the restart that it has brought about.
+    /// Returns the cookie of a COOKIE ECHO that is repeated under the keys of the restart that it has caused.
     pub(super) fn repeated_cookie<'a>(
         id: AssociationId,
         packet: &PacketView<'_>,

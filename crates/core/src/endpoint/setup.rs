@@ -1,4 +1,4 @@
-//! INIT and COOKIE-ECHO (RFC 9260 sections 5.1 and 5.2): nothing is kept for a stranger until its cookie comes back.
+//! INIT and COOKIE-ECHO (RFC 9260 sections 5.1 and 5.2): no state is kept for an unknown peer until its cookie comes back.
 
 use anabranch_wire::{
     Cause, Chunk, Header, InitRepr, InitView, PacketView, PacketWriter, Param, ParamList, RawParam, Tsn,
@@ -23,10 +23,10 @@ use crate::source::Source;
 use crate::stats::Discard;
 use crate::time::Span;
 
-/// Enough for any reply made here.
+/// Maximum length of the replies in this module.
 const REPLY_BYTES: usize = 1400;
 
-/// What our side of a new or existing association would say in an INIT-ACK.
+/// Own values of a new or existing association for an INIT-ACK.
 struct OurSide {
     local_tag: u32,
     initial_tsn: u32,
@@ -87,7 +87,7 @@ impl Endpoint {
             //# COMPLETE chunk was lost) with source and destination transport addresses (either in the IP addresses or in
             //# the INIT chunk) that belong to this association, it SHOULD discard the INIT chunk and retransmit the
             //# SHUTDOWN ACK chunk.
-            // RFC 9260 section 9.2: the INIT is dropped; the peer will see that it has to end the old association first.
+            // RFC 9260 section 9.2: the INIT is dropped; the peer first has to end the old association.
             return Handled::Delivered(id);
         }
         if self.config.accept.is_none() && existing.is_none() {
@@ -120,8 +120,8 @@ impl Endpoint {
         })
     }
 
-    /// RFC 9260 sections 5.1, 5.2.1 and 5.2.2; `None` for an INIT that would add addresses to an association whose peer has
-    /// named its own.
+    /// Returns the values for the answer to an INIT (RFC 9260 sections 5.1, 5.2.1 and 5.2.2); `None` for an INIT that would add
+    /// addresses to an association whose peer has named its own.
     //= docs/rfc9260.txt#section-5.2.1
     //# After that, the endpoint MUST NOT change its state, the T1-init timer MUST be left running, and the corresponding
     //# TCB MUST NOT be destroyed.
@@ -152,7 +152,7 @@ impl Endpoint {
             //# Upon receipt of an INIT chunk in the COOKIE-ECHOED state, an endpoint MUST respond with an INIT ACK chunk
             //# using the same parameters it sent in its original INIT chunk (including its Initiate Tag, unchanged),
             //# provided that no new address has been added to the forming association.
-            // A collision: the answer repeats what our own INIT said.
+            // A collision: the answer repeats the values of the own INIT.
             let repr = association.init_repr();
             let tie_tags = (association.identity().local_tag, association.identity().peer_tag);
             return Some(OurSide {
@@ -229,13 +229,13 @@ impl Endpoint {
             peer_features: announced(init).bits(),
             authentication,
             protection,
-            // Its place is kept until the INIT ACK is there.
+            // A placeholder of the final length, until the INIT ACK is written.
             transcript: confirms.then_some(Transcript::default()),
         };
         let repr = InitRepr {
             initiate_tag: ours.local_tag,
             a_rwnd: window,
-            // No more than the peer takes (RFC 9260 section 3.3.3).
+            // At most the peer's limit (RFC 9260 section 3.3.3).
             //= docs/rfc9260.txt#section-3.3.3
             //# The value of 0 MUST NOT be used, and the value MUST NOT be greater than the MIS value sent in the INIT
             //# chunk.
@@ -263,13 +263,13 @@ impl Endpoint {
         if confirms {
             body.transcript = handshake_of(init, &answer);
             self.note_answered(origin, header.source_port, body.transcript);
-            // It has the length that it had before, and so has the rest.
+            // The packet has the same length as before, and so have its parts.
             answer = self.write_init_ack(origin, header, init, &repr, &body).unwrap_or(answer);
         }
         self.reply(origin, answer)
     }
 
-    /// An association that this side is opening may be confirmed by the handshake of the peer's INIT.
+    /// Records a handshake that may confirm an association that this side is opening.
     fn note_answered(&mut self, origin: Origin, peer_port: u16, handshake: Option<Transcript>) {
         let existing = self.by_address(origin, peer_port);
         if let (Some(id), Some(handshake)) = (existing, handshake)
@@ -279,7 +279,7 @@ impl Endpoint {
         }
     }
 
-    /// Streams and window of the association that would come of it.
+    /// Returns the streams and the window of the association that the INIT would open.
     fn offered(&self, origin: Origin, peer_port: u16) -> Option<(u16, u32)> {
         if let Some(association) = self.by_address(origin, peer_port).and_then(|id| self.table.get(id)) {
             let repr = association.init_repr();
@@ -296,8 +296,8 @@ impl Endpoint {
         Some((accept.offered_streams(), accept.first_window()))
     }
 
-    /// What both sides offer for authentication, if both offer something that is of use. A collision repeats the random number
-    /// of our own INIT, as it repeats the tag (RFC 4895 section 6.1).
+    /// Returns the offers of both sides for authentication, if both are usable. A collision repeats the random number of the own
+    /// INIT, as it repeats the tag (RFC 4895 section 6.1).
     fn offers(
         &mut self,
         origin: Origin,
@@ -328,8 +328,8 @@ impl Endpoint {
         Ok(Some(Offers { local_random, peer }))
     }
 
-    /// What both sides offer for protection, if they agree; `None` if packets are not to be protected. A collision repeats what
-    /// our own INIT said.
+    /// Returns the offers of both sides for protection, if they agree; `None` without protection. A collision repeats the offer of
+    /// the own INIT.
     fn parameters(
         &mut self,
         origin: Origin,
@@ -402,7 +402,7 @@ impl Endpoint {
         //= docs/rfc9260.txt#section-12.4
         //# An SCTP implementation SHOULD attempt to make the INIT ACK chunk as small as possible to reduce the
         //# possibility of byte amplification attacks.
-        // What does not fit is left out: first the addresses, from which packets may come unannounced.
+        // Parameters that do not fit are omitted: first the addresses, because packets from unlisted addresses are accepted.
         let none: &[Param<'_>] = &[];
         let written =
             [(&addresses[..], &optional[..]), (none, &optional[..]), (&addresses[..], none), (none, none)]
@@ -526,7 +526,7 @@ impl Endpoint {
         let stale = genuine.stale_by(self.now, life);
         let body = genuine.body.clone();
         match (self.existing_for(&body, origin), stale) {
-            // Section 5.2.4, step 3: age does not matter where both tags are those of the association.
+            // Section 5.2.4, step 3: age does not matter if both tags are those of the association.
             //= docs/rfc9260.txt#section-5.2.4
             //# If the State Cookie is older than the lifespan carried in the State Cookie and the Verification Tags
             //# contained in the State Cookie do not match the current association's Verification Tags, the packet,
@@ -536,7 +536,7 @@ impl Endpoint {
             //# (this is case C or D in Section 5.2).
             (Some(id), Some(by)) if !self.has_tags(id, (body.local_tag, body.peer_tag)) => match echo {
                 Echo::Plain(_) => self.report_stale(origin, header, &body, by),
-                // There is nothing to answer with that it would believe.
+                // No answer would be authentic to the peer.
                 Echo::Record { .. } => Handled::Discarded(Discard::CookieStale),
             },
             //= docs/rfc9260.txt#section-5.1.5
@@ -555,9 +555,8 @@ impl Endpoint {
         }
     }
 
-    /// Where a valid cookie came from. RFC 9260 section 5.4 takes the address that the cookie was sent to as confirmed; with a
-    /// guard it has to answer a HEARTBEAT first, because the packet may be a copy of the peer's or name a source that is not its
-    /// own.
+    /// Returns the source of a valid cookie. RFC 9260 section 5.4 takes the address to which the cookie was sent as confirmed. With
+    /// a guard it must answer a HEARTBEAT first, because the packet may be a copy of the peer's or have a forged source.
     fn source(&self, path: PathId, origin: Origin) -> CookieSource {
         CookieSource { path, proved: self.config.guard.is_none(), bytes: origin.bytes }
     }
@@ -566,8 +565,8 @@ impl Endpoint {
         self.config.accept.as_ref().map_or(Span::from_secs(60), |c| c.profile.cookie_life)
     }
 
-    /// The association that a cookie is about: the one with our tag, the one whose tags tied it when the INIT came, or else the
-    /// one with the peer that sends it. A peer whose UDP port has changed since its INIT is found all the same.
+    /// Returns the association of a cookie: the one with the local tag, the one with its tie tags, or else the one with the peer
+    /// that sends it. A peer whose UDP port has changed since its INIT is found too.
     fn existing_for(&self, body: &CookieBody, origin: Origin) -> Option<AssociationId> {
         let live = |id: &AssociationId| self.table.get(*id).is_some_and(|a| !a.is_closed());
         let tied = || self.table.by_tag(body.tie_tags.0).filter(|id| self.has_tags(*id, body.tie_tags));
@@ -592,7 +591,7 @@ impl Endpoint {
         let name = (genuine.created(), body.local_tag, source);
         let known = self.table.by_tag(body.local_tag).map(|_| Verdict::Spent);
         match known.unwrap_or_else(|| self.spent.verdict(name)) {
-            // A late copy of the cookie of an association that is over: it is not to open another one with the same tag.
+            // A late copy of the cookie of an association that has ended must not open another one with the same tag.
             Verdict::Spent => {
                 return self.send_abort(origin, answer(header, header.verification_tag), true, []);
             }
@@ -606,7 +605,7 @@ impl Endpoint {
             return Handled::Discarded(Discard::Full);
         }
         if body.tie_tags != (0, 0) {
-            // It was made for an association that is gone: RFC 9260 section 5.2.4 C, a late echo.
+            // It was made for an association that was removed: RFC 9260 section 5.2.4 C, a late echo.
             return Handled::Discarded(Discard::CookieUnexpected);
         }
         let seed = self.seed(body.local_tag, body.local_initial_tsn, body.peer_port, false);
@@ -633,7 +632,7 @@ impl Endpoint {
         Handled::New(id)
     }
 
-    /// RFC 9260 section 5.2.4, actions A to D by which tags match.
+    /// Applies RFC 9260 section 5.2.4, actions A to D by the matching tags.
     fn cookie_for_existing(
         &mut self,
         id: AssociationId,
@@ -648,7 +647,7 @@ impl Endpoint {
         };
         association.clock(self.now);
         match echo {
-            // A restart needs keys that are kept for it, and so does an answer.
+            // A restart needs kept keys, and so does an answer.
             Echo::Plain(_) if association.refuses_plain_cookies() => {
                 return Handled::Discarded(Discard::Unprotected);
             }
@@ -657,7 +656,7 @@ impl Endpoint {
             }
             Echo::Plain(_) | Echo::Record { .. } => {}
         }
-        // A retry may come over another pair of addresses than the first try.
+        // A retry may use another pair of addresses than the first attempt.
         let Some(path) = association.path_of_origin(origin) else {
             return Handled::Discarded(Discard::CookieUnexpected);
         };
@@ -750,7 +749,7 @@ impl Endpoint {
     }
 }
 
-/// Digest of an INIT and the packet that answers it.
+/// Returns the digest of an INIT and of the packet that answers it.
 fn handshake_of(init: &InitView<'_>, answer: &[u8]) -> Option<Transcript> {
     let packet = PacketView::parse(answer).ok()?;
     match packet.chunks().next()?.ok()?.decode() {
@@ -759,12 +758,12 @@ fn handshake_of(init: &InitView<'_>, answer: &[u8]) -> Option<Transcript> {
     }
 }
 
-/// A parameter that was kept as bytes.
+/// Returns a parameter that was stored as bytes.
 fn param_of(bytes: &[u8]) -> Option<Param<'_>> {
     RawParam::parse(bytes).ok()?.decode().ok()
 }
 
-/// The header of an answer to `header`.
+/// Returns the header of an answer to `header`.
 pub(super) fn answer(header: Header, tag: u32) -> Header {
     Header {
         source_port: header.destination_port,
@@ -773,7 +772,7 @@ pub(super) fn answer(header: Header, tag: u32) -> Header {
     }
 }
 
-/// RFC 9260 section 3.2.1: parameters nobody here knows, reported as their type's high bits ask.
+/// Returns the unknown parameters that ask for a report by the high bits of their type (RFC 9260 section 3.2.1).
 //= docs/rfc9260.txt#section-3.3.3.1.2
 //# This parameter is returned to the originator of the INIT chunk when the INIT chunk contains an unrecognized parameter
 //# that has a type that indicates it SHOULD be reported to the sender.

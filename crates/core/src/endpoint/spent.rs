@@ -1,5 +1,5 @@
-//! Cookies that have opened an association: none opens a second one (RFC 9260 section 5.1.5 leaves that to the lifetime alone, and
-//! within it a copy would open an association anew and have its DATA delivered again).
+//! Cookies that have opened an association: none opens a second one. RFC 9260 section 5.1.5 leaves that to the lifetime alone,
+//! within which a copy would open an association again and have its DATA delivered again.
 
 use std::collections::BTreeMap;
 
@@ -7,38 +7,38 @@ use crate::fair_pool::FairPool;
 use crate::source::Source;
 use crate::time::{Span, Time};
 
-/// Cookies remembered at a time: in a lifetime of 60 seconds those of 273 associations each second.
+/// Maximum number of cookies remembered: with a lifetime of 60 seconds those of 273 associations per second.
 const MOST: usize = 16_384;
 
-/// Sources whose forgotten cookies are told apart.
+/// Maximum number of sources whose forgotten cookies are tracked separately.
 const MOST_FORGETFUL: usize = 64;
 
-/// Creation time and tag of a cookie, with the address that it was sent to, which all are authenticated.
+/// Creation time and tag of a cookie, and the address to which it was sent; all three are authenticated.
 pub(super) type Name = (Time, u32, Source);
 
-/// State of a cookie that is to open an association.
+/// Verdict on a cookie that is to open an association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It has not opened one.
+    /// The cookie has not opened an association.
     Unspent,
-    /// It has opened one.
+    /// The cookie has opened an association.
     Spent,
-    /// It is as old as one that was forgotten, by this much older than the latest such: it may have opened one.
+    /// The cookie is not newer than one that was forgotten, so that it may have opened an association.
     Unknown {
-        /// Zero if it is that old to the nanosecond.
+        /// Age difference to the latest forgotten one; zero for the same creation time.
         by: Span,
     },
 }
 
-/// The cookies that have opened an association, by age, for as long as they live. If there are more than it has room for, the
-/// oldest of the source with most of them are forgotten. Cookies of that source that are as old count as stale then. So the memory is
-/// bounded, no cookie is taken twice, and a late peer of a flooding source restarts its handshake (RFC 9260 section 5.2.6).
+/// Unexpired cookies that have opened an association, by age. If the pool is full, the oldest cookie of the source with most of
+/// them is forgotten, and cookies of that source that are as old count as stale. The memory is therefore bounded, no cookie is used
+/// twice, and a late peer of a flooding source restarts its handshake (RFC 9260 section 5.2.6).
 #[derive(Debug)]
 pub(super) struct SpentCookies {
     names: FairPool<Name>,
-    /// For each source the creation time of the youngest cookie that was forgotten within its lifetime.
+    /// For each source, creation time of the youngest cookie that was forgotten within its lifetime.
     forgotten: BTreeMap<Source, Time>,
-    /// The same of all sources beyond [`MOST_FORGETFUL`]. It applies to every source.
+    /// Creation time of the youngest one of the sources beyond [`MOST_FORGETFUL`]. It applies to every source.
     forgotten_of_any: Option<Time>,
 }
 
@@ -60,7 +60,7 @@ impl SpentCookies {
         }
     }
 
-    /// Remembers one for as long as cookies live.
+    /// Remembers a cookie for its lifetime.
     pub(super) fn spend(&mut self, now: Time, life: Span, name: Name) {
         let is_stale = |(created, ..): &Name| now.since(*created) > life;
         loop {

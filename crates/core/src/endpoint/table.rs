@@ -1,5 +1,4 @@
-//! The associations of an endpoint, and what finds one of them without asking all: by our tag, by the peer's address, by
-//! deadline.
+//! Associations of an endpoint, with indices by local tag, by the peer's address, and by deadline.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -15,21 +14,21 @@ use crate::time::Time;
 #[derive(Debug)]
 struct Entry {
     id: AssociationId,
-    /// Apart, so that an entry is small: there is room for more than there are.
+    /// Boxed, so that an entry is small: the slab has room for more entries than there are.
     association: Box<Association>,
-    /// Under which it stands among the deadlines, if there are several associations.
+    /// Indexed deadline, if there are several associations.
     deadline: Option<Time>,
-    /// Under which it stands among the peers.
+    /// Indexed addresses of the peer.
     keys: Vec<PeerKey>,
-    /// How often its addresses had changed by then.
+    /// Number of address changes when they were indexed.
     addresses_seen: u32,
-    /// Its addresses may have changed since its peers were indexed.
+    /// `true` if its addresses may have changed since they were indexed.
     peers_touched: bool,
-    /// Its deadline may have changed since that was put in order.
+    /// `true` if its deadline may have changed since it was indexed.
     deadline_touched: bool,
-    /// It stands among the busy.
+    /// `true` if it is in the list of busy ones.
     busy: bool,
-    /// The source that has opened it; `None` if this side has.
+    /// Source that has opened it; `None` if this side has.
     opened_by: Option<Source>,
 }
 
@@ -37,24 +36,24 @@ struct Entry {
 const FIRST: AssociationId = AssociationId { serial: 0, slot: 0 };
 const LAST: AssociationId = AssociationId { serial: u64::MAX, slot: u32::MAX };
 
-/// All associations. Whoever gets one to change leaves marks, and the indices follow at the next
-/// [`refresh_peers`](Table::refresh_peers) and [`refresh_deadlines`](Table::refresh_deadlines): the cost of a call depends on how
-/// many were touched, not on how many there are. Addresses change seldom, and packets look for them; deadlines change with every
-/// packet, and are looked for once many of those are done.
+/// All associations. Mutable access leaves marks, and the indices follow at the next [`refresh_peers`](Table::refresh_peers) and
+/// [`refresh_deadlines`](Table::refresh_deadlines): the cost of a call depends on the number of touched associations, not on their
+/// total. Addresses change seldom, and each packet looks them up; deadlines change with every packet, and are looked up after many
+/// packets.
 #[derive(Default)]
 pub(super) struct Table {
     entries: Slab<Entry>,
     by_tag: BTreeMap<u32, AssociationId>,
     by_peer: BTreeSet<(PeerKey, AssociationId)>,
-    /// Empty as long as there is one association: its deadline is the earliest.
+    /// Deadlines in order; empty while there is one association, whose deadline is the earliest.
     deadlines: BTreeSet<(Time, AssociationId)>,
-    /// The association, if there is one only.
+    /// The association, if there is only one.
     only: Option<AssociationId>,
     peers_touched: Vec<AssociationId>,
     deadlines_touched: Vec<AssociationId>,
-    /// Those that may have something to send or to tell.
+    /// Associations that may have packets or events.
     busy: VecDeque<AssociationId>,
-    /// Associations that each source has opened.
+    /// Number of associations that each source has opened.
     by_source: BTreeMap<Source, usize>,
     next_serial: u64,
 }
@@ -64,7 +63,7 @@ impl Table {
         self.entries.len()
     }
 
-    /// All, in the order in which they began.
+    /// Returns all associations, in the order of their start.
     pub(super) fn ids(&self) -> impl Iterator<Item = AssociationId> + use<> {
         let mut ids: Vec<_> = self.entries.iter().map(|(_, entry)| entry.id).collect();
         ids.sort_unstable();
@@ -79,7 +78,7 @@ impl Table {
         self.entries.get(id.slot as usize).filter(|entry| entry.id == id)
     }
 
-    /// An association to change: it counts as busy from here on.
+    /// Returns an association for changes: it counts as busy from here on.
     pub(super) fn get_mut(&mut self, id: AssociationId) -> Option<&mut Association> {
         let entry = entry_mut(&mut self.entries, id)?;
         if !std::mem::replace(&mut entry.peers_touched, true) {
@@ -104,7 +103,7 @@ impl Table {
         self.entry(id)?.opened_by
     }
 
-    /// Inserts an association that a peer has opened from there.
+    /// Inserts an association that a peer has opened from this source.
     pub(super) fn insert_accepted(&mut self, association: Association, source: Source) -> AssociationId {
         let id = self.insert(association);
         if let Some(entry) = entry_mut(&mut self.entries, id) {
@@ -153,7 +152,7 @@ impl Table {
             }
         }
         let tag = entry.association.identity().local_tag;
-        // A cookie that came again may have given the tag to a new association.
+        // A repeated cookie may have given the tag to a new association.
         if self.by_tag.get(&tag) == Some(&id) {
             self.by_tag.remove(&tag);
         }
@@ -173,14 +172,14 @@ impl Table {
         self.by_tag.get(&tag).copied()
     }
 
-    /// A restart has given an association another tag.
+    /// Changes the tag of an association after a restart.
     pub(super) fn retag(&mut self, id: AssociationId, from: u32, to: u32) {
         self.by_tag.remove(&from);
         self.by_tag.insert(to, id);
     }
 
-    /// The first association with this peer that is as wanted. One that is over is none, even before it is forgotten: what
-    /// still comes for it is out of the blue. The peers have to be up to date.
+    /// Returns the first association with this peer that satisfies the condition. Closed ones are excluded, even before they are
+    /// removed: later packets for them are out of the blue. The index of peers must be current.
     pub(super) fn by_peer(
         &self,
         key: PeerKey,
@@ -193,12 +192,12 @@ impl Table {
         })
     }
 
-    /// The busy association whose turn it is.
+    /// Returns the busy association whose turn it is.
     pub(super) fn next_busy(&self) -> Option<AssociationId> {
         self.busy.front().copied()
     }
 
-    /// The one whose turn it was has nothing more to send.
+    /// Ends the turn of an association that has no more packets to send.
     pub(super) fn rest(&mut self) {
         let id = self.busy.pop_front();
         if let Some(entry) = id.and_then(|id| entry_mut(&mut self.entries, id)) {
@@ -206,16 +205,16 @@ impl Table {
         }
     }
 
-    /// The one whose turn it was may have more to send, after the others.
+    /// Moves the association whose turn it is behind the others.
     pub(super) fn end_turn(&mut self) {
         if !self.busy.is_empty() {
             self.busy.rotate_left(1);
         }
     }
 
-    /// Takes the events of the busy over. That is no change: deadlines and addresses stay as they are.
+    /// Moves the events of busy associations to a queue. Deadlines and addresses do not change.
     pub(super) fn collect_events(&mut self, events: &mut VecDeque<(AssociationId, AssociationEvent)>) {
-        // Inner iteration: this is asked for more often than packets come, and mostly there is nothing.
+        // Inner iteration: this is called more often than packets arrive, and mostly there are no events.
         self.busy.iter().for_each(|&id| {
             let Some(entry) = entry_mut(&mut self.entries, id) else { return };
             while let Some(event) = entry.association.poll_event() {
@@ -224,7 +223,7 @@ impl Table {
         });
     }
 
-    /// Brings the peers up to date with what was touched.
+    /// Updates the index of peers for touched associations.
     pub(super) fn refresh_peers(&mut self) {
         while let Some(id) = self.peers_touched.pop() {
             let Some(entry) = entry_mut(&mut self.entries, id) else { continue };
@@ -240,7 +239,7 @@ impl Table {
         }
     }
 
-    /// Brings the deadlines up to date with what was touched.
+    /// Updates the index of deadlines for touched associations.
     pub(super) fn refresh_deadlines(&mut self) {
         let several = self.only.is_none();
         while let Some(id) = self.deadlines_touched.pop() {
@@ -257,7 +256,7 @@ impl Table {
         }
     }
 
-    /// The earliest deadline of any association. They have to be up to date.
+    /// Returns the earliest deadline of all associations. The index of deadlines must be current.
     pub(super) fn earliest(&self) -> Option<Time> {
         debug_assert!(self.deadlines_touched.is_empty());
         match self.only() {
@@ -275,7 +274,7 @@ impl Table {
         self.only = first.map(|(_, entry)| entry.id);
     }
 
-    /// Puts those whose deadline has come into `due`, oldest association first. They have to be up to date.
+    /// Puts the associations whose deadline has passed into `due`, oldest first. The index of deadlines must be current.
     pub(super) fn due(&self, now: Time, due: &mut Vec<AssociationId>) {
         due.clear();
         let only = self.only().filter(|entry| entry.deadline.is_some_and(|at| at <= now));
@@ -286,14 +285,14 @@ impl Table {
     }
 }
 
-/// The associations alone: the indices follow from them, and a slab would print how many there are.
+/// Prints only the associations, from which the indices follow; a slab would print its number of entries.
 impl fmt::Debug for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.entries.iter().map(|(_, entry)| (entry.id, &entry.association))).finish()
     }
 }
 
-/// Apart from the table, whose other fields may be borrowed.
+/// Returns an entry. It borrows the slab alone, so that other fields of the table may be borrowed.
 fn entry_mut(entries: &mut Slab<Entry>, id: AssociationId) -> Option<&mut Entry> {
     entries.get_mut(id.slot as usize).filter(|entry| entry.id == id)
 }

@@ -1,4 +1,4 @@
-//! What INIT and INIT ACK say about their sender (RFC 9260 sections 3.3.2 and 3.3.3), beside numbers.
+//! Parameters of INIT and INIT ACK (RFC 9260 sections 3.3.2 and 3.3.3).
 
 mod padding;
 pub(crate) mod sack_flags;
@@ -20,16 +20,16 @@ use crate::protection::{ParameterBytes, kept};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Announced {
     pub(crate) nr_sack: bool,
-    /// ASCONF, ASCONF-ACK, and AUTH, without which they are not taken.
+    /// Support of ASCONF and ASCONF-ACK, and of AUTH, without which they are not accepted.
     pub(crate) asconf: bool,
-    /// It reads and writes the flags of SACKs as we do.
+    /// Use of the flags of SACKs as on this side.
     pub(crate) sack_flags: bool,
-    /// It takes FORWARD-TSN.
+    /// Support of FORWARD-TSN.
     pub(crate) forward_tsn: bool,
 }
 
 impl Announced {
-    /// One bit each, as a cookie keeps them.
+    /// Returns one bit each, as cookies store them.
     pub(crate) fn bits(self) -> u8 {
         let bits = [
             (self.nr_sack, NR_SACK),
@@ -50,32 +50,32 @@ impl Announced {
     }
 }
 
-/// The bit of NR-SACK among the features that a cookie keeps.
+/// Bit of NR-SACK in the features that a cookie stores.
 const NR_SACK: u8 = 1;
 
-/// The bit of our SACK flags among them.
+/// Bit of the SACK flags.
 const SACK_FLAGS: u8 = 2;
 
-/// The bit of ASCONF.
+/// Bit of ASCONF.
 const ASCONF: u8 = 4;
 
-/// The bit of a peer that does not take FORWARD-TSN: most do, and their cookies stay as they were before the bit was there.
+/// Bit of a peer that does not support FORWARD-TSN, so that the cookies of most peers have no bit for it.
 const NO_FORWARD_TSN: u8 = 8;
 
-/// NR-SACK comes first, and AUTH last, so that they can be left out.
+/// Chunk types to announce: NR-SACK is first, and AUTH last, so that they can be omitted.
 const EXTENSIONS: &[ChunkType] =
     &[ChunkType::NR_SACK, ChunkType::ASCONF, ChunkType::ASCONF_ACK, ChunkType::AUTH];
 
-/// What authenticates ASCONFs.
+/// Proof that authenticates ASCONFs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AsconfProof {
-    /// AUTH before them.
+    /// AUTH chunk before them.
     Auth,
-    /// The record that they are in.
+    /// Record that contains them.
     Record,
 }
 
-/// The extensions to announce. What is not used is not announced, so that it changes no packet.
+/// Returns the extensions to announce. Unused ones are not announced and change no packet.
 pub(crate) fn extensions<'p>(announced: Announced, proof: AsconfProof) -> Option<Param<'p>> {
     let first = usize::from(!announced.nr_sack);
     let end = match proof {
@@ -87,7 +87,7 @@ pub(crate) fn extensions<'p>(announced: Announced, proof: AsconfProof) -> Option
     Some(Param::SupportedExtensions(List::new(list)))
 }
 
-/// The extensions that an INIT or INIT-ACK announces.
+/// Returns the extensions that an INIT or INIT-ACK announces.
 pub(crate) fn announced(init: &InitView<'_>) -> Announced {
     let mut announced = Announced { sack_flags: sack_flags::is_announced(init), ..Announced::default() };
     for param in init.params().take_while(|param| !stops(param)).flatten() {
@@ -106,7 +106,7 @@ pub(crate) fn announced(init: &InitView<'_>) -> Announced {
     announced
 }
 
-/// What an INIT ACK says that no INIT ACK may say (RFC 9260 section 3.3.3), if it does.
+/// Returns the violation in an INIT ACK of RFC 9260 section 3.3.3, if there is one.
 pub(crate) fn flaw(init: &InitView<'_>) -> Option<&'static str> {
     let names_host = init.params().any(|param| matches!(param, Ok(Param::HostNameAddress(_))));
     match init.repr() {
@@ -133,7 +133,7 @@ pub(crate) fn flaw(init: &InitView<'_>) -> Option<&'static str> {
     }
 }
 
-/// Parameters nobody here knows whose type's high bits ask for a report (RFC 9260 section 3.2.1).
+/// Returns the unknown parameters that ask for a report by the high bits of their type (RFC 9260 section 3.2.1).
 pub(crate) fn reportable_params<'a>(
     init: &InitView<'a>,
 ) -> impl Iterator<Item = RawParam<'a>> + Clone + use<'a> {
@@ -146,19 +146,19 @@ pub(crate) fn reportable_params<'a>(
     })
 }
 
-/// The offer to protect packets, if there is one that can be read.
+/// Returns the offer to protect packets, if there is a valid one.
 pub(crate) fn protection_parameter(init: &InitView<'_>) -> Option<ParameterBytes> {
     let raw = init.raw_params().map_while(Result::ok).take_while(|raw| !stops(&raw.decode()));
     let mut found = raw.filter(|raw| raw.kind() == ParamType::DTLS_KEY_MANAGEMENT);
     kept(&found.next()?)
 }
 
-/// Whether what follows this parameter is not to be looked at.
+/// Returns `true` if the parameters behind this one are not processed.
 pub(crate) fn stops(param: &Result<Param<'_>, ParseError>) -> bool {
     matches!(param, Ok(Param::Unknown(raw)) if raw.kind().unknown_action().stops())
 }
 
-/// The addresses an INIT or INIT-ACK lists, as many as are used, in order.
+/// Returns the addresses that an INIT or INIT-ACK lists, at most `MAX_PATHS`, in order.
 //= docs/rfc9260.txt#section-3.3.2.1.5
 //= type=implication
 //# The value indicating the Host Name Address parameter MUST NOT be used when sending this parameter and MUST be ignored
@@ -184,8 +184,8 @@ pub(crate) fn listed_addresses(init: &InitView<'_>) -> ArrayVec<IpAddr, MAX_PATH
         .collect()
 }
 
-/// Returns our addresses that a packet lists, each once: two interfaces may have the same. A single address is not listed, because the
-/// packet's source says it (RFC 9260 section 3.3.2).
+/// Returns the local addresses that a packet lists, each once: two interfaces may have the same one. A single address is not
+/// listed, because it is the packet's source (RFC 9260 section 3.3.2).
 pub(crate) fn listed_locals(locals: &[LocalEnd]) -> ArrayVec<IpAddr, MAX_PATHS> {
     let mut listed = ArrayVec::new();
     for LocalEnd { address, .. } in locals {
@@ -199,7 +199,7 @@ pub(crate) fn listed_locals(locals: &[LocalEnd]) -> ArrayVec<IpAddr, MAX_PATHS> 
     listed
 }
 
-/// Our addresses as parameters. An IPv4 address is one also where the system writes it as an IPv6 address.
+/// Returns local addresses as parameters. An IPv4-mapped IPv6 address counts as an IPv4 address.
 pub(crate) fn address_params<'p>(addresses: &[IpAddr]) -> ArrayVec<Param<'p>, MAX_PATHS> {
     addresses
         .iter()

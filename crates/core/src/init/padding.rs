@@ -2,14 +2,14 @@
 
 use anabranch_wire::{Header, InitRepr, PacketWriter, Param, ParamType};
 
-/// The length of a packet with the INIT of a side that protects its packets. No INIT-ACK of this endpoint is longer, with eight
-/// addresses and everything that both sides can offer, so that whoever forges an INIT's source gets nothing amplified.
+/// Length of a packet with the INIT of a side that protects its packets. No INIT-ACK of this endpoint is longer, with eight
+/// addresses and all offers of both sides, so that an attacker who forges an INIT's source gets no amplification.
 const PADDED_BYTES: usize = 700;
 
-/// The header of a parameter.
+/// Length of the header of a parameter.
 const HEADER: usize = 4;
 
-/// The parameter that makes a packet with this INIT as long as it is to be, and no longer than `room`; nothing if it is.
+/// Returns the parameter that pads a packet with this INIT to its full length, at most `room`; empty if no padding is needed.
 pub(crate) fn init_padding<'p>(
     init: &InitRepr,
     params: impl IntoIterator<Item = Param<'p>>,

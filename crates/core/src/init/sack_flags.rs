@@ -1,26 +1,26 @@
-//! Telling the peer that the flags of our SACKs count packets (CMT's delayed acks), and that we read its flags so.
+//! Announcement that the flags of SACKs count packets (CMT's delayed acks), in both directions.
 //!
-//! No specification says how DAC's number is coded; other stacks that know the algorithm code it otherwise. So it is used
-//! between endpoints that recognise each other only, by a parameter of INIT and INIT-ACK that others pass over in silence.
+//! No specification defines the encoding of DAC's number, and other stacks with the algorithm use a different one. It is therefore
+//! used only between endpoints that recognise each other by a parameter of INIT and INIT-ACK that others ignore silently.
 
 use anabranch_wire::{InitView, Param, ParamType, RawParam};
 
 use crate::profile::{Profile, SackFlags};
 
-/// The high bits 10 mean that who does not know the type passes over it and reports nothing (RFC 9260 section 3.2.1). The type
+/// Parameter type. Its high bits 10 make endpoints that do not know it skip it without a report (RFC 9260 section 3.2.1). The type
 /// is not registered, so a name and a version follow it.
 const SACK_FLAGS: ParamType = ParamType(0xBADA);
 
 /// Type, length, name, version.
 const PARAM: &[u8] = &[0xBA, 0xDA, 0, 16, b'a', b'n', b'a', b'b', b'r', b'a', b'n', b'c', b'h', 0, 0, 1];
 
-/// The parameter, where the profile announces it.
+/// Returns the parameter, if the profile announces it.
 pub(crate) fn param(profile: &Profile) -> Option<Param<'static>> {
     let announced = profile.sack_flags == SackFlags::Announced;
     announced.then(|| RawParam::parse(PARAM).map(Param::Unknown).ok()).flatten()
 }
 
-/// Whether an INIT or INIT-ACK has it.
+/// Returns `true` if an INIT or INIT-ACK has it.
 pub(crate) fn is_announced(init: &InitView<'_>) -> bool {
     init.raw_params().map_while(Result::ok).any(|raw| raw.kind() == SACK_FLAGS && raw.bytes() == PARAM)
 }

@@ -3,7 +3,7 @@ use anabranch_wire::{Chunk, Header, PacketView, PacketWriter};
 use super::*;
 use crate::profile::Profile;
 
-/// An INIT with these parameters, as a packet.
+/// Returns a packet with an INIT with these parameters.
 fn init(params: &[Param<'_>]) -> Vec<u8> {
     let header = Header { source_port: 5000, destination_port: 5000, verification_tag: 0 };
     let repr = InitRepr { initiate_tag: 1, outbound_streams: 1, inbound_streams: 1, ..InitRepr::default() };
@@ -15,7 +15,7 @@ fn init(params: &[Param<'_>]) -> Vec<u8> {
     bytes
 }
 
-/// What `read` makes of an INIT with these parameters.
+/// Returns the result of `read` for an INIT with these parameters.
 fn read<T>(params: &[Param<'_>], read: impl FnOnce(&InitView<'_>) -> T) -> T {
     let bytes = init(params);
     let packet = PacketView::parse(&bytes).expect("a packet");
@@ -24,7 +24,7 @@ fn read<T>(params: &[Param<'_>], read: impl FnOnce(&InitView<'_>) -> T) -> T {
     read(&init)
 }
 
-/// Every combination of extensions.
+/// Returns every combination of extensions.
 fn combinations() -> impl Iterator<Item = Announced> {
     (0..16).map(|bits| Announced {
         nr_sack: bits & 1 > 0,
@@ -34,12 +34,12 @@ fn combinations() -> impl Iterator<Item = Announced> {
     })
 }
 
-/// A parameter of a type that is not known, whose high bits say what is to be done with it.
+/// Returns a parameter of an unknown type, whose high bits determine its treatment.
 fn unknown(bytes: &[u8]) -> Param<'_> {
     Param::Unknown(RawParam::parse(bytes).expect("a parameter"))
 }
 
-/// Process nothing further, and report it: the high bits are 01 (RFC 9260 section 3.2.1).
+/// Parameter that stops processing and is reported: the high bits are 01 (RFC 9260 section 3.2.1).
 const STOPS: &[u8] = &[0x4F, 0x42, 0, 4];
 
 #[test]
@@ -105,10 +105,10 @@ fn the_parameter_of_our_sack_flags_counts_byte_for_byte() {
         bytes[at] ^= 1;
         assert!(!read(&[unknown(&bytes)], sack_flags::is_announced), "byte {at} differs");
     }
-    // The same name and version under another type is somebody else's.
+    // The same name and version under another type belong to another implementation.
     let other_type = [&[0xBA, 0xDB][..], &ours.bytes()[2..]].concat();
     assert!(!read(&[unknown(&other_type)], sack_flags::is_announced));
-    // What stands before it does not hide it.
+    // Parameters before it do not hide it.
     assert!(read(&[Param::ForwardTsnSupported, Param::Unknown(ours)], sack_flags::is_announced));
 }
 
@@ -147,7 +147,7 @@ fn unknown_parameters_are_reported_by_type_until_one_stops_processing() {
     let reported = |params: &[Param<'_>]| -> Vec<Vec<u8>> {
         read(params, |init| reportable_params(init).map(|raw| raw.bytes().to_vec()).collect())
     };
-    // FORWARD-TSN-Supported is known, though its type has the high bits of one that is to be reported.
+    // FORWARD-TSN-Supported is known, although its type has the high bits of one that is to be reported.
     assert_eq!(reported(&[Param::ForwardTsnSupported, unknown(silent)]), Vec::<Vec<u8>>::new());
     assert_eq!(reported(&[unknown(report), unknown(STOPS), unknown(report)]), [report, STOPS]);
     let stops_in_silence: &[u8] = &[0x0F, 0x42, 0, 4];

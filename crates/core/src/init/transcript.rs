@@ -1,14 +1,14 @@
-//! Digest of a handshake, by which both sides find that nothing in its INIT and INIT ACK was changed.
+//! Digest of a handshake, by which both sides verify that its INIT and INIT ACK were not changed.
 //!
-//! It covers all fields and parameters but the State Cookie, which carries the digest itself, and padding, whose length depends on
-//! the path. Addresses and ports outside of the chunks are not covered: translators change them.
+//! It covers all fields and parameters except the State Cookie, which carries the digest itself, and padding, whose length depends
+//! on the path. Addresses and ports outside of the chunks are not covered, because NATs change them.
 
 use anabranch_wire::{InitView, ParamType};
 use sha2::{Digest, Sha256};
 
 use crate::protection::Transcript;
 
-/// Sets these digests apart from others of the same bytes.
+/// Prefix that separates these digests from others of the same bytes.
 const LABEL: &[u8] = b"anabranch handshake 1";
 
 /// Returns the digest of an INIT or INIT ACK.
@@ -28,7 +28,7 @@ pub(crate) fn digest_of(init: &InitView<'_>) -> Transcript {
     digest.finalize().into()
 }
 
-/// Returns the digest of an INIT and its INIT ACK, given by their own.
+/// Returns the digest of an INIT and its INIT ACK, given by their own digests.
 pub(crate) fn transcript(init: &Transcript, ack: &Transcript) -> Transcript {
     Sha256::new_with_prefix(LABEL).chain_update(init).chain_update(ack).finalize().into()
 }

@@ -1,68 +1,68 @@
-//! What both sides agree on in the handshake: who is client and server of the key management, and which method it uses
-//! (draft-ietf-tsvwg-sctp-dtls-chunk of July 2026, section "Establishment of a Protected Association").
+//! Agreement of both sides in the handshake: roles and method of the key management (draft-ietf-tsvwg-sctp-dtls-chunk of July 2026,
+//! section "Establishment of a Protected Association").
 
 use anabranch_wire::{Cause, DtlsKeyManagement, KeyManagementMethod, List, Param, RawParam};
 use arrayvec::ArrayVec;
 
-/// The longest parameter that is taken from a peer: 22 methods, padding left out.
+/// Maximum length of the parameter of a peer: 22 methods, without padding.
 const LONGEST_PARAMETER: usize = 31;
 
-/// Methods that fit our own parameter with room to spare.
+/// Maximum number of methods in the own parameter, which fits more.
 const MOST_METHODS: usize = 8;
 
-/// What becomes of a peer that cannot protect packets, or not in a way that is known here.
+/// Treatment of a peer that does not protect packets, or only in an unknown way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProtectionMode {
-    /// There is no association.
+    /// The association is refused.
     Strict,
-    /// The association goes without protection. An attacker on the way can bring that about.
+    /// The association continues without protection. An attacker on the network path can cause this.
     Loose,
 }
 
-/// Which roles an endpoint can have in the key management.
+/// Roles that an endpoint can have in the key management.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyManagementRoles {
     /// Client only: for endpoints that open associations.
     Client,
     /// Server only: for endpoints that accept them.
     Server,
-    /// Either, for peers that may both open one at the same time.
+    /// Either role, for peers that may both open an association at the same time.
     Either,
 }
 
-/// How packets are to be protected.
+/// Configuration of the protection of packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Protection {
-    /// What becomes of a peer that does not do it.
+    /// Treatment of a peer that does not support it.
     pub mode: ProtectionMode,
-    /// The roles to offer.
+    /// Roles to offer.
     pub roles: KeyManagementRoles,
-    /// The methods to offer, the preferred first; the first eight count.
+    /// Methods to offer, the preferred one first; at most eight are offered.
     pub methods: Vec<KeyManagementMethod>,
-    /// Whether keys are kept for a restart of either side, if the peer does so too.
+    /// `true` to keep keys for a restart of either side, if the peer does so too.
     pub restart: bool,
 }
 
-/// The part that an endpoint has in the key management.
+/// Role of an endpoint in the key management.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyManagementRole {
-    /// It begins.
+    /// Side that sends the first message.
     Client,
-    /// It answers.
+    /// Side that answers.
     Server,
 }
 
-/// The parameter of one side as it was sent, header included and padding not.
+/// Parameter of one side as it was sent, with its header and without padding.
 pub(crate) type ParameterBytes = ArrayVec<u8, LONGEST_PARAMETER>;
 
-/// The parameters of both sides.
+/// Parameters of both sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ParameterPair {
     pub(crate) local: ParameterBytes,
     pub(crate) peer: ParameterBytes,
 }
 
-/// What both sides have agreed on.
+/// Agreement of both sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agreement {
     role: KeyManagementRole,
@@ -72,36 +72,36 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    /// Our role.
+    /// Returns the own role.
     pub const fn role(&self) -> KeyManagementRole {
         self.role
     }
 
-    /// How keys are agreed on.
+    /// Returns the method of key management.
     pub const fn method(&self) -> KeyManagementMethod {
         self.method
     }
 
-    /// Whether both sides keep keys for a restart (bit R of both parameters).
+    /// Returns `true` if both sides keep keys for a restart (bit R of both parameters).
     pub const fn restart(&self) -> bool {
         self.restart
     }
 
-    /// Returns `true` if both sides confirm under protection what they have learnt in the clear.
+    /// Returns `true` if both sides confirm the plain handshake under protection.
     pub fn confirms(&self) -> bool {
         self.method == KeyManagementMethod::TLS_CONFIRMED
     }
 
-    /// Our parameter and then the peer's, as they were sent: keys are derived from both, so that nobody can have changed them.
+    /// Returns the own parameter and the peer's, as they were sent. Keys are derived from both, which reveals changes.
     pub fn parameters(&self) -> (&[u8], &[u8]) {
         (&self.parameters.local, &self.parameters.peer)
     }
 }
 
-/// Why there is no agreement.
+/// Reason for which there is no agreement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mismatch {
-    /// The peer sent no parameter, or none that can be read.
+    /// The peer sent no valid parameter.
     Missing,
     NoCommonMethod,
     Roles,
@@ -127,7 +127,7 @@ impl Mismatch {
         }
     }
 
-    /// What a peer means that refuses our INIT with this cause.
+    /// Returns the text for a peer that refuses the INIT with this cause.
     pub(crate) fn told(cause: Cause<'_>) -> Option<&'static str> {
         match cause {
             Cause::MissingDtlsSupport => {
@@ -142,12 +142,12 @@ impl Mismatch {
 }
 
 impl Protection {
-    /// Methods to offer where keys come from TLS: the one that confirms what both sides have learnt in the clear, and the draft's.
+    /// Returns the methods to offer for keys from TLS: the one that confirms the plain handshake, and the draft's.
     pub fn tls_methods() -> Vec<KeyManagementMethod> {
         vec![KeyManagementMethod::TLS_CONFIRMED, KeyManagementMethod::TLS]
     }
 
-    /// Our parameter.
+    /// Returns the own parameter.
     pub(crate) fn parameter(&self, tie_breaker: u32) -> ParameterBytes {
         let methods = &self.methods[..self.methods.len().min(MOST_METHODS)];
         let offer = Param::DtlsKeyManagement(DtlsKeyManagement {
@@ -163,7 +163,7 @@ impl Protection {
     }
 }
 
-/// A parameter of the peer's, to keep: `None` if it cannot be read, or is longer than any that is taken.
+/// Returns a copy of the peer's parameter; `None` if it is invalid or too long.
 pub(crate) fn kept(raw: &RawParam<'_>) -> Option<ParameterBytes> {
     decode(raw.bytes())?;
     raw.bytes().try_into().ok()
@@ -176,7 +176,7 @@ fn decode(bytes: &[u8]) -> Option<DtlsKeyManagement<'_>> {
     }
 }
 
-/// What follows from both parameters; both sides come to the same.
+/// Returns the result of both parameters, which is the same on both sides.
 pub(crate) fn agree(parameters: &ParameterPair) -> Result<Agreement, Mismatch> {
     let local = decode(&parameters.local).ok_or(Mismatch::Missing)?;
     let peer = decode(&parameters.peer).ok_or(Mismatch::Missing)?;
@@ -217,7 +217,7 @@ mod tests {
         Protection { mode: ProtectionMode::Strict, roles, methods, restart: false }.parameter(tie)
     }
 
-    /// What both sides come to.
+    /// Returns the results of both sides.
     fn both(a: ParameterBytes, b: ParameterBytes) -> [Result<(Role, KeyManagementMethod), Mismatch>; 2] {
         let ours = ParameterPair { local: a.clone(), peer: b.clone() };
         let theirs = ParameterPair { local: b, peer: a };

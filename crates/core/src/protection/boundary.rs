@@ -1,14 +1,14 @@
-//! TSNs that went in the clear before an association had keys.
+//! TSNs that were used in the clear before an association had keys.
 //!
-//! An attacker on the path can shift the TSNs of plain packets. A TSN that a plain packet has used up at the receiver would make the
-//! receiver take the protected chunk of that TSN for a duplicate.
+//! An attacker on the network path can change the TSNs of plain packets. The receiver would take the protected chunk with a TSN
+//! that a plain packet has used up for a duplicate.
 
 use anabranch_wire::{PlainEnd, Ssn, Tsn};
 
-/// The payload protocol identifier of all key management messages. They go on stream 0, in order.
+/// Payload protocol identifier of all key management messages, which are sent on stream 0, in order.
 pub const KEY_MANAGEMENT_PPID: u32 = 4242;
 
-/// Names of contradictions between protected packets and what came in the clear.
+/// Texts of contradictions between protected packets and plain ones.
 pub(crate) mod contradiction {
     /// RFC 9260 section 6.5 would acknowledge the chunk and drop it.
     pub(crate) const STREAM: &str = "a protected message came on a stream that was not agreed on";
@@ -24,12 +24,12 @@ pub(crate) mod contradiction {
     pub(crate) const ACKNOWLEDGEMENT: &str = "the peer acknowledged TSNs that were never sent";
 }
 
-/// End of the messages of one direction that travelled in the clear.
+/// End of the plain messages of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MessageEnd {
     /// Last TSN, unwrapped; one less than the initial TSN if there was no message.
     pub(crate) tsn: u64,
-    /// SSN that follows on stream 0.
+    /// Next SSN on stream 0.
     pub(crate) next_ssn: u16,
 }
 
@@ -39,41 +39,41 @@ impl MessageEnd {
     }
 }
 
-/// Messages of both directions that travelled in the clear.
+/// Plain messages of both directions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PlainBoundary {
-    /// First TSN of the peer, as its INIT or INIT ACK has named it.
+    /// First TSN of the peer, from its INIT or INIT ACK.
     peer_initial: u64,
     received: MessageEnd,
-    /// Known once there are keys to send with.
+    /// End of the own plain messages, known once there is a send key.
     sent: Option<MessageEnd>,
-    /// Set while messages of the application wait for a protected SACK of all that was sent in the clear.
+    /// `true` while messages of the application wait for a protected SACK of all plain messages.
     awaits_proof: bool,
 }
 
 impl PlainBoundary {
-    /// The boundary of an association in which the peer begins with these numbers.
+    /// Returns the boundary of an association in which the peer starts with these numbers.
     pub(crate) fn new(peer_initial: u64, first_ssn: u16) -> Self {
         let received = MessageEnd { tsn: peer_initial - 1, next_ssn: first_ssn };
         PlainBoundary { peer_initial, received, ..PlainBoundary::default() }
     }
 
-    /// Records what has come at the time when plain packets stop bringing new DATA.
+    /// Records the received messages when plain packets no longer carry new DATA.
     pub(crate) fn end_receiving(&mut self, received: MessageEnd) {
         self.received = received;
     }
 
-    /// Records what was sent before packets are sealed; later calls change nothing.
+    /// Records the sent messages before packets are sealed; later calls have no effect.
     pub(crate) fn end_sending(&mut self, sent: MessageEnd) {
         self.sent.get_or_insert(sent);
     }
 
-    /// Records that messages of the application wait for the acknowledgement of all that was sent in the clear.
+    /// Records that messages of the application wait for the acknowledgement of all plain messages.
     pub(crate) fn await_proof(&mut self) {
         self.awaits_proof = true;
     }
 
-    /// Returns `true` once, when that acknowledgement has come.
+    /// Returns `true` once, after that acknowledgement has arrived.
     pub(crate) fn take_proof(&mut self, is_proved: bool) -> bool {
         is_proved && std::mem::take(&mut self.awaits_proof)
     }
@@ -86,8 +86,8 @@ impl PlainBoundary {
         self.sent
     }
 
-    /// Returns `true` if a protected DATA chunk may have this TSN. A peer repeats a message of the key management in a record if its
-    /// acknowledgement was lost; other messages have not left in the clear.
+    /// Returns `true` if a protected DATA chunk may have this TSN. A peer repeats a message of the key management in a record if
+    /// its acknowledgement was lost; other messages were never sent in the clear.
     pub(crate) fn admits(&self, tsn: u64, is_key_management: bool) -> bool {
         tsn > self.received.tsn || (is_key_management && tsn >= self.peer_initial)
     }

@@ -1,38 +1,38 @@
-//! What encrypts and authenticates records, as far as core knows it.
+//! Interface of ciphers that encrypt and authenticate records.
 
 use std::fmt;
 
-/// How much of a ciphertext the mask of a sequence number is made from (RFC 9147 section 4.2.3).
+/// Length of the part of a ciphertext from which the mask of a sequence number is computed (RFC 9147 section 4.2.3).
 pub const RECORD_SAMPLE_LEN: usize = 16;
 
-/// A record could not be sealed, or is not authentic. It says no more, so that nobody learns more from it.
+/// Failure to seal a record, or to authenticate one. It has no details, so that an attacker learns nothing from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a record could not be sealed or opened")]
 pub struct CipherError;
 
-/// How often a key may be used (RFC 9147 section 4.5.3).
+/// Limits on the use of a key (RFC 9147 section 4.5.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordLimits {
-    /// Records sealed.
+    /// Maximum number of sealed records.
     pub sealed: u64,
-    /// Records that were not authentic.
+    /// Maximum number of records that are not authentic.
     pub failed: u64,
 }
 
-/// The keys of one epoch in one direction: for the content of records and for their sequence numbers.
+/// Keys of one epoch in one direction: for the content of records and for their sequence numbers.
 ///
-/// An implementation must not show keys in its `Debug` and should wipe them when it is dropped.
+/// An implementation must not print keys in its `Debug` and should wipe them when it is dropped.
 pub trait RecordCipher: fmt::Debug + Send {
-    /// The length of the tag behind the ciphertext.
+    /// Returns the length in bytes of the tag behind the ciphertext.
     fn tag_bytes(&self) -> usize;
 
-    /// How often the key may be used.
+    /// Returns the limits on the use of the key.
     fn limits(&self) -> RecordLimits;
 
     /// Encrypts `content` in place and writes its tag. `header` is authenticated with it.
     ///
     /// # Errors
-    /// [`CipherError`] if it cannot; then `content` is not to be sent.
+    /// [`CipherError`] if encryption fails; `content` must then not be sent.
     fn seal(
         &self,
         sequence_number: u64,
@@ -52,12 +52,12 @@ pub trait RecordCipher: fmt::Debug + Send {
         record: &'r mut [u8],
     ) -> Result<&'r [u8], CipherError>;
 
-    /// What the sequence number on the wire is combined with (RFC 9147 section 4.2.3).
+    /// Returns the mask for the sequence number on the wire (RFC 9147 section 4.2.3).
     fn mask(&self, sample: &[u8; RECORD_SAMPLE_LEN]) -> [u8; 2];
 }
 
-/// Neither encrypts nor authenticates, but makes records as long as the ciphers of TLS 1.3 make them: for simulations, where
-/// nobody attacks and nothing but sizes counts.
+/// Cipher without encryption or authentication whose records are as long as those of the ciphers of TLS 1.3: for simulations, in
+/// which only sizes matter.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NullCipher;
 

@@ -1,8 +1,7 @@
-//! Confirmation, under protection, of what both sides have learnt in the clear.
+//! Confirmation of the plain handshake under protection.
 //!
-//! Both sides begin their protected packets with a CONFIRMATION until each knows that the other's matches. It travels in no DATA
-//! chunk, so no TSN that an attacker has shifted can keep it away from the receiver. Before it matches nothing else in a packet is
-//! processed.
+//! Both sides begin their protected packets with a CONFIRMATION until each knows that the other's matches. It is not sent in a DATA
+//! chunk, so an attacker cannot suppress it by changed TSNs. Until it matches, no other chunk of a packet is processed.
 
 use anabranch_wire::{ConfirmationRepr, TRANSCRIPT_LEN};
 use arrayvec::ArrayVec;
@@ -12,16 +11,16 @@ use super::boundary::contradiction;
 /// Digest of an INIT and the INIT ACK that answered it.
 pub(crate) type Transcript = [u8; TRANSCRIPT_LEN];
 
-/// Handshakes of one association that this side can recognise. Two take place if both sides open it at once; the others are for
-/// INITs that an attacker makes meanwhile.
+/// Number of handshakes of one association that this side can recognise. Two take place if both sides open it at once; the others
+/// are for INITs that an attacker sends meanwhile.
 const MOST_HANDSHAKES: usize = 4;
 
-/// Handshakes that an association has taken part in. It outlives the change from the handshake to the association.
+/// Handshakes in which an association has taken part, kept from the handshake on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Handshakes {
     /// Digest of the latest INIT that was sent.
     pub(crate) init: Transcript,
-    /// The latest INITs of the peer that were answered while this side was opening the association.
+    /// Latest INITs of the peer that were answered while this side was opening the association.
     answered: ArrayVec<Transcript, MOST_HANDSHAKES>,
 }
 
@@ -41,11 +40,11 @@ impl Handshakes {
 /// State of the confirmation of an association that has agreed on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Confirming {
-    /// The handshake that this side has taken its figures from.
+    /// Handshake from which this side has taken its values.
     own: Transcript,
-    /// The peer's confirmation has come and matches.
+    /// `true` once the peer's confirmation has arrived and matches.
     matched: bool,
-    /// The peer is known to have said the same of this side's.
+    /// `true` once the peer has reported that this side's confirmation matches.
     is_known: bool,
 }
 
@@ -54,12 +53,12 @@ impl Confirming {
         Confirming { own, matched: false, is_known: false }
     }
 
-    /// Returns `true` once no packet needs a confirmation any more.
+    /// Returns `true` once no further packet needs a confirmation.
     pub(crate) fn is_done(&self) -> bool {
         self.matched && self.is_known
     }
 
-    /// Returns this side's confirmation. `ends` are where the plain messages of both directions end.
+    /// Returns this side's confirmation. `ends` are the ends of the plain messages of both directions.
     pub(crate) fn ours(&self, ends: PlainEnds) -> ConfirmationRepr {
         ConfirmationRepr {
             matched: self.matched,
@@ -69,17 +68,17 @@ impl Confirming {
         }
     }
 
-    /// Takes the peer's confirmation.
+    /// Processes the peer's confirmation.
     ///
     /// # Errors
-    /// The contradiction.
+    /// Text of the contradiction.
     pub(crate) fn take(
         &mut self,
         theirs: &ConfirmationRepr,
         handshakes: &Handshakes,
         ends: PlainEnds,
     ) -> Result<(), &'static str> {
-        // The peer's figures come from a handshake as this side has taken part in it. In a collision each side may go by another one.
+        // The peer's values must come from a handshake of this side. In a collision, each side may use another one.
         if theirs.transcript != self.own && !handshakes.answered.contains(&theirs.transcript) {
             return Err(contradiction::HANDSHAKE);
         }
@@ -91,10 +90,10 @@ impl Confirming {
         Ok(())
     }
 
-    /// Takes a packet without a confirmation. The peer sends such packets once it knows that both match.
+    /// Processes a packet without a confirmation. The peer sends such packets once it knows that both match.
     ///
     /// # Errors
-    /// The contradiction.
+    /// Text of the contradiction.
     pub(crate) fn take_none(&mut self) -> Result<(), &'static str> {
         if !self.matched {
             return Err(contradiction::UNCONFIRMED);

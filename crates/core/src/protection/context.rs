@@ -1,5 +1,5 @@
-//! Key contexts: the keys of one epoch in one direction with the numbers of its records
-//! (draft-ietf-tsvwg-sctp-dtls-chunk of July 2026, section "DTLS Considerations"; RFC 9147 sections 4.2 and 4.5).
+//! Key contexts: the keys of one epoch in one direction, and the sequence numbers of its records (draft-ietf-tsvwg-sctp-dtls-chunk
+//! of July 2026, section "DTLS Considerations"; RFC 9147 sections 4.2 and 4.5).
 
 use anabranch_wire::{DtlsRecordHeader, NoSpace, PlainRecord, dtls_content};
 
@@ -7,22 +7,22 @@ use super::cipher::{CipherError, RECORD_SAMPLE_LEN, RecordCipher};
 use super::replay::{MAX_SEQUENCE_NUMBER, ReplayWindow};
 use crate::stats::Discard;
 
-/// The most bytes of chunks that a record holds (RFC 9147 section 4: the limits of RFC 8446 section 5.1).
+/// Maximum number of chunk bytes in a record (RFC 9147 section 4: the limits of RFC 8446 section 5.1).
 pub(crate) const LARGEST_RECORD: usize = 1 << 14;
 
-/// The most bytes that may be encrypted: content, content type, padding and tag (RFC 8446 section 5.2).
+/// Maximum length of a ciphertext: content, content type, padding and tag (RFC 8446 section 5.2).
 const LARGEST_CIPHERTEXT: usize = LARGEST_RECORD + 256;
 
-/// Why a packet was not protected.
+/// Reason for which a packet was not protected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
-    /// The key has sealed as many records as it may.
+    /// The key has sealed the maximum number of records.
     #[error("the key has sealed as many records as it may")]
     KeySpent,
     /// The cipher failed.
     #[error(transparent)]
     Cipher(#[from] CipherError),
-    /// The packet was not begun as one that is to be protected.
+    /// The packet was not started as a protected one.
     #[error("the packet leaves no room for a record")]
     NoSpace,
 }
@@ -43,40 +43,40 @@ pub struct SendContext {
 }
 
 impl SendContext {
-    /// Keys that have sealed nothing yet.
+    /// Returns keys that have sealed no record yet.
     pub fn new(epoch: u64, cipher: Box<dyn RecordCipher>) -> Self {
         Self { epoch, cipher, next: 0, bytes: 0 }
     }
 
-    /// The epoch, of which records carry the two low bits.
+    /// Returns the epoch, of which records carry the two low bits.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// The length of a record's tag: packets need room for it.
+    /// Returns the length in bytes of a record's tag, for which packets need room.
     pub fn tag_bytes(&self) -> usize {
         self.cipher.tag_bytes()
     }
 
-    /// Records sealed.
+    /// Returns the number of sealed records.
     pub fn sealed(&self) -> u64 {
         self.next
     }
 
-    /// Bytes of chunks in them.
+    /// Returns the chunk bytes in sealed records.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// How many more records the key may seal.
+    /// Returns the number of records that the key may still seal.
     pub fn left(&self) -> u64 {
         self.cipher.limits().sealed.min(MAX_SEQUENCE_NUMBER + 1).saturating_sub(self.next)
     }
 
-    /// Encrypts a record under the next number. A number is used up even if that fails: no nonce serves twice.
+    /// Encrypts a record under the next number. A failure uses the number up too, so that no nonce is used twice.
     ///
     /// # Errors
-    /// [`SealError`] if the key is spent or the cipher fails; then the packet is not to be sent.
+    /// [`SealError`] if the key is used up or the cipher fails; the packet must then not be sent.
     pub fn seal(&mut self, mut record: PlainRecord<'_>) -> Result<(), SealError> {
         if self.left() == 0 {
             return Err(SealError::KeySpent);
@@ -92,7 +92,7 @@ impl SendContext {
     }
 }
 
-/// The start of a ciphertext and its tag, which follow each other on the wire.
+/// Returns the start of a ciphertext and its tag, which are consecutive on the wire.
 fn sample_of(content: &[u8], tag: &[u8]) -> Option<[u8; RECORD_SAMPLE_LEN]> {
     if let Some(sample) = content.first_chunk() {
         return Some(*sample);
@@ -116,27 +116,27 @@ pub struct ReceiveContext {
 }
 
 impl ReceiveContext {
-    /// Keys that have opened nothing yet.
+    /// Returns keys that have opened no record yet.
     pub fn new(epoch: u64, cipher: Box<dyn RecordCipher>) -> Self {
         Self { epoch, cipher, replay: ReplayWindow::new(), opened: 0, bytes: 0, failed: 0 }
     }
 
-    /// The epoch, of which records carry the two low bits.
+    /// Returns the epoch, of which records carry the two low bits.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// Records opened.
+    /// Returns the number of opened records.
     pub fn opened(&self) -> u64 {
         self.opened
     }
 
-    /// Bytes of chunks in them.
+    /// Returns the chunk bytes in opened records.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Records that were not authentic.
+    /// Returns the number of records that were not authentic.
     pub fn failed(&self) -> u64 {
         self.failed
     }
@@ -144,16 +144,16 @@ impl ReceiveContext {
     /// Decrypts a record in place and returns its chunks. Only an authentic record uses its number up.
     ///
     /// # Errors
-    /// Why the packet is to be dropped.
+    /// Reason for which the packet is dropped.
     pub fn open<'r>(&mut self, header: DtlsRecordHeader, record: &'r mut [u8]) -> Result<&'r [u8], Discard> {
         if self.failed >= self.cipher.limits().failed {
             return Err(Discard::KeySpent);
         }
-        // RFC 9147 section 4.5.2: an invalid record is discarded, and the association goes on.
+        // RFC 9147 section 4.5.2: an invalid record is discarded, and the association continues.
         if record.len() > LARGEST_CIPHERTEXT {
             return Err(Discard::Malformed);
         }
-        // RFC 9147 section 4.2.3: a record too short for a sample is one that is not authentic.
+        // RFC 9147 section 4.2.3: a record too short for a sample is not authentic.
         let Some(sample) = record.first_chunk() else { return self.fail() };
         let plain = header.masked(self.cipher.mask(sample));
         let number = self.replay.reconstruct(plain.sequence_number);

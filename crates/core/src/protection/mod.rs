@@ -1,8 +1,8 @@
-//! Protection of packets by the DTLS chunk (draft-ietf-tsvwg-sctp-dtls-chunk of July 2026): the records of RFC 9147, whose keys
-//! others agree on and install.
+//! Protection of packets by the DTLS chunk (draft-ietf-tsvwg-sctp-dtls-chunk of July 2026): the records of RFC 9147. A key
+//! management outside of core agrees on the keys and installs them.
 //!
-//! Nothing here encrypts. [`RecordCipher`] does, so that core stays free of cryptography: a crate with a real AEAD on sockets,
-//! [`NullCipher`] where only sizes count.
+//! Core contains no cryptography: a [`RecordCipher`] encrypts. Drivers of sockets provide one with a real AEAD, and simulations use
+//! [`NullCipher`], because only sizes matter there.
 
 mod agreement;
 mod boundary;

@@ -1,26 +1,26 @@
-//! Sequence numbers of received records: what their 16 bits on the wire stand for, and which were there before
-//! (RFC 9147 sections 4.2.2 and 4.5.1).
+//! Sequence numbers of received records: reconstruction from the 16 bits on the wire, and detection of replays (RFC 9147 sections
+//! 4.2.2 and 4.5.1).
 //!
-//! One row of numbers counts the packets of all paths, so that a packet of a slow path is behind all that the fast ones have
-//! carried meanwhile. The window is as large as 16 bits can be told apart: a record that is more than 32,767 behind the highest
-//! is taken for one that is ahead, and fails to authenticate.
+//! One sequence counts the packets of all paths, so a packet of a slow path is behind all packets that fast ones have carried
+//! meanwhile. The window has the size that 16 bits can distinguish: a record that is more than 32,767 behind the highest is taken
+//! for one that is ahead, and is not authentic.
 
-/// How far behind the highest number, or ahead of it, a number may be.
+/// Maximum distance of a number from the highest one in either direction.
 const REACH: u64 = 1 << 15;
 
-/// The largest number of a record (RFC 9147 section 4.5.3 allows no more records with one key).
+/// Largest number of a record (RFC 9147 section 4.5.3 permits no more records with one key).
 pub(super) const MAX_SEQUENCE_NUMBER: u64 = (1 << 48) - 1;
 
 const WORDS: usize = (REACH / WORD_BITS) as usize;
 
 const WORD_BITS: u64 = u64::BITS as u64;
 
-/// The numbers that were received, as far back as they can be told apart.
+/// Received numbers, as far back as they can be distinguished.
 #[derive(Clone, Debug)]
 pub(super) struct ReplayWindow {
-    /// One more than the highest number received.
+    /// Highest number received, plus one.
     next: u64,
-    /// A bit for each of the `REACH` numbers below `next`, at its remainder.
+    /// One bit for each of the `REACH` numbers below `next`, at its remainder.
     seen: Box<[u64; WORDS]>,
 }
 
@@ -29,17 +29,17 @@ impl ReplayWindow {
         Self { next: 0, seen: Box::new([0; WORDS]) }
     }
 
-    /// The number with these low bits that is closest to the one expected next.
+    /// Returns the number with these low bits that is closest to the next expected one.
     pub(super) fn reconstruct(&self, low: u16) -> u64 {
         let ahead = u64::from(low.wrapping_sub(self.next as u16));
         if ahead < REACH {
             return self.next + ahead;
         }
-        // What would lie before the first record is one that is far ahead.
+        // A number before the first record means one that is far ahead.
         (self.next + ahead).checked_sub(2 * REACH).unwrap_or(self.next + ahead)
     }
 
-    /// Whether a record with this number may be taken: it was not seen, and is not so old that nobody would know.
+    /// Returns `true` if a record with this number may be opened: it was not received, and is within the window.
     pub(super) fn is_fresh(&self, number: u64) -> bool {
         match self.next.checked_sub(number) {
             None | Some(0) => number <= MAX_SEQUENCE_NUMBER,
@@ -47,7 +47,7 @@ impl ReplayWindow {
         }
     }
 
-    /// Notes that an authentic record with this number came.
+    /// Records an authentic record with this number.
     pub(super) fn mark(&mut self, number: u64) {
         if number >= self.next {
             self.forget_up_to(number);
@@ -57,7 +57,7 @@ impl ReplayWindow {
         self.seen[word] |= bit;
     }
 
-    /// Frees the places of the numbers from `next` to `number`, which numbers far below them held.
+    /// Clears the bits of the numbers from `next` to `number`, which belonged to numbers far below them.
     fn forget_up_to(&mut self, number: u64) {
         if number - self.next >= REACH {
             self.seen.fill(0);

@@ -1,5 +1,5 @@
-//! Keys that are kept for a restart of the association, and that nothing else uses
-//! (draft-ietf-tsvwg-sctp-dtls-chunk of July 2026, section "SCTP Restart Considerations").
+//! Keys that are kept only for a restart of the association (draft-ietf-tsvwg-sctp-dtls-chunk of July 2026, section "SCTP Restart
+//! Considerations").
 
 use anabranch_wire::DtlsRecordHeader;
 
@@ -8,11 +8,11 @@ use super::cipher::RecordCipher;
 use super::context::{ReceiveContext, SendContext};
 use crate::stats::Discard;
 
-/// Keys of both directions that have sealed and opened nothing yet.
+/// Keys of both directions that have sealed and opened no record yet.
 ///
-/// The side that has lost the association gives it to [`Endpoint::restart`](crate::Endpoint::restart). The side that has not
-/// keeps it with [`Association::install_restart_keys`](crate::Association::install_restart_keys): there it can open what a peer
-/// sends that restarts, and seals nothing before such a peer has proved by it that it has the same keys.
+/// The side that has lost the association passes it to [`Endpoint::restart`](crate::Endpoint::restart). The other side keeps it
+/// with [`Association::install_restart_keys`](crate::Association::install_restart_keys): there it opens the records of a peer that
+/// restarts, and seals none before such a record has proved that the peer has the same keys.
 #[derive(Debug)]
 pub struct RestartContext {
     send: SendContext,
@@ -20,11 +20,11 @@ pub struct RestartContext {
 }
 
 impl RestartContext {
-    /// Keys of this epoch, which is that of the primary keys from the same exchange. No two contexts may be made of the same
-    /// keys by a side that sends with both: nonces would serve twice.
+    /// Returns the context for keys of this epoch, which is that of the primary keys from the same exchange. A side that sends must
+    /// not make two contexts from the same keys: nonces would be used twice.
     ///
     /// # Errors
-    /// [`KeyError::Epoch`] for an epoch that no keys of an association have, [`KeyError::TagLength`].
+    /// [`KeyError::Epoch`] for an epoch below that of the first keys, [`KeyError::TagLength`].
     pub fn new(
         epoch: u64,
         send: Box<dyn RecordCipher>,
@@ -44,12 +44,12 @@ impl RestartContext {
         })
     }
 
-    /// Their epoch.
+    /// Returns the epoch of the keys.
     pub fn epoch(&self) -> u64 {
         self.send.epoch()
     }
 
-    /// Decrypts a record in place. The number of an authentic one is used up.
+    /// Decrypts a record in place. An authentic one uses its number up.
     pub(super) fn open<'r>(
         &mut self,
         header: DtlsRecordHeader,
@@ -58,7 +58,7 @@ impl RestartContext {
         self.receive.open(header, record)
     }
 
-    /// The restart takes place: both contexts, the received numbers included, for everything from here on.
+    /// Returns both contexts with their state, because the restart takes place.
     pub(super) fn into_parts(self) -> (SendContext, ReceiveContext) {
         (self.send, self.receive)
     }
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
     use crate::protection::{CipherError, NullCipher, RECORD_SAMPLE_LEN, RecordLimits};
 
-    /// Its tags are too short.
+    /// Cipher with tags that are too short.
     #[derive(Debug)]
     struct ShortTag;
 

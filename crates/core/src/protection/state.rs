@@ -1,7 +1,7 @@
-//! The protection of one association: what is agreed, the keys that are installed, and what is taken without protection.
+//! Protection of one association: the agreement, the installed keys, and the plain packets that are accepted.
 //!
-//! Each pair of keys belongs to one use (draft-ietf-tsvwg-sctp-dtls-chunk of July 2026, section "DTLS Considerations"): the primary
-//! ones, or those for a restart. The latter are kept unused ([`RestartContext`]) until a restart makes them the only ones.
+//! Each pair of keys belongs to one use (draft-ietf-tsvwg-sctp-dtls-chunk of July 2026, section "DTLS Considerations"): primary
+//! keys, or keys for a restart. The latter are kept unused ([`RestartContext`]) until a restart makes them the only ones.
 
 use anabranch_wire::{DtlsUse, DtlsView, dtls_overhead};
 use arrayvec::ArrayVec;
@@ -15,32 +15,32 @@ use super::context::{LARGEST_RECORD, ReceiveContext, SealError, SendContext};
 use super::restart::RestartContext;
 use crate::stats::Discard;
 
-/// How the chunks of a packet came.
+/// Cover in which the chunks of a packet arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cover {
-    /// As they are.
+    /// No cover.
     Plain,
-    /// In a record that was authentic.
+    /// Authentic record.
     Record,
 }
 
-/// How far an association has come.
+/// Stage of the protection of an association.
 #[derive(Debug, Default)]
 enum Stage {
-    /// It does without: the configuration says so, or the peer and a loose mode.
+    /// No protection: by configuration, or because of the peer in loose mode.
     #[default]
     Off,
-    /// The peer has not answered yet.
+    /// Offer sent; the peer has not answered yet.
     Offered,
-    /// A restart is under way: what comes of its handshake is protected with these from its first packet on.
+    /// Restart in progress, whose handshake is protected with these keys from its first record on.
     Restarting(Box<RestartContext>),
-    /// Keys are being agreed on.
+    /// Agreement of both sides; keys are not yet required.
     Agreed(Agreement),
-    /// Only protected packets count.
+    /// Agreement of both sides; only protected packets are processed.
     Required(Agreement),
 }
 
-/// Numbers with which an association begins, as its handshake has told them.
+/// Initial numbers of an association, from its handshake.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Start {
     /// First TSN of this side, unwrapped.
@@ -53,62 +53,62 @@ pub(crate) struct Start {
     pub(crate) transcript: Option<Transcript>,
 }
 
-/// What protection adds to a packet.
+/// Bytes that protection adds to a packet.
 pub const ENVELOPE_BYTES: usize = dtls_overhead(TAG_BYTES);
 
-/// Keys to receive with at a time: the present ones, and those before or after them.
+/// Number of receive keys at a time: the current ones, and the previous or next ones.
 const RECEIVE_CONTEXTS: usize = 2;
 
-/// Keys that are kept for a restart: those of the newest epoch, and those of the one before while the peer may have stored no
-/// others.
+/// Number of keys kept for a restart: those of the newest epoch, and those of the previous one, which the peer may still have
+/// stored instead.
 const KEPT_CONTEXTS: usize = 2;
 
-/// How often the keys of an epoch were used.
+/// Counts of the use of the newest keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeyUse {
-    /// Packets protected with the present send key.
+    /// Number of packets protected with the current send key.
     pub sealed: u64,
-    /// Packets that it may still protect.
+    /// Number of packets that it may still protect.
     pub seals_left: u64,
-    /// Packets opened with the newest receive key.
+    /// Number of packets opened with the newest receive key.
     pub opened: u64,
-    /// Packets that were not authentic under it.
+    /// Number of packets that were not authentic under it.
     pub failed: u64,
-    /// Bytes of chunks protected and opened with both.
+    /// Chunk bytes protected and opened with both.
     pub bytes: u64,
 }
 
-/// Keys in use, and what for.
+/// Keys in use, and their purpose.
 #[derive(Debug)]
 struct Used<C> {
     by: DtlsUse,
     context: C,
 }
 
-/// Maximum length of a plain message that is kept for the key management: an alert of TLS in a record has 24 bytes.
+/// Maximum length in bytes of a plain message that is kept for the key management: an alert of TLS in a record has 24.
 const MOST_NOTICE_BYTES: usize = 32;
 
 #[derive(Debug, Default)]
 pub(crate) struct PacketProtection {
-    /// Our parameter, if the configuration wants protection.
+    /// Own parameter, if protection is configured.
     offer: Option<ParameterBytes>,
     stage: Stage,
     send: Option<Used<SendContext>>,
-    /// Oldest first.
+    /// Receive keys, oldest first.
     receive: ArrayVec<Used<ReceiveContext>, RECEIVE_CONTEXTS>,
-    /// The epoch that the next primary receive keys are for.
+    /// Epoch of the next primary receive keys.
     next_receive_epoch: u64,
-    /// For a restart of the peer's. Oldest first.
+    /// Keys for a restart of the peer, oldest first.
     kept: ArrayVec<Box<RestartContext>, KEPT_CONTEXTS>,
-    /// Both sides are known to protect their packets.
+    /// `true` once both sides are known to protect their packets.
     mutual: bool,
     pub(crate) boundary: PlainBoundary,
     pub(crate) handshakes: Handshakes,
-    /// There if both sides have agreed on it.
+    /// State of the confirmation, if both sides have agreed on it.
     pub(crate) confirming: Option<Confirming>,
-    /// Why a packet could not be sealed.
+    /// Reason for which a packet could not be sealed.
     failure: Option<SealError>,
-    /// Plain message of the key management that came after the first receive key, for the key management to examine.
+    /// Plain message of the key management that arrived after the first receive key, for the key management to examine.
     plain_notice: Option<ArrayVec<u8, MOST_NOTICE_BYTES>>,
 }
 
@@ -122,18 +122,18 @@ impl PacketProtection {
         self.offer.as_ref()
     }
 
-    /// What room to leave in every packet: from the beginning, since chunks are not cut anew when keys come.
+    /// Returns the bytes to reserve in every packet from the start, because chunks are not cut again when keys are installed.
     pub(crate) fn reserved_bytes(&self) -> usize {
         if self.offer.is_some() { ENVELOPE_BYTES } else { 0 }
     }
 
-    /// The most bytes of chunks in a packet that may have to be protected.
+    /// Returns the maximum number of chunk bytes in a packet that may have to be protected.
     pub(crate) fn largest_record(&self) -> Option<usize> {
         self.offer.is_some().then_some(LARGEST_RECORD)
     }
 
-    /// The handshake has come to this. Keys of an association before a restart are gone, and a protected restart has those that
-    /// were kept for it and no others.
+    /// Starts with the result of a handshake. Keys of an association before a restart are removed, and a protected restart uses
+    /// only those that were kept for it.
     pub(crate) fn begin(&mut self, agreed: Option<Agreement>, start: Start) {
         let stage = std::mem::take(&mut self.stage);
         let handshakes = std::mem::take(&mut self.handshakes);
@@ -147,15 +147,14 @@ impl PacketProtection {
                 self.boundary.end_sending(first);
                 self.use_kept(*kept, agreed);
             }
-            // Nothing comes of a restart without an agreement, and nothing leaves without protection either.
+            // A restart without an agreement fails, and no plain packet is sent.
             (stage @ Stage::Restarting(_), None) => self.stage = stage,
             (_, agreed) => self.stage = agreed.map_or(Stage::Off, Stage::Agreed),
         }
     }
 
-    /// draft-ietf-tsvwg-sctp-dtls-chunk, section "SCTP Restart Considerations": the association goes on with the restart keys and
-    /// has no primary ones any more; the next primary ones are of the first epoch again. Nothing without protection counts, not
-    /// even for the key management.
+    /// Makes the restart keys the only ones; the next primary ones have the first epoch again (draft-ietf-tsvwg-sctp-dtls-chunk,
+    /// section "SCTP Restart Considerations"). Plain packets are not processed, not even for the key management.
     fn use_kept(&mut self, kept: RestartContext, agreed: Agreement) {
         let (send, receive) = kept.into_parts();
         self.stage = Stage::Required(agreed);
@@ -165,12 +164,12 @@ impl PacketProtection {
         self.mutual = true;
     }
 
-    /// This side has lost the association, and restarts it with these keys.
+    /// Starts a restart with these keys of an association whose state this side has lost.
     pub(crate) fn attempt_restart(&mut self, kept: RestartContext) {
         self.stage = Stage::Restarting(Box::new(kept));
     }
 
-    /// The peer restarts the association with the keys of this epoch; whether they are kept.
+    /// Follows a restart by the peer with the keys of this epoch. Returns `true` if they are kept.
     pub(crate) fn follow_restart(&mut self, epoch: u64) -> bool {
         let Some(at) = self.kept.iter().position(|kept| kept.epoch() == epoch) else { return false };
         self.stage = Stage::Restarting(self.kept.remove(at));
@@ -184,7 +183,7 @@ impl PacketProtection {
         }
     }
 
-    /// Whether keys are being agreed on.
+    /// Returns `true` while keys are being agreed on.
     pub(crate) fn awaits_keys(&self) -> bool {
         matches!(self.stage, Stage::Agreed(_))
     }
@@ -197,30 +196,30 @@ impl PacketProtection {
         matches!(self.stage, Stage::Restarting(_))
     }
 
-    /// Whether the keys in use are those for a restart.
+    /// Returns `true` if the keys in use are those for a restart.
     pub(crate) fn uses_restart_keys(&self) -> bool {
         self.send.as_ref().is_some_and(|send| send.by == DtlsUse::Restart)
     }
 
-    /// What records are sealed under.
+    /// Returns the use of the keys that seal records.
     pub(crate) fn seals_by(&self) -> DtlsUse {
         self.send.as_ref().map_or(DtlsUse::Primary, |send| send.by)
     }
 
-    /// Whether user messages other than those of the key management may be sent.
+    /// Returns `true` if user messages other than those of the key management may be sent.
     pub(crate) fn admits_user_messages(&self) -> bool {
         match self.stage {
             Stage::Off => true,
-            // An INIT that was changed on its way makes its receiver take the first chunks for duplicates, and acknowledge them
-            // unread. They are the key management's in either direction, so that this ends in no new keys and not in a message
-            // that is lost without a word. draft-porfiri-tsvwg-sctp-dtls-handshake would let user messages go at once.
+            // A changed INIT makes its receiver take the first chunks for duplicates and acknowledge them unread. In either
+            // direction these are the key management's, so that the agreement fails instead of the silent loss of a message.
+            // draft-porfiri-tsvwg-sctp-dtls-handshake would permit user messages at once.
             Stage::Required(_) => !self.uses_restart_keys(),
             Stage::Offered | Stage::Restarting(_) | Stage::Agreed(_) => false,
         }
     }
 
-    /// Returns `true` between the first receive key and the moment from which protection is required. A peer without keys may refuse
-    /// this side in that time, and has only plain packets to say so.
+    /// Returns `true` between the first receive key and the moment from which protection is required. In that time a peer without
+    /// keys may refuse this side, and can report that only in plain packets.
     pub(crate) fn admits_plain_notice(&self) -> bool {
         self.awaits_keys() && !self.admits_plain_messages()
     }
@@ -236,7 +235,7 @@ impl PacketProtection {
         self.plain_notice.take()
     }
 
-    /// Whether a peer's plain packets may still carry messages of the key management.
+    /// Returns `true` if plain packets of the peer may still carry messages of the key management.
     pub(crate) fn admits_plain_messages(&self) -> bool {
         // After a restart the first epoch is the next one again, and protection is required.
         self.awaits_keys() && self.next_receive_epoch == FIRST_EPOCH
@@ -250,7 +249,7 @@ impl PacketProtection {
         self.send.is_some()
     }
 
-    /// Whether it has turned out since the last call that both sides protect their packets; `true` once.
+    /// Returns `true` once, when both sides are first known to protect their packets.
     pub(crate) fn becomes_mutual(&mut self) -> bool {
         let both = self.seals() && self.receive.iter().any(|used| used.context.opened() > 0);
         both && !std::mem::replace(&mut self.mutual, true)
@@ -260,7 +259,7 @@ impl PacketProtection {
         self.failure = Some(failure);
     }
 
-    /// Why nothing can be sent any more. A key that is used up shows only when there is something to send.
+    /// Returns the reason for which no packet can be sent. A key that is used up fails only with the next packet.
     pub(crate) fn failure(&self) -> Option<SealError> {
         self.failure
     }
@@ -284,20 +283,20 @@ impl PacketProtection {
         Ok(())
     }
 
-    /// The epoch of the primary keys that packets are sealed with.
+    /// Returns the epoch of the primary keys that seal packets.
     fn sent_under(&self) -> Option<u64> {
         let primary = self.send.as_ref().filter(|send| send.by == DtlsUse::Primary);
         primary.map(|send| send.context.epoch())
     }
 
-    /// The newest epoch of the primary keys that packets are opened with.
+    /// Returns the newest epoch of the primary keys that open packets.
     fn newest_received(&self) -> Option<u64> {
         let mut primary = self.receive.iter().rev().filter(|used| used.by == DtlsUse::Primary);
         primary.next().map(|used| used.context.epoch())
     }
 
-    /// Keeps keys for a restart of the peer's. Section "Establish Send Key Material": the primary keys of an epoch come before its
-    /// restart keys.
+    /// Keeps keys for a restart of the peer. Section "Establish Send Key Material" of the draft: the primary keys of an epoch
+    /// precede its restart keys.
     pub(crate) fn keep(&mut self, context: RestartContext) -> Result<(), KeyError> {
         if !self.agreed().is_some_and(Agreement::restart) {
             return Err(KeyError::RestartNotAgreed);
@@ -311,14 +310,14 @@ impl PacketProtection {
         self.kept.try_push(Box::new(context)).map_err(|_| KeyError::TooMany)
     }
 
-    /// Forgets keys that are kept for a restart; whether there were any of this epoch.
+    /// Removes keys that are kept for a restart. Returns `true` if there were any of this epoch.
     pub(crate) fn remove_kept(&mut self, epoch: u64) -> bool {
         let before = self.kept.len();
         self.kept.retain(|kept| kept.epoch() != epoch);
         self.kept.len() < before
     }
 
-    /// Opens nothing any more with the keys that a restart was made with, once others are in use; whether it did.
+    /// Removes the receive keys of a restart once others are in use. Returns `true` if it did.
     pub(crate) fn retire_restart(&mut self) -> bool {
         let before = self.receive.len();
         if self.sent_under().is_some() {
@@ -344,8 +343,7 @@ impl PacketProtection {
         let before = self.receive.len();
         self.receive.retain(|used| used.by == DtlsUse::Restart || used.context.epoch() != epoch);
         let removed = self.receive.len() < before;
-        // Of the very first epoch the peer may have used something, for it is the end of plain messages. After a restart it is one
-        // like the others.
+        // The peer may have used the first epoch, which has ended plain messages. After a restart it is one like the others.
         let may_be_next = match self.sent_under() {
             Some(sent) => epoch > sent,
             None => epoch > FIRST_EPOCH || self.uses_restart_keys(),
@@ -397,7 +395,7 @@ impl PacketProtection {
         used.context.open(header, space)
     }
 
-    /// Decrypts a record of a peer that seems to restart, with the keys that are kept for that; the epoch of these, and its chunks.
+    /// Decrypts a record of a peer that seems to restart, with kept keys. Returns their epoch and the chunks.
     pub(crate) fn open_kept<'s>(
         &mut self,
         dtls: &DtlsView<'_>,
@@ -446,7 +444,7 @@ mod tests {
         RestartContext::new(epoch, null(), null()).expect("an epoch of an association")
     }
 
-    /// With keys of the first epochs, the newest of them to send with too, and keys kept for a restart from each.
+    /// Returns a state with keys of these epochs, the newest of them to send with too, and restart keys of each.
     fn protected(epochs: std::ops::RangeInclusive<u64>) -> PacketProtection {
         let mut protection = agreed();
         for epoch in epochs {
@@ -458,7 +456,7 @@ mod tests {
         protection
     }
 
-    /// After a restart with the keys of this epoch.
+    /// Returns the state after a restart with the keys of this epoch.
     fn restarted(mut protection: PacketProtection, epoch: u64) -> PacketProtection {
         let agreement = protection.agreed().cloned();
         assert!(protection.follow_restart(epoch));
@@ -486,7 +484,7 @@ mod tests {
         let early = protection.install_receive(5, null());
         assert_eq!(early, Err(KeyError::Epoch { expected: FIRST_EPOCH, found: 5 }));
         assert!(protection.keep(kept(FIRST_EPOCH)).is_err(), "primary keys come first");
-        // An exchange that comes to nothing leaves the way open for the next.
+        // A failed exchange does not block the next one.
         for _ in 0..3 {
             protection.install_receive(FIRST_EPOCH, null()).expect("the first epoch again");
             protection.keep(kept(FIRST_EPOCH)).expect("of that epoch");

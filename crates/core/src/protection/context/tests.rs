@@ -9,7 +9,7 @@ use super::*;
 
 const TAG: usize = 16;
 
-/// Authenticates with SipHash and encrypts by adding the number: enough to notice every mistake around a cipher.
+/// Cipher that authenticates with SipHash and encrypts by adding the number: enough to detect every mistake around a cipher.
 #[derive(Debug)]
 struct Toy {
     key: u64,
@@ -80,7 +80,7 @@ fn view(packet: &[u8]) -> DtlsView<'_> {
     view
 }
 
-/// The cookie of a packet.
+/// Returns the cookie of a packet.
 fn unprotect(context: &mut ReceiveContext, packet: &[u8]) -> Result<Vec<u8>, Discard> {
     let (header, record) = view(packet).record().map_err(|_| Discard::Malformed)?;
     let mut record = record.to_vec();
@@ -118,7 +118,7 @@ fn the_sequence_number_on_the_wire_is_masked() {
 fn no_bit_can_be_changed_but_those_that_are_ignored() {
     let (mut sender, mut receiver) = pair(3);
     let packet = protect(&mut sender, b"a cookie that is rather long").unwrap();
-    // From the record's header to the end of the tag; epoch bits choose the context, which is the caller's business.
+    // From the record's header to the end of the tag; the caller selects the context by the epoch bits.
     let end = 12 + usize::from(u16::from_be_bytes([packet[14], packet[15]]));
     for bit in (12 + 5) * 8 + 8..end * 8 {
         let mut changed = packet.clone();
