@@ -36,7 +36,7 @@ pub(crate) fn begin_anew<P: Pair>(pair: &mut P, lost: Side) {
         return;
     }
     if pair.restart(lost) {
-        goes_on(pair, lost);
+        continues(pair, lost);
         return;
     }
     pair.duo_mut().lose_state(lost);
@@ -58,7 +58,7 @@ pub(crate) fn begin_anew<P: Pair>(pair: &mut P, lost: Side) {
 }
 
 /// Checks that the association continues after a restart, also after a repetition of all earlier packets.
-fn goes_on<P: Pair>(pair: &mut P, lost: Side) {
+fn continues<P: Pair>(pair: &mut P, lost: Side) {
     let survivor = lost.other().index();
     let restarts = |pair: &P| pair.duo().nodes[survivor].try_association().map_or(0, |a| a.restarts());
     let both = |pair: &P| Side::BOTH.iter().all(|&side| pair.is_ready(side));

@@ -34,16 +34,16 @@ pub(super) fn command(typed: &[OsString]) -> Option<String> {
 
 /// Returns the remedy after a transfer that was not completed, on the side that began it.
 pub(super) fn remedy(error: &TransferError) -> String {
-    if can_go_on(error) { format!("; {KEPT}") } else { String::new() }
+    if is_resumable(error) { format!("; {KEPT}") } else { String::new() }
 }
 
 /// Returns the remedy on the side that waits for others.
 pub(super) fn remedy_there(error: &TransferError) -> &'static str {
-    if can_go_on(error) { "; what has arrived is kept, and the peer can continue from there" } else { "" }
+    if is_resumable(error) { "; what has arrived is kept, and the peer can continue from there" } else { "" }
 }
 
 /// Returns `true` if the same command resumes the transfer.
-pub(super) fn can_go_on(error: &TransferError) -> bool {
+pub(super) fn is_resumable(error: &TransferError) -> bool {
     match error {
         TransferError::Lost(_)
         | TransferError::StoppedHere

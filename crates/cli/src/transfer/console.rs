@@ -101,7 +101,7 @@ pub(super) struct End<'a> {
     pub(super) totals: Totals,
     pub(super) carried: &'a [Carried],
     /// Set if the same command resumes the transfer.
-    pub(super) goes_on: bool,
+    pub(super) can_resume: bool,
 }
 
 impl Console {
@@ -342,7 +342,7 @@ impl Console {
         if let (Some(error), false) = (&end.error, matches!(self.mode, Mode::Json)) {
             self.say(&self.remedied(error));
         }
-        if end.goes_on && !matches!(self.mode, Mode::Json | Mode::Quiet) {
+        if end.can_resume && !matches!(self.mode, Mode::Json | Mode::Quiet) {
             match unstarted {
                 Some(_) if self.is_by_code => self.say(CODE_UNUSED),
                 None if end.error.is_none() => self.say(self.remedy),

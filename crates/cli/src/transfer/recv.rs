@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use super::again::command;
 use super::console::{Console, End, listening_notice};
 use super::paths::Paths;
-use super::send::{Connector, finish, goes_on, judge, watch};
+use super::send::{Connector, can_resume, finish, judge, watch};
 use super::{Clash, SelectOptions, ShowOptions, StoreOptions, TimeoutOptions, open_folder, runtime};
 use crate::endpoint::{AccessOptions, Admitted, ConnectOptions, Expected, ListenOptions, typed};
 use crate::exit::{CommandError, Status};
@@ -412,9 +412,9 @@ async fn wait(
     server.abort_all();
     let carried = paths.lock().await.carried().await;
     let totals = report.totals();
-    let goes_on = goes_on(ended.as_ref());
+    let can_resume = can_resume(ended.as_ref());
     let (result, status, error) = judge(ended, &totals);
-    console.end(&End { result, error, totals, carried: &carried, goes_on });
+    console.end(&End { result, error, totals, carried: &carried, can_resume });
     if let Some(association) = paths.lock().await.association() {
         let _ = tokio::time::timeout(Duration::from_secs(1), association.closed()).await;
     }
@@ -469,7 +469,7 @@ async fn one_transfer(
                     Ok(()) => return Ok(()),
                     Err(TransferError::Replaced) => {}
                     Err(error) if error.is_transient() => lost = Some((Instant::now() + retry, error)),
-                    // That peer began no transfer.
+                    // The peer has not begun a transfer.
                     Err(error) => report.note(format!("a connection was refused: {error}")),
                 }
             }

@@ -14,7 +14,7 @@ use anabranch_transfer::{
 use clap::Args;
 use tokio::sync::Mutex;
 
-use super::again::{self, can_go_on, remedy};
+use super::again::{self, is_resumable, remedy};
 use super::console::{Console, End, LOOK_EVERY};
 use super::identity::sender;
 use super::paths::Paths;
@@ -321,10 +321,10 @@ pub(super) async fn finish(
     }
     let carried = connector.paths.lock().await.carried().await;
     let totals = report.totals();
-    let goes_on = goes_on(ended.as_ref());
+    let can_resume = can_resume(ended.as_ref());
     let (result, status, error) = judge(ended, &totals);
     let error = error.map(|error| format!("{}: {error}", connector.host));
-    console.end(&End { result, error, totals, carried: &carried, goes_on });
+    console.end(&End { result, error, totals, carried: &carried, can_resume });
     status
 }
 
@@ -349,10 +349,10 @@ pub(super) fn judge(
 }
 
 /// Returns `true` if the same command resumes the transfer. `None` is an end by a signal.
-pub(super) fn goes_on(ended: Option<&Result<(), TransferError>>) -> bool {
+pub(super) fn can_resume(ended: Option<&Result<(), TransferError>>) -> bool {
     match ended {
         None => true,
         Some(Ok(())) => false,
-        Some(Err(error)) => can_go_on(error),
+        Some(Err(error)) => is_resumable(error),
     }
 }

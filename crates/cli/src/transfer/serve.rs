@@ -266,5 +266,5 @@ async fn one(server: Server, (association, caller): (Association, Caller), show:
         Err(error) => ("failed", Some(format!("{error}{}", remedy_there(&error)))),
     };
     let carried = paths.lock().await.carried().await;
-    console.end(&End { result, error, totals, carried: &carried, goes_on: false });
+    console.end(&End { result, error, totals, carried: &carried, can_resume: false });
 }

@@ -321,8 +321,8 @@ impl End {
     }
 
     fn keys_due(&self) -> Option<Time> {
-        let goes_on = matches!(self.status, Status::Waiting | Status::Open);
-        self.keys.as_ref().filter(|_| goes_on).and_then(Keys::deadline)
+        let continues = matches!(self.status, Status::Waiting | Status::Open);
+        self.keys.as_ref().filter(|_| continues).and_then(Keys::deadline)
     }
 }
 

@@ -89,8 +89,8 @@ pub fn run_each(
 ) -> Result<(), Failed> {
     let failed: Mutex<Option<Failed>> = Mutex::new(None);
     let has_failed = AtomicBool::new(false);
-    let goes_on = || !stop.load(Ordering::Relaxed);
-    let one = |(index, job): (usize, Job)| match run_caught(&job, goes_on) {
+    let continues = || !stop.load(Ordering::Relaxed);
+    let one = |(index, job): (usize, Job)| match run_caught(&job, continues) {
         Ok(Some(result)) => done(index, result),
         Ok(None) => {}
         Err(error) => {
@@ -102,7 +102,7 @@ pub fn run_each(
         }
     };
     // Checked when a job is handed out. A job that was handed out runs, so that no later error precedes its own.
-    let begins = |_: &(usize, Job)| goes_on() && !has_failed.load(Ordering::Relaxed);
+    let begins = |_: &(usize, Job)| continues() && !has_failed.load(Ordering::Relaxed);
     let threads = pool_threads(threads, jobs.size_hint().1);
     // A bridge hands out one job after the other. An indexed iterator would split the list in halves.
     let all = || jobs.enumerate().take_while(begins).par_bridge().for_each(one);
@@ -130,8 +130,8 @@ fn pool_threads(asked: Option<usize>, jobs: Option<usize>) -> usize {
 ///
 /// # Errors
 /// [`RunError`].
-pub fn run_caught(job: &Job, goes_on: impl FnMut() -> bool) -> Result<Option<RunResult>, RunError> {
-    catch_unwind(AssertUnwindSafe(|| job.run_while(goes_on)))
+pub fn run_caught(job: &Job, continues: impl FnMut() -> bool) -> Result<Option<RunResult>, RunError> {
+    catch_unwind(AssertUnwindSafe(|| job.run_while(continues)))
         .unwrap_or_else(|panic| Err(RunError::Panicked { run: job.label(), message: message(&*panic) }))
 }
 

@@ -149,24 +149,24 @@ impl Job {
     ///
     /// # Errors
     /// [`RunError`].
-    pub fn run_while(&self, goes_on: impl FnMut() -> bool) -> Result<Option<RunResult>, RunError> {
-        self.run_built(goes_on)?.map(|built| built.finish(self)).transpose()
+    pub fn run_while(&self, continues: impl FnMut() -> bool) -> Result<Option<RunResult>, RunError> {
+        self.run_built(continues)?.map(|built| built.finish(self)).transpose()
     }
 
     /// Returns the network at the end of the run, unless the run was aborted. Unless packets on links are observed, links are
     /// computed ahead, and the run is repeated with events only if their order is unknown.
-    fn run_built(&self, mut goes_on: impl FnMut() -> bool) -> Result<Option<Built>, RunError> {
+    fn run_built(&self, mut continues: impl FnMut() -> bool) -> Result<Option<Built>, RunError> {
         let looked_at =
             self.digest || self.pcap.is_some() || (self.trace.is_some() && !self.part.admits_ahead());
         let mut built = self.build()?;
         if !looked_at && built.world.compute_ahead() {
-            match self.advance(&mut built, &mut goes_on, None) {
+            match self.advance(&mut built, &mut continues, None) {
                 RunEnd::End => return Ok(Some(built)),
                 RunEnd::Stop => return Ok(None),
                 RunEnd::OrderUnknown => built = self.build()?,
             }
         }
-        match self.advance(&mut built, goes_on, Some(&mut Built::sample_queues)) {
+        match self.advance(&mut built, continues, Some(&mut Built::sample_queues)) {
             RunEnd::Stop => Ok(None),
             RunEnd::End | RunEnd::OrderUnknown => Ok(Some(built)),
         }
@@ -180,14 +180,14 @@ impl Job {
     fn advance(
         &self,
         built: &mut Built,
-        mut goes_on: impl FnMut() -> bool,
+        mut continues: impl FnMut() -> bool,
         mut look: Option<&mut dyn FnMut(&mut Built)>,
     ) -> RunEnd {
         let end = self.end();
         let stops_early = matches!(self.scenario.run.stop, Stop::Transfer { .. });
         let slice = if stops_early || look.is_some() { SLICE } else { LONG_SLICE };
         while built.world.now() < end && !(stops_early && built.is_done()) {
-            if !goes_on() {
+            if !continues() {
                 return RunEnd::Stop;
             }
             let next = (built.world.now() + slice).min(end);

@@ -83,10 +83,10 @@ async fn all_addresses_of_both_hosts_are_replaced_while_data_flows() {
         let (ours, theirs) = (duo.ours.clone(), duo.theirs.clone());
         // Data flows until all paths are replaced, even on a busy machine.
         let replaced = Arc::new(AtomicBool::new(false));
-        let goes_on = Arc::clone(&replaced);
+        let is_replaced = Arc::clone(&replaced);
         let sender = tokio::spawn(async move {
             let mut sent = 0_u32;
-            while !goes_on.load(Ordering::Relaxed) {
+            while !is_replaced.load(Ordering::Relaxed) {
                 let options = anabranch_net::SendOptions::default();
                 ours.send(vec![sent as u8; PIECE_BYTES], options).await.expect("accepted");
                 sent += 1;

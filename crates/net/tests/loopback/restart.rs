@@ -49,7 +49,7 @@ async fn stored(association: &Association) -> Vec<u8> {
 }
 
 /// Checks the association after a restart, and the identities known to both endpoints.
-async fn goes_on(restarted: &Association, survivor: &Association) {
+async fn continues(restarted: &Association, survivor: &Association) {
     assert_eq!(within(survivor.recv()).await, Err(RecvError::Restarted));
     send(restarted, "from the one that restarted").await;
     expect(survivor, "from the one that restarted").await;
@@ -77,7 +77,7 @@ async fn crashed_client_resumes_with_stored_keys() {
     let again = builder_at(&place, keeping(1, 2)).bind().expect("the same addresses");
     let keys = RestartKeys::from_bytes(&bytes).expect("as they were stored");
     let ours = within(again.restart(peer(&again, &server), quick(), keys)).await.expect("restarted");
-    goes_on(&ours, &theirs).await;
+    continues(&ours, &theirs).await;
     assert_eq!((ours.peer_identity(), theirs.peer_identity()), (Some(identity(2)), Some(identity(1))));
     let counters = (within(again.statistics()).await.keying, within(server.statistics()).await.keying);
     assert_eq!((counters.0.restarts, counters.1.restarts), (1, 1));
@@ -95,7 +95,7 @@ async fn crashed_server_resumes_with_stored_keys() {
     let again = builder_at(&place, keeping(2, 1)).accept(quick()).bind().expect("the same addresses");
     let keys = RestartKeys::from_bytes(&bytes).expect("as they were stored");
     let theirs = within(again.restart(peer(&again, &client), quick(), keys)).await.expect("restarted");
-    goes_on(&theirs, &ours).await;
+    continues(&theirs, &ours).await;
     assert_eq!((ours.peer_identity(), theirs.peer_identity()), (Some(identity(2)), Some(identity(1))));
     // Other peers are accepted as before.
     let other = Host::builder(keeping(1, 2)).local(any_port(12)).bind().expect("a client");

@@ -22,7 +22,7 @@ use super::super::layout::Waiting;
 use super::super::paths::Paths;
 use super::super::recv::peer_address;
 use super::super::runtime;
-use super::super::send::{SendArguments, goes_on, judge, watch};
+use super::super::send::{SendArguments, can_resume, judge, watch};
 use super::exchange::{Admitted as AdmittedBy, ExchangeError, admit, present};
 use crate::endpoint::{Admitted, Listening, peer_key};
 use crate::exit::{CommandError, Status};
@@ -140,9 +140,9 @@ async fn offer_with_code(
         pin(arguments, &shared)?;
     }
     let carried = paths.lock().await.carried().await;
-    let (totals, goes_on) = (report.totals(), goes_on(ended.as_ref()));
+    let (totals, can_resume) = (report.totals(), can_resume(ended.as_ref()));
     let (result, status, error) = judge(ended, &totals);
-    console.end(&End { result, error, totals, carried: &carried, goes_on });
+    console.end(&End { result, error, totals, carried: &carried, can_resume });
     if let Some(association) = paths.lock().await.association() {
         if !is_complete {
             // The abort informs a receiver that has not answered yet.
