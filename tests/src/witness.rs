@@ -1,6 +1,6 @@
 //! Invariants of every packet of a protected association, with any attacker on the path. No packet contains readable user data.
-//! Once protection is required, a packet is a fresh record of the peer, is answered without an association, or is dropped and
-//! counted once.
+//! Each packet that reaches a side after it requires protection is a fresh record of the peer, is answered without an association,
+//! or is dropped and counted once.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use anabranch_wire::{Chunk, ChunkType, PacketView};
 use crate::flow::MARK;
 use crate::network::{Packet, Side};
 
-/// Header and encrypted content. Anybody can change the rest of a packet.
+/// Header and encrypted content. An attacker can change the rest of a packet.
 type Record = ([u8; 3], Vec<u8>);
 
 /// Outcomes of the packets that reached a side while it required protection.

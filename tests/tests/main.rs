@@ -1,4 +1,5 @@
-//! Tests of the protocol that cross crates. Tests that count allocations of their whole process are in `heap.rs`.
+//! Tests of the protocol that cross crates. Tests that count memory or allocations of their whole
+//! process are in `heap.rs` and `allocation.rs`.
 
 mod asconf;
 mod bad_input;

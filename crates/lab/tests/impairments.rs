@@ -104,6 +104,6 @@ via = ["slow"]
 #[test]
 fn a_queue_that_a_fallen_rate_has_made_long_is_not_kept_full_by_copies() {
     let again: u64 = (1..=3).map(|seed| run(FALLING_RATE, "braid", seed).retransmissions).sum();
-    // Of some 45,000 chunks. It would be 9,180 if losses without an RTT sample counted as noise.
+    // A tenth of some 45,000 chunks. It would be 9,180 if losses without an RTT sample counted as noise.
     assert!(again < 4_500, "{again}");
 }

@@ -213,7 +213,7 @@ impl KeyStore {
             kept.manager = Some(manager);
         }
         let mut payload = Vec::new();
-        // Once protection is required, messages may be the application's too, and are read elsewhere.
+        // An association that requires protection may also deliver messages of the application, which are read elsewhere.
         while self.awaits_keys(id)
             && !association.requires_protection()
             && let Some(piece) = association.recv(&mut payload)

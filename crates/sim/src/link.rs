@@ -170,8 +170,8 @@ impl Tally {
     }
 }
 
-/// Counts of packets on a link, by outcome. At any moment, `entered` plus `duplicated` equals the sum of the outcomes and of the packets
-/// that are still on the link. `managed` is a part of `overflowed` and is not added.
+/// Counts of packets on a link, by outcome. At any moment, `entered` plus `duplicated` equals the sum of the outcomes and of the
+/// packets that are still on the link. `managed` is a part of `overflowed` and is not added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Counters {
     /// Offered to the link.
@@ -242,7 +242,7 @@ pub(crate) struct Departure {
     pub(crate) dropped: Option<(PacketId, Drop)>,
     /// Time of the serialiser's next event, if a packet waited.
     pub(crate) next: Option<Time>,
-    /// Arrival time of the first propagating packet, if that packet became the first.
+    /// Arrival time of the first propagating packet, if the departed packet became the first.
     pub(crate) head: Option<Time>,
 }
 

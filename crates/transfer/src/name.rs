@@ -434,7 +434,7 @@ mod tests {
                 if name.check_link(&target).is_err() {
                     continue;
                 }
-                // As a receiver stores it: folders are real ones, and existing entries stay.
+                // Links are created as a receiver stores them: folders are real ones, and existing entries stay.
                 let is_real = name.parents().all(|parent| {
                     let parent = top.path().join(parent);
                     let _ = std::fs::create_dir(&parent);

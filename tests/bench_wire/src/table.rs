@@ -27,10 +27,10 @@ const IDLE: Crowd = Crowd { associations: 10_000 };
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Options {
-    /// How often each measurement is made; the median of the rounds' ratios counts.
+    /// Number of rounds; the median of their ratios counts.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Only rows whose name holds this.
+    /// Only rows whose name contains this.
     #[arg(long, default_value = "")]
     only: String,
 }

@@ -7,7 +7,7 @@ use anabranch_core::time::Span;
 use anabranch_net::{AssociationConfig, PathAddress, Reliability, config};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-/// Opens or takes one association with another stack. What happens is told on standard error, one JSON object a line.
+/// Opens or accepts one association with another stack. Reports events on standard error, one JSON object per line.
 #[derive(Debug, Parser)]
 pub(crate) struct Arguments {
     /// A local address to listen on; may be repeated.
@@ -40,13 +40,13 @@ pub(crate) struct Arguments {
     /// Errors after which a path has failed.
     #[arg(long)]
     path_max_retrans: Option<u32>,
-    /// Receive as much before the end.
+    /// Minimum number of bytes to receive before the end.
     #[arg(long, default_value_t = 0)]
     pub(crate) expect_bytes: u64,
-    /// What to do once everything is sent and what was expected has come.
+    /// End of the association after all data is sent and the expected data has arrived.
     #[arg(long, value_enum, default_value_t = Ending::Wait)]
     pub(crate) end: Ending,
-    /// What to do while the association is up.
+    /// Work while the association is up.
     #[command(subcommand)]
     pub(crate) work: Work,
 }
@@ -68,7 +68,7 @@ pub(crate) struct Limit {
     /// After this time.
     #[arg(long, conflicts_with = "max_retransmissions")]
     lifetime_ms: Option<u64>,
-    /// When they are lost after so many retransmissions.
+    /// After this number of retransmissions, at the next loss.
     #[arg(long)]
     max_retransmissions: Option<u32>,
 }
@@ -85,14 +85,14 @@ impl Limit {
 /// Data to send, and the use of received data.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Work {
-    /// Send every message back as it came.
+    /// Send every message back unchanged.
     Echo,
     /// Send messages of random content and compare each with its echo.
     Ping {
         /// Sizes in bytes, taken in turn.
         #[arg(long, value_delimiter = ',', required = true)]
         sizes: Vec<usize>,
-        /// How many.
+        /// Number of messages.
         #[arg(long)]
         messages: u32,
         /// Streams, taken in turn.
@@ -101,26 +101,26 @@ pub(crate) enum Work {
         /// Send every third message unordered.
         #[arg(long)]
         unordered: bool,
-        /// All but every fifth message may be given up.
+        /// Limit of all messages except every fifth one.
         #[command(flatten)]
         limit: Limit,
     },
-    /// Carry standard input to the peer, and what comes from there to standard output.
+    /// Send standard input to the peer, and write received data to standard output.
     Pipe {
         /// Size of the messages.
         #[arg(long, default_value_t = 16 << 10)]
         message_bytes: usize,
     },
-    /// Send messages that nobody looks at.
+    /// Send messages whose content is not checked.
     Flood {
         /// Size of the messages.
         #[arg(long)]
         message_bytes: usize,
-        /// How many.
+        /// Number of messages.
         #[arg(long)]
         messages: u32,
     },
-    /// Throw away what comes, and say how fast it came.
+    /// Discard received data, and report its rate.
     Discard,
 }
 

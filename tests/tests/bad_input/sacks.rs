@@ -6,8 +6,8 @@ use anabranch_wire::{ChunkType, GapBlock, SackRepr, Tsn};
 use crate::bad_input::{Scene, assert_same, kinds, without};
 use crate::rig::craft::{ABORT, packet};
 
-/// Beginning of the present send opportunity in the debug format of an association.
-const OPPORTUNITY: &str = "transmission: Transmission {";
+/// Beginning of the transmission state in the debug format of an association.
+const TRANSMISSION: &str = "transmission: Transmission {";
 
 /// Returns the content of a correct SACK without blocks.
 fn honest(scene: &Scene) -> SackRepr {
@@ -117,12 +117,12 @@ fn a_sack_of_the_past_says_nothing() {
         let mut scene = Scene::new();
         let (_, cumulative) = scene.tsns();
         let repr = SackRepr { cum_tsn: Tsn::new(cumulative.wrapping_sub(behind)), a_rwnd: 7, flags: 0 };
-        // It is an opportunity to send, and nothing more: see Association::handle_sack.
-        let before = without(&scene.state(0), OPPORTUNITY, '}');
+        // The old SACK changes only the transmission state: it is an opportunity to send.
+        let before = without(&scene.state(0), TRANSMISSION, '}');
         let bytes = packet(scene.tags[0], |w| w.sack(&repr, blocks(&[(1, 3)]), []));
         scene.inject(0, &bytes);
         assert_eq!(scene.wires.nodes[0].only().statistics().sacks_ignored, 1);
-        assert_same(&before, &without(&scene.state(0), OPPORTUNITY, '}'), "state");
+        assert_same(&before, &without(&scene.state(0), TRANSMISSION, '}'), "state");
         scene.completes("an old SACK");
     }
 }

@@ -126,7 +126,7 @@ fn an_idle_time_is_no_silence_of_the_peer() {
     };
     let cut = |duo: &mut Duo, cut| (0..2).for_each(|pair| duo.cut(pair, cut));
     let mut away = idle();
-    // Until the first probe has remained unanswered, with a margin.
+    // Both paths are cut until the first probe has remained unanswered, and for a margin of 10 s.
     cut(&mut away, true);
     let asked = |duo: &Duo| duo.nodes[A].association().paths().iter().any(|path| path.error_count > 0);
     assert!(away.run_until(Span::from_secs(30), asked));

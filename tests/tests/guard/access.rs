@@ -41,7 +41,7 @@ fn init(tag: u32) -> Vec<u8> {
     packet(0, |w| w.init(&repr, [anabranch_wire::Param::ForwardTsnSupported; 8]))
 }
 
-/// Returns the answers to an address, without packets that the server sends by itself.
+/// Returns the type of the first chunk of each packet that was sent to an address.
 fn answers(net: &Net, to: IpAddr) -> Vec<u8> {
     net.log.iter().filter(|datagram| datagram.to.ip() == to).map(|datagram| datagram.kind()).collect()
 }

@@ -153,7 +153,7 @@ fn genuine_cookie_is_accepted_despite_forgeries_of_its_sender() {
         net.log.clear();
     }
     let discards = net.sites[0].endpoint.discards();
-    // If only the HMAC was changed, the cookie's own share limits the number of verifications.
+    // The cookie's own share limits the number of verifications of copies with only another HMAC.
     let (forged, limited) = (discards.of(Discard::CookieForged), discards.of(Discard::Flood));
     assert!(forged > 15_000 && limited > 1_000 && forged + limited > 19_900, "{discards:?}");
     assert!(matches!(net.inject(0, ip(0, 9), victim, &echo), Handled::New(_)));

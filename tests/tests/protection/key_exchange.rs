@@ -15,7 +15,7 @@ struct Handshake {
     server: (Exchange, Result<Progress, KeyingError>),
 }
 
-/// Exchanges messages until neither side has any more; `change` may change them in transit.
+/// Exchanges at most ten messages, until a side has none to send. `change` may change them in transit.
 fn handshake(client: Credentials, server: Credentials, mut change: impl FnMut(&mut Vec<u8>)) -> Handshake {
     let mut client = TlsExchanges::new(client).start(Part::Client).expect("a client");
     let mut server = TlsExchanges::new(server).start(Part::Server).expect("a server");
@@ -170,7 +170,7 @@ fn lengths(make: impl Fn(u8, u8) -> Box<dyn KeyExchanges>) -> Vec<usize> {
     while !message.is_empty() {
         lengths.push(message.len());
         let mut answer = Vec::new();
-        sides[lengths.len() % 2].receive(&message, &mut answer).expect("it goes on");
+        sides[lengths.len() % 2].receive(&message, &mut answer).expect("the handshake continues");
         message = answer;
     }
     lengths

@@ -61,7 +61,7 @@ fn duration(span: Span) -> Duration {
 struct Running {
     index: usize,
     relays: Vec<Relay>,
-    /// Of the near and of the far end.
+    /// Inboxes of the near and of the far end.
     inboxes: Arc<[Inbox; 2]>,
     started: Instant,
     ended: JoinHandle<Finished>,

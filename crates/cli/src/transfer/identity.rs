@@ -25,7 +25,7 @@ pub(super) fn sender(show: &ShowOptions) -> Result<SenderId, CommandError> {
             )
         }),
         None => Err("neither XDG_STATE_HOME nor a home folder is known: set one of them, \
-                     so that another run goes on with what this one leaves unfinished"
+                     so that another run continues what this one leaves unfinished"
             .to_owned()),
     };
     match kept {

@@ -73,7 +73,7 @@ impl Object {
     }
 }
 
-/// Adds file and line of the method to the error of an answer, since the method's frame does not exist any more.
+/// Adds file and line of the method to the error of an answer. The method has returned, so the traceback lacks them.
 fn placed(error: PyErr, object: &Bound<'_, PyAny>, method: &Bound<'_, PyString>) -> PyErr {
     let place = || {
         let code = object.getattr(method)?.getattr("__code__")?;

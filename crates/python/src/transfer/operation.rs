@@ -13,7 +13,7 @@ use super::wake_pipe::WakePipe;
 /// Creates the Python object of a result, in a thread that is attached to the interpreter.
 type Found = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
 
-/// An asynchronous operation. It advances by itself, or when it is polled. Dropping it cancels it.
+/// An asynchronous operation, which advances when it is polled. Dropping it cancels it.
 #[pyclass(frozen, module = "anabranch._native")]
 pub struct Operation {
     work: Mutex<Work>,

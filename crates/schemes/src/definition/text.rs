@@ -138,8 +138,7 @@ pub(crate) const fn utf8(bytes: &[u8]) -> &str {
     }
 }
 
-/// Returns a text in which each `{}` is replaced by the value of a constant expression. A number of values that differs from that of
-/// the places is an error of the compiler.
+/// Returns a text in which each `{}` is replaced by the value of a constant expression. A wrong number of values does not compile.
 macro_rules! text {
     ($template:literal, $($value:expr),+ $(,)?) => {{
         use $crate::definition::text::{Digits, Figure, length, render, utf8};

@@ -1,7 +1,7 @@
 //! A link that computes the times of packets when they are offered.
 //!
-//! If nothing about a link changes, the times of a packet are known as soon as it is offered: the queue determines its departure,
-//! and that determines its arrival. So a departure needs no event, and neither does the arrival of background traffic.
+//! The times of a packet on a link without changes are known as soon as it is offered: the queue determines its departure, and that
+//! determines its arrival. So a departure needs no event, and neither does the arrival of background traffic.
 //!
 //! The results are those of a link with events. There, arrivals at the same time are handled in the order in which they were
 //! scheduled: when the packet left, or, if another was before it on the link, when that one arrived. [`precedence`] computes that

@@ -46,7 +46,7 @@ pub enum Intent {
         /// Its requests to the receiver.
         wishes: Wishes,
     },
-    /// It requests offers of files, with a window of so many blocks.
+    /// It requests offers of files, with this window.
     Pull {
         /// Maximum number of blocks that are in flight or not stored yet.
         window_blocks: u32,
@@ -97,7 +97,7 @@ pub enum Links {
 /// Reply of the side that accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Terms {
-    /// It accepts offers of files, with a window of so many blocks.
+    /// It accepts offers of files, with this window.
     Take {
         /// Maximum number of blocks that are in flight or not stored yet.
         window_blocks: u32,

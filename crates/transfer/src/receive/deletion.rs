@@ -28,7 +28,7 @@ pub(super) struct Context<'a> {
 
 /// Progress of the listings and removals.
 pub(super) struct Deletion {
-    /// Set if the source is told of removals, which it is if it has requested them.
+    /// Set if removals are reported to the source, which has requested this.
     tells: bool,
     /// Folders that were offered on this association and are in no other such folder.
     roots: BTreeSet<Name>,

@@ -22,7 +22,7 @@ pub(super) fn hidden(name: &Name) -> Failure {
     Failure::new(Reason::NotAllowed, text)
 }
 
-/// Returns the failure that the peer is told when its message ends the transfer.
+/// Returns the failure that is reported to the peer when its message ends the transfer.
 pub(super) fn refusal(error: &TransferError) -> Failure {
     match error {
         TransferError::NotRequested(name) => {

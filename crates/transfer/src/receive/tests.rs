@@ -184,7 +184,7 @@ fn failed_journal_write_fails_the_file_and_keeps_its_blocks() {
         }
     };
     send_block(&mut receiver, 0);
-    // As ticks come while nothing is received. They detect the failure by a second block that waits for the journal.
+    // Ticks arrive as they do while nothing is received. They detect the failure by a second block that waits for the journal.
     let mut said = receiver.said();
     for tick in 1..600 {
         if let Some(Message::Done { .. }) = said.last() {

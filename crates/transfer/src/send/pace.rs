@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Maximum delay, of a timer or of the machine, that a sender makes up for. Without it every segment is late by up to a tick of the
+/// Maximum delay, of a timer or of the machine, that a sender compensates. Without it every segment is late by up to a tick of the
 /// timer, one after the other, and the rate stays at half of a high limit.
 const CATCH_UP: Duration = Duration::from_millis(100);
 
@@ -14,7 +14,7 @@ const CATCH_UP: Duration = Duration::from_millis(100);
 pub struct RateLimit(pub NonZeroU64);
 
 impl RateLimit {
-    /// Returns the time that so many bytes take at the limit.
+    /// Returns the time that this number of bytes takes at the limit.
     fn time_of(self, bytes: usize) -> Duration {
         let nanos = bytes as u128 * 1_000_000_000 / u128::from(self.0.get());
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))

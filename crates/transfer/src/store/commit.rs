@@ -334,7 +334,8 @@ mod tests {
         let worker = Worker::start(|_| panic!("a fault of ours"), wake).expect("a thread");
         assert!(worker.take(Vec::new()));
         let mut committer = Committer { folder, waiting: Vec::new(), is_busy: true, worker: Some(worker) };
-        let panic = catch_unwind(AssertUnwindSafe(|| committer.settle().len())).expect_err("it goes on here");
+        let panic = catch_unwind(AssertUnwindSafe(|| committer.settle().len()))
+            .expect_err("the panic continues here");
         assert_eq!(panic.downcast_ref::<&str>(), Some(&"a fault of ours"));
         drop(committer);
         assert_eq!(woken.load(Ordering::SeqCst), 1);

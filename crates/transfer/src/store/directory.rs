@@ -84,7 +84,7 @@ impl Directory {
             }
             match self.is_only_name(&path, &file) {
                 Ok(OnlyName::Yes) => return Ok(Some(file)),
-                // The last holder has given it its name or removed it: this file is no part file any more.
+                // The last holder has given it its name or removed it: this file is no longer the part file.
                 Ok(OnlyName::Gone) => {}
                 // A crash occurred after it got its name and before this name was removed.
                 Ok(OnlyName::HasAnother) => self.remove_if_there(&path)?,

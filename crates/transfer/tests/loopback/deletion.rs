@@ -268,7 +268,7 @@ fn interrupted_sender_removes_nothing_until_it_reconnects() {
         let (serving, from) = (serving(), source(&["t/a", "t/z/file", "u/b"]));
         fs::write(from.path().join("u/big"), noise(1, 6 << 20)).expect("written");
         fill(serving.dir.path(), ["t/old", "t/z/old", "u/old"]);
-        // When the association is lost, the first folder is done and the second one is not.
+        // The association is lost after the first folder is done and before the second one is.
         let sources = ["t", "u"].map(|name| SendSource::path(from.path().join(name))).to_vec();
         let report = Events::default().report();
         let sender = Sender::new(sources, Some(rate(6_000_000)), report.clone());
@@ -292,7 +292,7 @@ fn interrupted_sender_removes_nothing_until_it_reconnects() {
     });
 }
 
-/// Reports every offer as present, answers so many listings, and vanishes when the next one arrives.
+/// Reports every offer as present, answers this number of listings, and vanishes when the next one arrives.
 async fn vanish_amid_listings(host: &Host, answered: usize) {
     let rogue = Rogue(host.accept().await.expect("an association"));
     rogue.0.recv().await.expect("open").expect("a hello");

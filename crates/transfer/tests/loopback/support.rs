@@ -217,7 +217,7 @@ impl Serving {
         (ended, report.totals(), events)
     }
 
-    /// Begins to send, and stops as if killed once the receiver holds so many bytes.
+    /// Begins to send, and stops as if killed once the receiver holds `held_bytes`.
     pub(crate) async fn send_until(
         &self,
         sources: Vec<SendSource>,

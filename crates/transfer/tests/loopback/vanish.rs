@@ -153,7 +153,7 @@ fn a_client_that_is_gone_holds_nothing_for_long() {
     });
 }
 
-/// Accepts and proceeds by so many steps, or vanishes at the beginning.
+/// Accepts and proceeds by this number of steps, or vanishes at the beginning.
 async fn accept(host: anabranch_net::Host, steps: u8) -> Rogue {
     let rogue = Rogue(host.accept().await.expect("an association"));
     if steps >= 1 {
@@ -199,7 +199,7 @@ fn a_server_that_is_gone_is_given_up_in_time() {
                 assert!(began.elapsed() < FREE_WITHIN);
             };
             tokio::join!(server, client);
-            // No transfer holds the unfinished file any more.
+            // The unfinished file is free for another transfer.
             let serving = Serving::usual();
             fs::write(serving.dir.path().join("file"), "content").expect("written");
             serving.fetch(&["file"], folder(to.path(), OnClash::Refuse)).await.0.expect("fetched");

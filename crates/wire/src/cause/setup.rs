@@ -6,7 +6,7 @@
 //!  | N times: a parameter type     | and so on                     |
 //!
 //!  | code = 3                      | length = 8                    |  stale cookie
-//!  | too late by so many microseconds                              |
+//!  | measure of staleness in microseconds                          |
 //!
 //!  | code = 4                      | length = 4                    |  out of resource
 //!

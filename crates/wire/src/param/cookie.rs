@@ -8,7 +8,7 @@
 //!  | a parameter of the INIT, its own header included              |
 //!
 //!  | type = 9                      | length = 8                    |  cookie preservative
-//!  | longer by so many milliseconds                                |
+//!  | increment of the life span in milliseconds                    |
 //! ```
 
 use crate::error::ParseError;

@@ -1,6 +1,6 @@
 //! Copies of a late head-of-line chunk.
 //!
-//! While the peer's window is closed, the other paths have nothing to send, and a copy takes no room from new data. The smoothed
+//! The other paths have nothing to send while the peer's window is closed, and a copy takes no room from new data. The smoothed
 //! round-trip time covers only chunks that arrived. The age of a chunk also reveals that it waits in a queue that has grown.
 
 use anabranch_core::policy::{

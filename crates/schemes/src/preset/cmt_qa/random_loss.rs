@@ -73,9 +73,9 @@ pub enum Consecutive {
 /// Reading of Algorithm 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// As in the text: the reductions apply to losses that do not look random.
+    /// Rule of the text: the reductions apply to losses that do not look random.
     Else,
-    /// As printed: the reductions apply regardless of the test, which then has no effect.
+    /// Printed algorithm: the reductions apply regardless of the test, which then has no effect.
     Printed,
 }
 

@@ -145,7 +145,7 @@ fn what_was_stored_beside_another_file_stays_where_that_is_the_rule() {
 
 #[test]
 fn target_of_a_listed_name_stays_under_any_local_name() {
-    // As on a file system that ignores case: the name differs, and leads to the same file.
+    // The name differs and leads to the same file, as on a file system that ignores case.
     let dir = folder(&["d/same", "d/other"]);
     let told = delete(dir.path(), OnClash::Refuse, false, &["./same"], &nothing);
     assert_eq!(told, Ok(vec!["d/other".to_owned()]));

@@ -61,8 +61,8 @@ pub(crate) fn delivered_in(rounds: u64, cwnd: u64, mtu: u64) -> u128 {
 
 /// Returns the least k that satisfies equation 11: equation 12.
 ///
-/// While its square is below 2^53, the root is exact where it matters, at data that fill k rounds exactly. Beyond that, the
-/// comparison with equation 11 corrects it.
+/// The root is exact for data that fills k rounds exactly if its square is below 2^53. Beyond that, the comparison with equation 11
+/// corrects it.
 pub(crate) fn rounds(cwnd: u64, mtu: u64, data: u64) -> u64 {
     // No window is smaller than a packet. If either were zero, there would be no answer.
     let mtu = mtu.max(1);

@@ -232,8 +232,8 @@ impl DataDistribution {
 
     /// Lines 13 and 14: returns k for the path's data plus the next chunk, and its predicted arrival.
     ///
-    /// As printed, at D_i alone, k and therefore T_i would be 0 for a path without data. With a window of one packet, line 20 would
-    /// then add nothing to D_i forever.
+    /// The printed k, for D_i alone, and therefore T_i would be 0 for a path without data. With a window of one packet, line 20
+    /// would then add nothing to D_i forever.
     fn predict(&self, path: &PathFacts, ask: &SendAsk, view: &View<'_>) -> Prediction {
         let distributed = match self.rules.distributed {
             Distributed::Period => self.distributed[path.id.index()],

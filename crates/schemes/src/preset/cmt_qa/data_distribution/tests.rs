@@ -160,7 +160,7 @@ fn of_equal_arrivals_the_first_path_is_taken() {
 
 #[test]
 fn with_nothing_given_and_a_window_of_one_packet_it_comes_to_an_end() {
-    // As printed, k(D = 0) = 0, and line 20 adds 1 MTU + (0 - 1) MTU = 0 forever. Here k is that of the next chunk.
+    // The printed k(D = 0) is 0, and line 20 adds 1 MTU + (0 - 1) MTU = 0 forever. Here k is that of the next chunk.
     for piece in [Piece::Round, Piece::Chunk] {
         let mut scene = Scene::new(DistributionRules { piece, ..RULES }, &[(M, 1e-5), (M, 1e-5)]);
         assert_eq!(scene.bind_some(10), [0, 1], "one packet each is all that the windows take");
