@@ -8,14 +8,16 @@ use crate::fault::Fault;
 use crate::field::About;
 use crate::form::Form;
 use crate::reader::Reader;
-use crate::section::{Described, Section, inline};
+use crate::section::{Described, Section as _, inline};
 use crate::writer::Writer;
 
-/// A table in one line, with the name of its Python class.
-pub(crate) struct Inner<T>(&'static str, PhantomData<T>);
-
-/// A table with its own header, with the name of its Python class.
-pub(crate) struct SubTable<T>(&'static str, PhantomData<T>);
+/// A table, with the name of its Python class.
+pub(crate) struct Inner<T> {
+    class: &'static str,
+    /// Set if the table is written below its own header, and not in one line.
+    has_header: bool,
+    value: PhantomData<T>,
+}
 
 /// A list of tables with their own headers, with the name of their Python class.
 pub(crate) struct Tables<T>(&'static str, PhantomData<T>);
@@ -25,13 +27,11 @@ pub(crate) struct Short<T, F>(pub(crate) Inner<T>, pub(crate) F);
 
 impl<T> Inner<T> {
     pub(crate) const fn new(class: &'static str) -> Self {
-        Inner(class, PhantomData)
+        Inner { class, has_header: false, value: PhantomData }
     }
-}
 
-impl<T> SubTable<T> {
-    pub(crate) const fn new(class: &'static str) -> Self {
-        SubTable(class, PhantomData)
+    pub(crate) const fn with_header(class: &'static str) -> Self {
+        Inner { class, has_header: true, value: PhantomData }
     }
 }
 
@@ -66,42 +66,19 @@ impl<T: Described> Form for Inner<T> {
     }
 
     fn about(&self) -> About {
-        about("table, see below", self.0.to_owned(), self.0)
+        about("table, see below", self.class.to_owned(), self.class)
     }
 
     fn read_key<'a>(&self, reader: &Reader<'a>, key: &'static str, node: &'a Node) -> Option<T> {
         T::read(reader.as_table(node, reader.key(key))?)
     }
-}
-
-impl<T: Section> Form for SubTable<T> {
-    type Output = T;
-
-    fn expected(&self) -> String {
-        "a table".to_owned()
-    }
-
-    fn read(&self, node: &Node) -> Result<T, Fault> {
-        no_table(node)
-    }
-
-    fn write(&self, value: &T) -> String {
-        inline(value)
-    }
-
-    fn about(&self) -> About {
-        about("table, see below", self.0.to_owned(), self.0)
-    }
-
-    fn read_key<'a>(&self, reader: &Reader<'a>, key: &'static str, node: &'a Node) -> Option<T> {
-        let mut inner = reader.as_table(node, reader.key(key))?;
-        let rows = T::read_rows(&mut inner);
-        inner.finish();
-        rows
-    }
 
     fn write_key(&self, out: &mut Writer, key: &str, value: &T) {
-        out.table(key, false, |out| value.write_rows(out));
+        if self.has_header {
+            out.table(key, false, |out| value.to_rows().write_rows(out));
+        } else {
+            out.raw(key, self.write(value));
+        }
     }
 }
 

@@ -9,11 +9,11 @@ use crate::event::{Event, EventList};
 use crate::fault::Fault;
 use crate::form::{AnyQueue, AnyRate, DELAY, Form as _, Name};
 use crate::impairment::Impairments;
-use crate::inner::{SubTable, Tables};
+use crate::inner::{Inner, Tables};
 use crate::loss::{Loss, LossList, Losses};
 use crate::names::Names;
 use crate::reader::Reader;
-use crate::section::{Section as _, section};
+use crate::section::{Described, Section as _, section};
 use crate::units::format_size;
 
 /// A link that several paths may use.
@@ -85,7 +85,7 @@ section! {
         way: OneWayRows = "" [flatten] ();
         /// The direction back, where it differs.
         reverse: Option<OneWayRows> = "reverse"
-            [optional "`rate`, `delay` and `queue` as forward, and none of the others"] SubTable::<OneWayRows>::new("Reverse");
+            [optional "`rate`, `delay` and `queue` as forward, and none of the others"] Inner::<OneWayRows>::with_header("Reverse");
         /// Cross traffic.
         background: Vec<Background> = "background" [list] Tables::<Background>::new("Background");
         /// Changes in the course of a run.
@@ -157,6 +157,18 @@ fn reverse_of(
         loss: loss.and_then(|losses| losses.forward).or(lost_back).unwrap_or_default(),
         impairments,
     })
+}
+
+impl Described for OneWayRows {
+    type Rows = Self;
+
+    fn from_rows(rows: Self, _: &mut Reader<'_>) -> Option<Self> {
+        Some(rows)
+    }
+
+    fn to_rows(&self) -> Self {
+        self.clone()
+    }
 }
 
 impl From<&OneWay> for OneWayRows {
