@@ -52,10 +52,7 @@ def reproduced(processes: Workers) -> Reproduce:
     def run(
         name: str, folder: Path, cache: Path | None, scope: Scope = ALL, data: Path = DATA
     ) -> tuple[out.Outcome, Cost]:
-        traces = None if cache is None else cache / "papers"
-        return reproduce(
-            select(name, data), folder, scope, SweepOptions(cache, progress=False), traces, False, processes
-        )
+        return reproduce(select(name, data), folder, scope, SweepOptions(cache, progress=False), processes)
 
     return run
 
@@ -385,7 +382,7 @@ def test_what_traces_gave_is_kept_under_measure_and_version(
 
 def test_a_damaged_entry_of_the_cache_is_made_again(tmp_path: Path, reproduced: Reproduce) -> None:
     first, _ = reproduced("planted-paper/windows", tmp_path / "first", tmp_path / "cache")
-    for entry in (tmp_path / "cache" / "papers").rglob("*"):
+    for entry in (tmp_path / "cache" / "traces").rglob("*"):
         if entry.is_file():
             entry.write_bytes(entry.read_bytes()[:-3])
     again, spent = reproduced("planted-paper/windows", tmp_path / "again", tmp_path / "cache")

@@ -142,7 +142,7 @@ def test_a_slice_of_the_papers_gives_the_numbers_that_are_stored(name: str, cach
     """
     if name.partition("/")[0] not in keys():
         pytest.skip(f"there is no paper for {name}")
-    reproduce(select(name), tmp_path, Scope(quick=True), SweepOptions(cache, progress=False), None, progress=False)
+    reproduce(select(name), tmp_path, Scope(quick=True), SweepOptions(cache, progress=False))
     found = (tmp_path / name / "data.csv").read_text()
     stored = SLICE / f"{name.replace('/', '-')}.csv"
     if os.environ.get("ANABRANCH_STORE_SLICE"):
@@ -162,7 +162,7 @@ def quick(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, 
     """Returns a quick reproduction of everything."""
     folder = tmp_path_factory.mktemp("quick")
     options = SweepOptions(cache, progress=False)
-    outcome, _ = reproduce(select("all"), folder, Scope(quick=True), options, cache / "papers", progress=False)
+    outcome, _ = reproduce(select("all"), folder, Scope(quick=True), options)
     return folder, outcome
 
 

@@ -42,9 +42,9 @@ section! {
         /// Unit of the depth.
         kind: ReorderKind = "kind" [selects required]
             OneOf(&[("packets", ReorderKind::Packets), ("time", ReorderKind::Time)]);
-        /// Packets that one may be overtaken by.
+        /// Packets that may overtake one.
         depth: Option<u64> = "depth" [only ["packets"] required] IntegerIn::<u64>(1..=100);
-        /// Time that a packet may be overtaken in.
+        /// Time within which a packet may be overtaken.
         lag: Option<Span> = "lag" [only ["time"] or Span::from_millis(3)] SOME_DELAY;
     }
 }
@@ -142,23 +142,22 @@ def add_keys(copy: Path) -> None:
     replace(sources / "impairment.rs", "\nsection! {\n    impl Policer {", SECTION)
     append(sources / "impairment.rs", '[optional "none"] Inner::<Aggregation>::new("Aggregation");', ROW)
     append(sources / "event.rs", '"delay" [optional "no change"] DELAY;', ROW)
-    append(
-        sources / "event.rs",
-        "use crate::form::{",
-        "",
-        before="use crate::impairment::Reorder;\nuse crate::inner::Inner;\n",
-    )
+    insert(sources / "event.rs", "use crate::impairment::Reorder;\nuse crate::inner::Inner;\n", "use crate::form::{")
     replace(sources / "sections.rs", '        section(\n            "Reverse",', INFO)
     tests = copy / "crates/scenario/tests/scenario/generated.rs"
     tests.write_text(tests.read_text(encoding="utf-8") + TEST, encoding="utf-8")
     # The other tests make scenarios of every field.
     (tests.parent / "main.rs").write_text("//! The new keys.\n\nmod generated;\n", encoding="utf-8")
-    table = "### Reordering\n\n<!-- keys of Reorder -->\n<!-- end of keys -->\n\n"
-    append(copy / "docs/src/scenarios.md", "\n### Jitter\n", "", before="\n" + table.rstrip("\n") + "\n")
+    table = "\n### Reordering\n\n<!-- keys of Reorder -->\n<!-- end of keys -->\n"
+    insert(copy / "docs/src/scenarios.md", table, "\n### Jitter\n")
 
 
-def append(file: Path, anchor: str, text: str, before: str = "") -> None:
-    replace(file, anchor, before + anchor + text)
+def append(file: Path, anchor: str, text: str) -> None:
+    replace(file, anchor, anchor + text)
+
+
+def insert(file: Path, text: str, anchor: str) -> None:
+    replace(file, anchor, text + anchor)
 
 
 def replace(file: Path, old: str, new: str) -> None:

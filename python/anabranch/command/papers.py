@@ -130,7 +130,6 @@ def _reproduce(options: argparse.Namespace) -> int:
     from anabranch.experiments.pipeline import reproduce
     from anabranch.experiments.plan import Scope
     from anabranch.experiments.sweeps import SweepOptions
-    from anabranch.experiments.tracing import TRACES
     from anabranch.sweeps import CacheWarning
     from anabranch.sweeps.cache import default_folder
 
@@ -144,8 +143,7 @@ def _reproduce(options: argparse.Namespace) -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("always", CacheWarning)
             warnings.showwarning = _print_warning
-            traces = None if cache is None else cache / TRACES
-            outcome, cost = reproduce(selections, options.out, scope, sweeps, traces)
+            outcome, cost = reproduce(selections, options.out, scope, sweeps)
     except KeyboardInterrupt:
         kept = "nothing is kept" if cache is None else f"finished runs are kept in {cache}: the same command continues"
         print(f"stopped by Ctrl-C; {kept}", file=sys.stderr)

@@ -133,6 +133,7 @@ def _sweep(options: argparse.Namespace) -> int:
     from anabranch.results.files import check_folder, check_sweep, make_folder
     from anabranch.sweeps.manifest import manifest
     from anabranch.sweeps.output import as_json, as_text, failures
+    from anabranch.sweeps.progress import write_warning
     from anabranch.sweeps.runner import Interrupted, StoppedError
     from anabranch.sweeps.steps import fill, open_cache, read_grid
     from anabranch.version import engine
@@ -140,7 +141,7 @@ def _sweep(options: argparse.Namespace) -> int:
     check_folder(options.out, overwrite=options.force)
     grid = read_grid(plan.scenario, plan.over, plan.seeds, plan.overrides, plan.until)
     check_sweep(options.out, manifest(grid, engine(), plan.until, 0), overwrite=options.force)
-    cache = open_cache(False if options.no_cache else options.cache or True, _say)
+    cache = open_cache(False if options.no_cache else options.cache or True, write_warning)
     make_folder(options.out)
     try:
         results = fill(
@@ -151,20 +152,13 @@ def _sweep(options: argparse.Namespace) -> int:
             worker_timeout_s=options.worker_timeout,
             cache=cache,
             progress=False if options.quiet else None,
-            notify=_say,
+            notify=write_warning,
         )
     except (Interrupted, StoppedError) as error:
         return _incomplete(error, options, kept=cache is not None and not cache.unstored)
     results.write(options.out, overwrite=options.force)
     print(as_json(results, options.out) if options.json else as_text(results, options.out, cache))
     return FAILED if failures(results) else 0
-
-
-def _say(text: str) -> None:
-    from tqdm import tqdm
-
-    # Prints above the progress bar.
-    tqdm.write(f"warning: {text}", file=sys.stderr)
 
 
 def _plan(options: argparse.Namespace) -> Plan:

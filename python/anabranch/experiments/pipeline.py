@@ -27,9 +27,8 @@ from anabranch.experiments.sample_table import SAMPLES_FILE, write_samples
 from anabranch.experiments.selection import Selection
 from anabranch.experiments.stored import about_now
 from anabranch.experiments.sweeps import SweepOptions
-from anabranch.experiments.tracing import Tracer
+from anabranch.experiments.tracing import Tracer, open_traces
 from anabranch.experiments.workers import Workers
-from anabranch.sweeps.cache import Cache
 
 _Figures: TypeAlias = "dict[str, list[Future[out.FigureOutcome]]]"
 """Figures of experiments, by id, that are being drawn."""
@@ -43,15 +42,13 @@ def reproduce(
     folder: Path,
     scope: Scope,
     options: SweepOptions,
-    traces: Path | None,
-    progress: bool | None = None,
     processes: Workers | None = None,
 ) -> tuple[out.Outcome, Cost]:
     """Runs everything that is selected, judges the claims and writes pages, figures and data into a folder.
 
-    `traces` is the folder of the cache for what is taken from traces. `processes` trace and draw; some are started, and
-    ended again, if there are none. After Ctrl-C finished runs stay in the caches, and complete studies have pages.
-    Raises `ExperimentError` if the folder cannot be written to, and what `anabranch.sweep` raises.
+    `processes` trace and draw; some are started, and ended again, if there are none. After Ctrl-C finished runs and
+    values from traces stay in the cache, and complete studies have pages. Raises `ExperimentError` if the folder cannot
+    be written to, and the errors of `anabranch.sweep`.
     """
     jobs = jobs_of(selections, scope)
     measured, cost = Measured(), Cost()
@@ -59,8 +56,8 @@ def reproduce(
     started = time.monotonic()
     _check_folder(folder)
     own = Workers(options.workers) if processes is None else nullcontext(processes)
-    with own as workers, progress_of(sum(job.runs for job in jobs), progress, "experiments") as bar:
-        tracer = Tracer(Cache.open(traces) if traces else None, workers, cost)
+    with own as workers, progress_of(sum(job.runs for job in jobs), options.progress, "experiments") as bar:
+        tracer = Tracer(open_traces(options.cache), workers, cost)
         for selection in selections:
             figures: _Figures = {}
             for job in jobs:

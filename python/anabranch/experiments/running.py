@@ -36,17 +36,12 @@ def run_experiments(
     from anabranch.experiments.selection import Selection
     from anabranch.experiments.study import read_study
     from anabranch.experiments.sweeps import SweepOptions
-    from anabranch.experiments.tracing import TRACES
-    from anabranch.sweeps.cache import default_folder
 
     study = read_study(Path(folder).resolve())
-    place = default_folder() if cache is True else Path(cache) if cache else None
     outcome, _ = reproduce(
         [Selection(study, study.experiments)],
         Path(out),
         Scope(quick=quick, seeds=seeds),
-        SweepOptions(place, executor, workers, progress),
-        None if place is None else place / TRACES,
-        progress,
+        SweepOptions(cache, executor, workers, progress),
     )
     return outcome

@@ -10,10 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from anabranch import _native
@@ -23,14 +25,14 @@ from anabranch.experiments.model import Measure
 from anabranch.experiments.plan import Curve, Extract, RunIndex, Setting, Wanted
 from anabranch.experiments.scenarios import resolved, scheme_named
 from anabranch.experiments.workers import Workers
-from anabranch.sweeps.cache import Cache
+from anabranch.sweeps.cache import Cache, default_folder
 from anabranch.sweeps.key import CellKey
 from anabranch.version import engine
 
 if TYPE_CHECKING:
     from anabranch.series import Series
 
-TRACES = "traces"
+_TRACES = "traces"
 """Folder in that of the cache for values that were taken from traces."""
 
 CURVES_VERSION = 2
@@ -161,6 +163,16 @@ _CURVES: Mapping[str, Callable[[Any, Curve], Columns]] = {
     "tsn": _tsn,
     "out-of-order": _out_of_order,
 }
+
+
+def open_traces(cache: str | os.PathLike[str] | bool | None) -> Cache | None:
+    """Returns the cache of values from traces, which is in the folder of a cache of runs, or none.
+
+    `cache` is that of `anabranch.sweep`. Raises `CacheError` if the folder cannot be used.
+    """
+    if cache is None or cache is False:
+        return None
+    return Cache.open((default_folder() if cache is True else Path(cache)) / _TRACES)
 
 
 class Tracer:

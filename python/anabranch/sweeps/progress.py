@@ -8,6 +8,11 @@ from types import TracebackType
 from tqdm import tqdm
 
 
+def write_warning(text: str) -> None:
+    """Writes a warning to standard error, above the bars that are shown."""
+    tqdm.write(f"warning: {text}", file=sys.stderr)
+
+
 class Progress:
     """Bar with finished runs, the rate and the remaining time, on standard error, by default on terminals only.
 

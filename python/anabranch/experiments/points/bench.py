@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterable, Sequence
 
@@ -11,6 +10,7 @@ from anabranch.experiments.points.figures import Figures, read_figures
 from anabranch.experiments.points.trial import Trial, grid_of
 from anabranch.experiments.progress import progress_of
 from anabranch.experiments.sweeps import SweepOptions
+from anabranch.sweeps.progress import write_warning
 from anabranch.sweeps.steps import fill, open_cache
 
 
@@ -19,7 +19,7 @@ class Bench:
 
     def __init__(self, options: SweepOptions) -> None:
         self._options = options
-        self._cache = open_cache(options.cache, _warn)
+        self._cache = open_cache(options.cache, write_warning)
         self._figures: dict[tuple[Trial, int], Figures] = {}
         self.cost = Cost()
 
@@ -50,7 +50,7 @@ class Bench:
                 workers=self._options.workers,
                 cache=self._cache,
                 progress=False,
-                notify=_warn,
+                notify=write_warning,
                 observe=keep,
             )
         self.cost.add(results)
@@ -59,7 +59,3 @@ class Bench:
     def of(self, trial: Trial, seeds: Sequence[int]) -> list[Figures]:
         """Returns the figures of a trial, seed by seed."""
         return [self._figures[trial, seed] for seed in seeds]
-
-
-def _warn(text: str) -> None:
-    print(f"warning: {text}", file=sys.stderr)
