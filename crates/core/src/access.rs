@@ -1,4 +1,4 @@
-//! Who may open associations with an endpoint, judged by source address.
+//! Sources that may open associations with an endpoint.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,29 +7,28 @@ use std::str::FromStr;
 use ipnet::{IpNet, Ipv4Net};
 use thiserror::Error;
 
-/// The most networks that a list may name. Every INIT is compared with all of them, so the list is short.
+/// Maximum number of networks in a list. Every INIT is compared with all of them, so the list is short.
 pub const MAX_NETWORKS: usize = 256;
 
-/// Who may open associations with an endpoint.
+/// Sources that may open associations with an endpoint.
 ///
 /// A packet from a source that is not admitted is dropped and counted ([`Discard::NotAdmitted`](crate::Discard::NotAdmitted))
-/// unless it belongs to an association that exists. Nothing answers it, not even an ABORT: the port looks like one behind a
-/// firewall that drops packets, and no forged source makes the endpoint send anything. The check comes before the limits of
-/// [`Guard`](crate::Guard), so such packets take no share of them either.
+/// unless it belongs to an existing association. It gets no answer, not even an ABORT: the port looks like one behind a firewall
+/// that drops packets, and a forged source never makes the endpoint send a packet. The check precedes the limits of
+/// [`Guard`](crate::Guard), so such packets use no share of them.
 ///
-/// An association is judged by the sources of the INIT and of the COOKIE ECHO that open it (RFC 9260 section 5.1) or restart
-/// it (section 5.2): a restart replaces the peer, so it is no exception. The cookie is sealed, so whoever returns one also had
-/// an admitted INIT. The further paths of an accepted association are not judged. They need what they need without a list:
-/// the association's verification tag (section 8.5), an answer to a HEARTBEAT with our nonce (section 5.4) before data goes
-/// there, and an authenticated ASCONF (RFC 5061) to be announced.
+/// An association is judged by the sources of the INIT and of the COOKIE ECHO that open it (RFC 9260 section 5.1) or restart it
+/// (section 5.2): a restart replaces the peer, so it is no exception. The cookie is sealed, so the sender of a COOKIE ECHO also had
+/// an admitted INIT. Further paths of an accepted association are not judged. They need the same as without a list: the
+/// association's verification tag (section 8.5), an answer to a HEARTBEAT with its nonce (section 5.4) before data is sent there,
+/// and an authenticated ASCONF (RFC 5061) to be announced.
 ///
-/// To demand that further addresses are admitted as well would keep nobody out. A peer that was admitted could pass data on
-/// through its first address, and whoever can read the tag on an admitted path could forge packets from an address that is
-/// admitted. It would shut out the peers this project is for: those whose second address comes from another provider and is
-/// not known beforehand.
+/// A check of further addresses would exclude no attacker. An admitted peer could forward data through its first address, and an
+/// attacker who can read the tag on an admitted path could forge packets from an admitted address. The check would exclude
+/// multihomed peers whose second address comes from another provider and is not known in advance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum AcceptFrom {
-    /// Every source.
+    /// All sources.
     #[default]
     Everyone,
     /// Sources in these networks.
@@ -37,7 +36,7 @@ pub enum AcceptFrom {
 }
 
 impl AcceptFrom {
-    /// Whether a source may open associations.
+    /// Returns `true` if a source may open associations.
     pub fn admits(&self, source: IpAddr) -> bool {
         match self {
             AcceptFrom::Everyone => true,
@@ -46,19 +45,19 @@ impl AcceptFrom {
     }
 }
 
-/// An IP network that is smaller than the whole address space, without bits behind its prefix.
+/// IP network that is smaller than the whole address space, without bits behind its prefix.
 ///
-/// IPv4-mapped IPv6 addresses (RFC 4291 section 2.5.5.2) are IPv4 addresses here, in networks as in sources: `::ffff:192.0.2.0/120`
-/// is `192.0.2.0/24`, and no IPv6 network with a shorter prefix than 96 bits holds an IPv4 source.
+/// IPv4-mapped IPv6 addresses (RFC 4291 section 2.5.5.2) count as IPv4 addresses, in networks and in sources:
+/// `::ffff:192.0.2.0/120` is `192.0.2.0/24`, and no IPv6 network with a prefix below 96 bits contains an IPv4 source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Network(IpNet);
 
 impl Network {
-    /// The network of an address. Bits behind the prefix are ignored, so the address of a host with the prefix of its
-    /// network will do.
+    /// Returns the network of an address. Bits behind the prefix are ignored, so a host address with the prefix of its network is
+    /// valid.
     ///
     /// # Errors
-    /// [`NetworkError`] if the prefix is too long for the address, or if the network would hold all addresses.
+    /// [`NetworkError`] if the prefix is too long for the address, or if the network would contain all addresses.
     pub fn new(address: IpAddr, prefix_bits: u8) -> Result<Self, NetworkError> {
         let most_bits = if address.is_ipv4() { 32 } else { 128 };
         let net = IpNet::new(address, prefix_bits).map_err(|_| NetworkError::Prefix { most_bits })?;
@@ -68,18 +67,18 @@ impl Network {
         }
     }
 
-    /// Whether an address is in it.
+    /// Returns `true` if an address is in the network.
     pub fn contains(self, address: IpAddr) -> bool {
         self.0.contains(&address.to_canonical())
     }
 
-    /// Whether it holds one address only.
+    /// Returns `true` if the network contains only one address.
     pub fn is_single(self) -> bool {
         self.0.prefix_len() == self.0.max_prefix_len()
     }
 }
 
-/// The IPv4 network that an IPv6 network stands for, if it is in `::ffff:0:0/96`.
+/// Returns the IPv4 network of an IPv6 network in `::ffff:0:0/96`, or the network itself.
 fn unmapped(net: IpNet) -> IpNet {
     let mapped = match net {
         IpNet::V6(v6) if v6.prefix_len() >= 96 => {
@@ -90,7 +89,7 @@ fn unmapped(net: IpNet) -> IpNet {
     mapped.map_or(net, IpNet::V4)
 }
 
-/// `192.0.2.0/24`, and `192.0.2.7` for a single address.
+/// Writes `192.0.2.0/24`, and `192.0.2.7` for a single address.
 impl fmt::Display for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_single() { self.0.addr().fmt(f) } else { self.0.fmt(f) }
@@ -119,7 +118,7 @@ impl FromStr for Network {
     }
 }
 
-/// Why something is no network that can be named.
+/// Reason for which a text or number is no valid network.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum NetworkError {
     /// There is no address before the prefix.
@@ -127,10 +126,10 @@ pub enum NetworkError {
         "expected an IP address with or without a prefix length, such as 192.0.2.0/24 or 2001:db8::7; names of hosts are not resolved"
     )]
     Address,
-    /// No prefix length of this IP version.
+    /// The prefix length is invalid for this IP version.
     #[error("the prefix length has to be a number from 1 to {most_bits}")]
     Prefix {
-        /// The most bits.
+        /// Maximum length.
         most_bits: u8,
     },
     /// The prefix length is 0.
@@ -138,16 +137,16 @@ pub enum NetworkError {
     Everyone,
 }
 
-/// Networks that together are smaller than the whole address space of either IP version. There is at least one, and at most
-/// [`MAX_NETWORKS`] were given. Those that overlap or lie side by side are merged.
+/// List of networks that together are smaller than the whole address space of either IP version. It is built from at least one and
+/// at most [`MAX_NETWORKS`] networks; those that overlap or are adjacent are merged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Networks(Vec<Network>);
 
 impl Networks {
-    /// A list of networks. A network may be given twice.
+    /// Returns a list of networks. A network may be given twice.
     ///
     /// # Errors
-    /// [`NetworksError`] if there is none, too many, or if they hold all addresses together.
+    /// [`NetworksError`] if there is none, too many, or if they contain all addresses together.
     pub fn new(networks: impl IntoIterator<Item = Network>) -> Result<Self, NetworksError> {
         let given: Vec<IpNet> =
             networks.into_iter().take(MAX_NETWORKS + 1).map(|network| network.0).collect();
@@ -164,27 +163,27 @@ impl Networks {
         Ok(Networks(merged.into_iter().map(Network).collect()))
     }
 
-    /// Whether an address is in one of them.
+    /// Returns `true` if an address is in one of them.
     pub fn contains(&self, address: IpAddr) -> bool {
         self.0.iter().any(|network| network.contains(address))
     }
 
-    /// The networks, IPv4 before IPv6, in ascending order.
+    /// Returns the networks, IPv4 before IPv6, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = Network> + '_ {
         self.0.iter().copied()
     }
 }
 
-/// Why networks make no list.
+/// Reason for which networks are no valid list.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum NetworksError {
-    /// There is none.
+    /// There is no network.
     #[error("name at least one network")]
     Empty,
     /// There are more than [`MAX_NETWORKS`].
     #[error("at most {MAX_NETWORKS} networks can be named; give shorter prefixes")]
     TooMany,
-    /// Together they hold all addresses of an IP version.
+    /// Together they contain all addresses of an IP version.
     #[error("these networks together hold every address of their IP version")]
     Everyone,
 }
@@ -230,7 +229,7 @@ mod tests {
         let inside = ["192.0.2.1", "::ffff:192.0.2.1"];
         assert_eq!(admitted(&from(&["192.0.2.0/24"]), &sources), inside);
         assert_eq!(admitted(&from(&["::ffff:192.0.2.0/120"]), &sources), inside);
-        // It holds ::ffff:0:0/96 as a block of bits, but an IPv4 source is no IPv6 source.
+        // It contains ::ffff:0:0/96 as bits, but an IPv4 source is no IPv6 source.
         assert_eq!(admitted(&from(&["::/64"]), &sources), ["::192.0.2.1"]);
     }
 

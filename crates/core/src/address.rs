@@ -1,8 +1,8 @@
-//! Where paths begin and end, and where packets come from.
+//! Addresses of paths and packets.
 
 use std::net::{IpAddr, SocketAddr};
 
-/// The addresses of a path, or of a packet on it.
+/// Addresses of a path, or of a packet on it.
 ///
 /// ```
 /// use anabranch_core::PathAddress;
@@ -14,19 +14,18 @@ use std::net::{IpAddr, SocketAddr};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PathAddress {
-    /// Our address.
+    /// Local address.
     pub local: IpAddr,
-    /// Index of the interface that packets leave and arrive through; 0 where the routing table decides. Two interfaces may have the
-    /// same address.
+    /// Index of the interface that packets use; 0 for the one of the routing table. Two interfaces may have the same address.
     pub interface: u32,
-    /// The peer's address.
+    /// Address of the peer.
     pub remote: IpAddr,
-    /// The peer's UDP port if packets are encapsulated (RFC 6951). Where a path is opened, `None` takes the configured port.
+    /// UDP port of the peer if packets are encapsulated (RFC 6951). For a new path, `None` means the configured port.
     pub udp_port: Option<u16>,
 }
 
 impl PathAddress {
-    /// A path whose packets are sent to a UDP port of its own.
+    /// Returns a path whose packets are sent to this UDP port.
     pub const fn over_udp(local: IpAddr, remote: SocketAddr) -> Self {
         PathAddress { local, interface: 0, remote: remote.ip(), udp_port: Some(remote.port()) }
     }
@@ -50,35 +49,35 @@ impl PathAddress {
 /// Local end of a path: an address of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LocalEnd {
-    /// The address.
+    /// Address of the interface.
     pub address: IpAddr,
-    /// Index of the interface; 0 where the routing table decides.
+    /// Index of the interface; 0 for the one of the routing table.
     pub interface: u32,
 }
 
-/// An address without an interface.
+/// Returns an address without an interface.
 impl From<IpAddr> for LocalEnd {
     fn from(address: IpAddr) -> Self {
         LocalEnd { address, interface: 0 }
     }
 }
 
-/// A local and a remote address, without a UDP port.
+/// Returns a local and a remote address, without a UDP port.
 impl From<(IpAddr, IpAddr)> for PathAddress {
     fn from((local, remote): (IpAddr, IpAddr)) -> Self {
         PathAddress { local, interface: 0, remote, udp_port: None }
     }
 }
 
-/// Where a packet came from and went to, and how long it was.
+/// Addresses and length of a received packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
     pub(crate) address: PathAddress,
-    /// The SCTP packet, which is what UDP carries.
+    /// Length of the SCTP packet, which is the UDP payload.
     pub(crate) bytes: usize,
 }
 
-/// Whom an association is with, at one of its addresses. Two peers behind one translated address differ in the UDP port.
+/// Key of a peer at one of its addresses. Two peers behind one NAT differ in the UDP port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PeerKey {
     pub(crate) remote: IpAddr,

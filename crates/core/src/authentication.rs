@@ -1,4 +1,4 @@
-//! Authenticated chunks (RFC 4895): what each side offers, the key that follows from it, and the codes made with that.
+//! Authenticated chunks (RFC 4895): the offers of both sides, their key, and the codes made with it.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -11,26 +11,26 @@ use sha2::Sha256;
 
 use crate::config::SharedKey;
 
-/// Bytes of the random number that each side offers (RFC 4895 section 3.1).
+/// Length in bytes of the random number that each side offers (RFC 4895 section 3.1).
 pub(crate) const RANDOM_LEN: usize = 32;
 
-/// The most chunk types in a peer's list: far more than there are worth listing.
+/// Maximum number of chunk types in a peer's list, far more than are useful.
 const MAX_CHUNKS: usize = 32;
 
-/// The most HMACs in a peer's list; four numbers have ever been given out.
+/// Maximum number of HMACs in a peer's list; only four identifiers were ever assigned.
 const MAX_HMACS: usize = 8;
 
-/// The chunks that we take only if they are authenticated, and never send otherwise (RFC 5061 section 4.1).
+/// Chunks that are accepted only with authentication, and sent only with it (RFC 5061 section 4.1).
 pub(crate) const AUTHENTICATED_CHUNKS: &[ChunkType] = &[ChunkType::ASCONF, ChunkType::ASCONF_ACK];
 
-/// Chunks that cannot be authenticated, whoever lists them (RFC 4895 section 3.2).
+/// Chunks that are never authenticated, even if they are listed (RFC 4895 section 3.2).
 const NEVER_AUTHENTICATED: [ChunkType; 4] =
     [ChunkType::INIT, ChunkType::INIT_ACK, ChunkType::SHUTDOWN_COMPLETE, ChunkType::AUTH];
 
-/// The HMACs that we check, the preferred first. RFC 4895 section 6.1 has everyone list SHA-1.
+/// Supported HMACs, the preferred one first. RFC 4895 section 6.1 requires SHA-1.
 const OUR_HMACS: &[u16] = &[Algorithm::Sha256.id(), Algorithm::Sha1.id()];
 
-/// How codes are made (RFC 4895 section 3.3).
+/// HMAC algorithm of codes (RFC 4895 section 3.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Algorithm {
     Sha1,
@@ -57,21 +57,21 @@ impl Algorithm {
     }
 }
 
-/// Why what an INIT or INIT-ACK says about authentication ends the handshake.
+/// Error of a random number of the wrong length, which ends the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BadRandom;
 
-/// What one side says about authentication in its INIT or INIT-ACK.
+/// Offer of one side for authentication, in its INIT or INIT-ACK.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AuthOffer {
     random: [u8; RANDOM_LEN],
-    /// `None` if there was no list, which is not the same as an empty one: the key depends on it.
+    /// Listed chunk types; `None` if there was no list, which differs from an empty one in the key.
     chunks: Option<ArrayVec<u8, MAX_CHUNKS>>,
     hmacs: ArrayVec<u16, MAX_HMACS>,
 }
 
 impl AuthOffer {
-    /// Ours, with this random number.
+    /// Returns the own offer, with this random number.
     pub(crate) fn ours(random: [u8; RANDOM_LEN]) -> Self {
         AuthOffer {
             random,
@@ -80,7 +80,7 @@ impl AuthOffer {
         }
     }
 
-    /// Our offer as parameters, in the order in which the key takes them.
+    /// Returns the own offer as parameters, in the order in which the key uses them.
     pub(crate) fn our_params(random: &[u8; RANDOM_LEN]) -> [Param<'_>; 3] {
         [
             Param::Random(random),
@@ -89,11 +89,11 @@ impl AuthOffer {
         ]
     }
 
-    /// The peer's. `None` if it offers nothing that we can use: no random number, no HMAC that we know, lists longer than any
-    /// reason for them, or chunks to be authenticated that we do not authenticate.
+    /// Reads the peer's offer. `None` if it is not usable: no random number, no known HMAC, lists that are too long, or chunks to
+    /// be authenticated that this side does not authenticate.
     ///
     /// # Errors
-    /// A random number of another length than 32 bytes ends the handshake (RFC 4895 section 6.1).
+    /// A random number of another length than 32 bytes, which ends the handshake (RFC 4895 section 6.1).
     pub(crate) fn read(init: &InitView<'_>) -> Result<Option<Self>, BadRandom> {
         let (mut random, mut chunks, mut hmacs) = (None, None, None);
         for param in init.params().take_while(|param| !crate::init::stops(param)).flatten() {
@@ -121,8 +121,8 @@ impl AuthOffer {
         self.algorithm().is_some() && asked.into_iter().all(is_ours_to_authenticate)
     }
 
-    /// Whether the sender of an INIT-ACK, who has seen that we do AUTH, takes chunks only authenticated that we send bare
-    /// (RFC 4895 section 6.3): nothing would ever arrive there.
+    /// Returns `true` if the sender of an INIT-ACK, who knows that this side uses AUTH, accepts chunks only with authentication
+    /// that this side sends without (RFC 4895 section 6.3): they would never be accepted there.
     pub(crate) fn demands_more(init_ack: &InitView<'_>) -> bool {
         let params = init_ack.params().take_while(|param| !crate::init::stops(param)).flatten();
         let lists = params.filter_map(|param| match param {
@@ -132,12 +132,12 @@ impl AuthOffer {
         lists.flat_map(List::iter).any(|kind| !is_ours_to_authenticate(kind))
     }
 
-    /// The first that it lists and we know (RFC 4895 section 6.1).
+    /// Returns the first algorithm of its list that is supported (RFC 4895 section 6.1).
     fn algorithm(&self) -> Option<Algorithm> {
         self.hmacs.iter().copied().find_map(Algorithm::of)
     }
 
-    /// Its parameters as they stood in the INIT or INIT-ACK, without padding (RFC 4895 section 6.1).
+    /// Returns its parameters as they were in the INIT or INIT-ACK, without padding (RFC 4895 section 6.1).
     fn key_vector(&self) -> Vec<u8> {
         let mut vector = Vec::with_capacity(64);
         let mut param = |kind: ParamType, value: &[u8]| {
@@ -154,17 +154,17 @@ impl AuthOffer {
         vector
     }
 
-    /// Appends it as a cookie keeps it.
+    /// Appends the offer as a cookie stores it.
     pub(crate) fn seal(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.random);
-        // One more than there are; zero is no list.
+        // The count plus one; zero means no list.
         out.push(self.chunks.as_ref().map_or(0, |chunks| chunks.len() as u8 + 1));
         out.extend(self.chunks.iter().flatten());
         out.push(self.hmacs.len() as u8);
         out.extend(self.hmacs.iter().flat_map(|id| id.to_be_bytes()));
     }
 
-    /// Reads back what [`seal`](Self::seal) wrote, and leaves what follows.
+    /// Reads the offer that [`seal`](Self::seal) wrote, and advances `bytes` behind it.
     pub(crate) fn open(bytes: &mut &[u8]) -> Option<Self> {
         let random = *take_array::<RANDOM_LEN>(bytes)?;
         let chunks = match take_array::<1>(bytes)?[0] {
@@ -207,7 +207,7 @@ fn take_array<'b, const N: usize>(bytes: &mut &'b [u8]) -> Option<&'b [u8; N]> {
     Some(head)
 }
 
-/// The association shared key: the pair's own, then the numerically smaller key vector, then the larger
+/// Returns the association shared key: the endpoint pair shared key, then the numerically smaller key vector, then the larger one
 /// (RFC 4895 section 6.1).
 fn association_key(pair: &[u8], ours: &[u8], theirs: &[u8]) -> Vec<u8> {
     let (first, second) = match compare_as_numbers(ours, theirs) {
@@ -217,23 +217,23 @@ fn association_key(pair: &[u8], ours: &[u8], theirs: &[u8]) -> Vec<u8> {
     [pair, first, second].concat()
 }
 
-/// As numbers in network byte order; of two that are equal as numbers the shorter comes first.
+/// Compares as numbers in network byte order; of two equal numbers the shorter comes first.
 fn compare_as_numbers(a: &[u8], b: &[u8]) -> Ordering {
     let digits = |bytes: &[u8]| bytes.iter().position(|&byte| byte != 0).unwrap_or(bytes.len());
     let (x, y) = (a.get(digits(a)..).unwrap_or_default(), b.get(digits(b)..).unwrap_or_default());
     x.len().cmp(&y.len()).then_with(|| x.cmp(y)).then_with(|| a.len().cmp(&b.len()))
 }
 
-/// Why an AUTH and everything behind it is discarded.
+/// Reason for which an AUTH and all chunks behind it are discarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AuthFailure {
-    /// We have not offered this HMAC, and say so (RFC 4895 section 6.3).
+    /// The HMAC was not offered, which is reported to the peer (RFC 4895 section 6.3).
     UnsupportedHmac(u16),
-    /// Another key, or a wrong code; nothing is said.
+    /// Another key, or a wrong code; it is not reported.
     Wrong,
 }
 
-/// What two sides have agreed on. It holds keys, and prints none.
+/// Keys that two sides have agreed on. `Debug` does not print them.
 #[derive(Clone)]
 pub(crate) struct Keys {
     key_id: u16,
@@ -243,8 +243,8 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// What follows from both offers and the key that both sides were given beforehand, if any; `None` if the peer offers no HMAC
-    /// that we know.
+    /// Returns the keys that follow from both offers and the endpoint pair shared key, if any; `None` if the peer offers no
+    /// supported HMAC.
     pub(crate) fn agree(ours: &AuthOffer, theirs: &AuthOffer, pair: Option<&SharedKey>) -> Option<Self> {
         let algorithm = theirs.algorithm()?;
         let secret = pair.map_or(&[][..], |key| &key.secret);
@@ -257,13 +257,13 @@ impl Keys {
         })
     }
 
-    /// What our AUTH chunks say, and how long their codes are.
+    /// Returns the fields of the own AUTH chunks, and the length of their codes.
     pub(crate) fn repr(&self) -> (AuthRepr, usize) {
         let repr = AuthRepr { key_id: self.key_id, hmac_id: self.algorithm.id() };
         (repr, self.algorithm.code_len())
     }
 
-    /// The code over these bytes, in which zeros stand in its place.
+    /// Returns the code over these bytes, which contain zeros in place of the code.
     pub(crate) fn code(&self, covered: &[u8]) -> ArrayVec<u8, 32> {
         match self.algorithm {
             Algorithm::Sha1 => {
@@ -275,7 +275,7 @@ impl Keys {
         }
     }
 
-    /// Checks the code of an AUTH that stands at the beginning of `covered`, which reaches to the end of the packet.
+    /// Checks the code of the AUTH at the beginning of `covered`, which extends to the end of the packet.
     pub(crate) fn verify(&self, auth: &AuthView<'_>, covered: &[u8]) -> Result<(), AuthFailure> {
         let AuthRepr { key_id, hmac_id } = auth.repr();
         let algorithm = Algorithm::of(hmac_id).ok_or(AuthFailure::UnsupportedHmac(hmac_id))?;
@@ -287,7 +287,7 @@ impl Keys {
             return Err(AuthFailure::Wrong);
         }
         let zeros = &[0; 32][..length];
-        // `verify_slice` takes the same time wherever the difference is.
+        // `verify_slice` takes the same time independent of the position of the difference.
         let good = match algorithm {
             Algorithm::Sha1 => {
                 let mac = self.sha1.clone().chain_update(head).chain_update(zeros).chain_update(tail);
@@ -330,7 +330,7 @@ mod tests {
         AuthOffer::ours([0xFF; 32])
     }
 
-    /// An AUTH with an empty code, and an ASCONF behind it.
+    /// Returns an AUTH with an empty code, and an ASCONF behind it.
     fn covered(keys: &Keys) -> Vec<u8> {
         let (repr, code_len) = keys.repr();
         let head = [15, 0, 0, 8 + code_len as u8, 0, repr.key_id as u8, 0, repr.hmac_id as u8];
@@ -349,7 +349,7 @@ mod tests {
         }
     }
 
-    /// The same with its code.
+    /// Returns the same chunks with the code.
     fn sealed(keys: &Keys) -> Vec<u8> {
         let mut bytes = covered(keys);
         let code = keys.code(&bytes);
@@ -369,7 +369,7 @@ mod tests {
         let expected = "2b685d619e6cee97db10aa06c5dd843831af9fa98f8b64581506eee929d5e70f";
         assert_eq!(hex(&keys.code(&covered(&keys))), expected);
 
-        // A peer without a list of chunks that knows SHA-1 only: its key vector is the shorter one.
+        // A peer without a list of chunks that supports SHA-1 only: its key vector is the shorter one.
         let old = AuthOffer { chunks: None, hmacs: [1].into_iter().collect(), ..theirs() };
         let keys = Keys::agree(&ours(), &old, None).expect("SHA-1");
         assert_eq!(hex(&keys.code(&covered(&keys))), "d65cfb646a32a5fd004e74d5d13e445046985ede");
@@ -420,7 +420,7 @@ mod tests {
         assert_eq!(compare_as_numbers(&[], &[]), Ordering::Equal);
     }
 
-    /// The offer in an INIT with these parameters.
+    /// Returns the offer in an INIT with these parameters.
     fn read(params: &[Param<'_>]) -> Result<Option<AuthOffer>, BadRandom> {
         let mut bytes = vec![0; 70_000];
         let mut writer = PacketWriter::new(&mut bytes, Header::default()).unwrap();
@@ -522,7 +522,7 @@ mod tests {
             let keys = Keys::agree(&ours(), &theirs(), None).unwrap();
             let mut bytes = sealed(&keys);
             bytes[at] ^= mask;
-            // The first four bytes say that and how long it is an AUTH.
+            // The first four bytes identify the chunk as an AUTH of this length.
             prop_assume!(at >= 4);
             prop_assert!(check(&keys, &bytes).is_err());
         }

@@ -1,14 +1,14 @@
-//! Whether user data is carried, or its length alone.
+//! Form of user data: its bytes, or its length alone.
 
 use anabranch_wire::{DataRepr, NoSpace, PacketWriter};
 
-/// What becomes of user data between those who send and those who receive.
+/// Form of user data between sending and receiving application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Contents {
-    /// It is carried.
+    /// The bytes are carried.
     #[default]
     Carried,
-    /// It has its place in packets and buffers, but nothing is written there.
+    /// The length is carried, and the place of the bytes in packets is not written.
     Counted,
 }
 

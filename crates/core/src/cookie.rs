@@ -1,15 +1,14 @@
-//! The State Cookie: an association costs no memory until the peer has proved its address (RFC 9260 section 5.1.3).
+//! State Cookie, which saves the memory of an association until the peer has proved its address (RFC 9260 section 5.1.3).
 //!
-//! The endpoint that answers an INIT keeps nothing. What it needs later travels to the peer inside the INIT ACK and
-//! comes back in the COOKIE ECHO, under a message authentication code that only this endpoint can compute. The code
-//! (HMAC-SHA256) covers every byte of the cookie, so a cookie either comes back as it was sent or is refused. It also covers
-//! our tag and the two ports, which the packet with the cookie carries: the cookie itself need not, and is short enough for an
-//! INIT ACK of at most three times the length of an INIT.
+//! The endpoint that answers an INIT keeps no state. The state travels to the peer in the INIT ACK and comes back in the COOKIE
+//! ECHO, under a message authentication code that only this endpoint can compute. The code (HMAC-SHA256) covers every byte of the
+//! cookie, so a changed cookie is refused. It also covers the local tag and the two ports. The packet with the cookie carries
+//! these, so the cookie need not, and is short enough for an INIT ACK of at most three times the length of an INIT.
 //!
-//! Before the HMAC stand four bytes of a keyed hash over the same bytes, which costs about a tenth of it: the *screen*. Bytes that
-//! nobody here has sealed pass it by chance only, once in 2^32, so a flood of forged cookies costs hardly any HMACs and need not
-//! be limited. The hash is a pseudorandom function (SipHash-2-4): whoever has genuine cookies cannot work out the screen of
-//! another one, or of one that was changed. The HMAC decides all the same.
+//! Four bytes of a keyed hash over the same bytes precede the HMAC: the *screen*, which costs about a tenth of the HMAC. Forged
+//! bytes pass it with probability 2^-32, so a flood of forged cookies costs hardly any HMACs and needs no limit. The hash is a
+//! pseudorandom function (SipHash-2-4): genuine cookies do not help an attacker to compute the screen of another or a changed one.
+//! The HMAC alone decides whether a cookie is genuine.
 
 use crate::authentication::{AuthOffer, RANDOM_LEN};
 use crate::entropy::Entropy;
@@ -25,99 +24,98 @@ use std::hash::Hasher;
 use std::net::IpAddr;
 use thiserror::Error;
 
-/// First byte of a cookie, and the reason why a cookie of another layout is refused rather than misread.
+/// First byte of a cookie. A cookie of another layout is refused rather than misread.
 const LAYOUT: u8 = 2;
-/// In the first byte: a UDP port is there.
+/// Bit in the first byte: the cookie contains a UDP port.
 const HAS_UDP_PORT: u8 = 0x80;
-/// In the first byte: Tie-Tags are there.
+/// Bit in the first byte: the cookie contains Tie-Tags.
 const HAS_TIE_TAGS: u8 = 0x40;
-/// In the first byte: what both sides offered for protection is there.
+/// Bit in the first byte: the cookie contains the offers of both sides for protection.
 const HAS_PARAMETERS: u8 = 0x10;
-/// In the first byte: the digest of the handshake is there.
+/// Bit in the first byte: the cookie contains the digest of the handshake.
 const HAS_TRANSCRIPT: u8 = 0x08;
-/// In the first byte: what both sides offered for authentication is there.
+/// Bit in the first byte: the cookie contains the offers of both sides for authentication.
 const HAS_OFFERS: u8 = 0x20;
-/// Bytes of HMAC-SHA256 at the end of a cookie: as few as RFC 2104 section 5 lets it be cut to.
+/// Length in bytes of the HMAC-SHA256 at the end of a cookie: the minimum of RFC 2104 section 5.
 const MAC_LEN: usize = 16;
-/// Bytes of the screen. With eight the shortest INIT would be too short for its answer.
+/// Length of the screen in bytes. With eight, the answer would be too long for the shortest INIT.
 const SCREEN_LEN: usize = 4;
-/// Zeros that fill a cookie up where answers need not be short. With them cookies over IPv4 have the length they had when they
-/// carried all that they cover, and simulated handshakes take as long.
+/// Zeros that pad a cookie whose answer need not be short. With them, cookies over IPv4 have the same length as with all covered
+/// fields inside, which keeps the duration of simulated handshakes.
 const FILLER: usize = 34;
-/// How many of the addresses listed in an INIT a cookie has room for.
+/// Maximum number of listed addresses of an INIT in a cookie.
 pub(crate) const MAX_PEER_ADDRESSES: usize = 8;
 
-/// What the endpoint must remember between its INIT ACK and the peer's COOKIE ECHO.
+/// State that the endpoint needs between its INIT ACK and the peer's COOKIE ECHO.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CookieBody {
-    /// The Verification Tag that the peer puts on packets to this endpoint.
+    /// Verification tag of packets to this endpoint.
     pub(crate) local_tag: u32,
-    /// The Verification Tag that this endpoint puts on packets to the peer.
+    /// Verification tag of packets to the peer.
     pub(crate) peer_tag: u32,
-    /// The first TSN that this endpoint will send.
+    /// Initial TSN of this endpoint.
     pub(crate) local_initial_tsn: u32,
-    /// The first TSN that the peer will send.
+    /// Initial TSN of the peer.
     pub(crate) peer_initial_tsn: u32,
-    /// The receive window that the peer's INIT advertised.
+    /// Receive window that the peer's INIT advertised.
     pub(crate) peer_a_rwnd: u32,
-    /// The SCTP port of this endpoint.
+    /// SCTP port of this endpoint.
     pub(crate) local_port: u16,
-    /// The SCTP port of the peer.
+    /// SCTP port of the peer.
     pub(crate) peer_port: u16,
-    /// How many streams this endpoint may send on, after the negotiation.
+    /// Number of streams on which this endpoint may send, after the negotiation.
     pub(crate) outbound_streams: u16,
-    /// How many streams the peer may send on, after the negotiation.
+    /// Number of streams on which the peer may send, after the negotiation.
     pub(crate) inbound_streams: u16,
-    /// The Tie-Tags of an association that already existed, local then peer; zeros if there was none
-    /// (RFC 9260 section 5.2.2).
+    /// Tie-Tags of an existing association, local then peer; zeros if there was none (RFC 9260 section 5.2.2).
     pub(crate) tie_tags: (u32, u32),
-    /// The address from which the INIT came.
+    /// Source address of the INIT.
     pub(crate) peer_address: IpAddr,
-    /// The UDP port from which the INIT came, if it was encapsulated (RFC 6951).
+    /// Source UDP port of the INIT, if it was encapsulated (RFC 6951).
     pub(crate) peer_udp_port: Option<u16>,
-    /// The addresses that the INIT listed.
+    /// Addresses that the INIT listed.
     pub(crate) peer_addresses: ArrayVec<IpAddr, MAX_PEER_ADDRESSES>,
-    /// The extensions that the INIT announced, one bit each; the meaning of the bits belongs to the caller.
+    /// Extensions that the INIT announced, one bit each; the caller defines the bits.
     pub(crate) peer_features: u8,
-    /// What both sides offered for authentication, if they are to agree on it.
+    /// Offers of both sides for authentication, if they use it.
     pub(crate) authentication: Option<Offers>,
-    /// What both sides offered for protection, if they agree.
+    /// Offers of both sides for protection, if they agree.
     pub(crate) protection: Option<ParameterPair>,
     /// Digest of the INIT and the INIT ACK, if both sides are to confirm it.
     pub(crate) transcript: Option<Transcript>,
 }
 
-/// What both sides of a handshake offered for authentication (RFC 4895 section 6.1).
+/// Offers of both sides of a handshake for authentication (RFC 4895 section 6.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Offers {
-    /// The random number that our INIT ACK carried.
+    /// Random number of the own INIT ACK.
     pub(crate) local_random: [u8; RANDOM_LEN],
-    /// What the INIT offered.
+    /// Offer of the INIT.
     pub(crate) peer: AuthOffer,
 }
 
-/// A cookie found to be genuine, whatever its age.
+/// Genuine cookie of any age.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GenuineCookie {
-    /// What was sealed.
+    /// Sealed content.
     pub(crate) body: CookieBody,
     created: Time,
 }
 
 impl GenuineCookie {
-    /// When it was sealed.
+    /// Returns the time at which it was sealed.
     pub(crate) fn created(&self) -> Time {
         self.created
     }
 
-    /// By how much it has outlived `lifetime`; `None` while it may still be used.
+    /// Returns the time by which it has exceeded `lifetime`; `None` while it is valid.
     pub(crate) fn stale_by(&self, now: Time, lifetime: Span) -> Option<Span> {
         let by = now.since(self.created) - lifetime;
         (!by.is_zero()).then_some(by)
     }
 }
 
-/// A cookie that has passed the screen, and so is genuine unless somebody was lucky.
+/// Cookie that has passed the screen, and is therefore genuine except for a lucky guess.
 #[derive(Clone, Copy)]
 pub(crate) struct Screened<'a> {
     sealed: &'a [u8],
@@ -127,17 +125,17 @@ pub(crate) struct Screened<'a> {
 }
 
 impl Screened<'_> {
-    /// When it says that it was sealed, and the tag it is for: what tells it apart from all others.
+    /// Returns the stated creation time and tag of the cookie, which distinguish it from all others.
     pub(crate) fn name(&self) -> (Time, u32) {
         let created = self.sealed.get(CREATED_AT..).and_then(|rest| rest.first_chunk());
         let created = Time::from_nanos(u64::from_be_bytes(*created.unwrap_or(&[0; 8])));
         (created, self.header.verification_tag)
     }
 
-    /// Its content, however old it is. RFC 9260 section 5.2.4 needs this: a cookie whose two tags are those of an existing
+    /// Returns its content at any age. RFC 9260 section 5.2.4 needs this: a cookie whose two tags are those of an existing
     /// association is valid even after its lifetime.
     pub(crate) fn open_at_any_age(&self) -> Result<GenuineCookie, CookieError> {
-        // The comparison takes the same time wherever the difference is, so a forger learns nothing from the clock.
+        // The comparison takes the same time independent of the position of a difference, so its duration reveals nothing.
         let mac = mac(self.secret, self.sealed, self.header);
         //= docs/rfc9260.txt#section-5.1.5
         //# If this comparison fails, the SCTP packet, including the COOKIE ECHO chunk and any DATA chunks, MUST be
@@ -147,25 +145,24 @@ impl Screened<'_> {
     }
 }
 
-/// Why a cookie is refused.
+/// Reason for which a cookie is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(crate) enum CookieError {
-    /// It has fewer bytes than any cookie made here.
+    /// The cookie is shorter than any cookie of this endpoint.
     #[error("the cookie is too short")]
     TooShort,
-    /// It was not sealed with a secret that is still known, or it was changed since.
+    /// The cookie was not sealed with a current secret, or was changed.
     #[error("the cookie was not made here or has been changed")]
     BadMac,
-    /// It is genuine, yet of a layout that this version does not read.
+    /// The cookie is genuine, but has an unknown layout.
     #[error("the cookie has an unknown layout")]
     Malformed,
 }
 
-/// Seals cookies, and opens those that it sealed recently.
+/// Sealer of cookies, which opens those that it sealed recently.
 ///
-/// There are two secrets at any time. The current one seals; the one before it still opens, so that a handshake is
-/// not lost because the secret changed in the middle of it. The period between changes should therefore be no
-/// shorter than the lifetime of a cookie.
+/// There are two secrets at any time. The current one seals; the previous one still opens, so that no handshake is lost because the
+/// secret changed in the middle of it. The period between changes should therefore not be shorter than the lifetime of a cookie.
 pub(crate) struct CookieJar {
     current: Secret,
     previous: Secret,
@@ -175,7 +172,7 @@ pub(crate) struct CookieJar {
 }
 
 impl CookieJar {
-    /// A jar with fresh secrets, to be replaced once every `period`. Its cookies are as short as can be, or all filled up.
+    /// Returns a jar with new secrets, which are replaced once per `period`. With `fills_up` its cookies are padded.
     pub(crate) fn new(now: Time, period: Span, fills_up: bool, entropy: &mut Entropy) -> Self {
         Self {
             current: Secret::fresh(entropy),
@@ -188,8 +185,8 @@ impl CookieJar {
 
     /// Replaces the current secret if it has been in use for a period.
     ///
-    /// RFC 9260 section 5.1.3 asks for a secret that changes reasonably often. After a long silence both secrets
-    /// are replaced: one that is two periods old must not open anything.
+    /// RFC 9260 section 5.1.3 asks for a secret that changes reasonably often. After a long silence both secrets are replaced,
+    /// because one that is two periods old must not open a cookie.
     //= docs/rfc9260.txt#section-5.1.3
     //# The secret key SHOULD be changed reasonably frequently (e.g., hourly), and the timestamp in the State Cookie MAY
     //# be used to determine which key is used to verify the MAC.
@@ -232,8 +229,7 @@ impl CookieJar {
         out.extend(mac.iter().take(MAC_LEN));
     }
 
-    /// Whether a cookie may be genuine, at a small part of the cost of finding out for sure. `header` is that of the packet it
-    /// came in.
+    /// Checks the screen of a cookie, at a small part of the cost of its HMAC. `header` is that of its packet.
     pub(crate) fn screen<'a>(&'a self, bytes: &'a [u8], header: Header) -> Result<Screened<'a>, CookieError> {
         let at = bytes.len().checked_sub(MAC_LEN + SCREEN_LEN).ok_or(CookieError::TooShort)?;
         let (sealed, rest) = bytes.split_at_checked(at).ok_or(CookieError::TooShort)?;
@@ -251,7 +247,7 @@ impl CookieJar {
     }
 }
 
-/// Prints no secret.
+/// Omits the secrets.
 impl fmt::Debug for CookieJar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CookieJar")
@@ -261,12 +257,12 @@ impl fmt::Debug for CookieJar {
     }
 }
 
-/// What cookies are sealed with for a period.
+/// Keys with which cookies are sealed for a period.
 #[derive(Clone)]
 struct Secret {
-    /// Keyed with random bytes, ready to be cloned for each cookie.
+    /// HMAC with a random key, cloned for each cookie.
     mac: Hmac<Sha256>,
-    /// Keyed with what the HMAC makes of a fixed text, so that no other number is drawn for it.
+    /// Hash whose key is the HMAC of a fixed text, so that no further random number is drawn for it.
     screen: SipHasher24,
 }
 
@@ -286,7 +282,7 @@ impl Secret {
         Secret { mac, screen: SipHasher24::new_with_key(&key) }
     }
 
-    /// Over what the HMAC covers.
+    /// Returns the screen over the bytes that the HMAC covers.
     fn screen(&self, sealed: &[u8], header: Header) -> [u8; SCREEN_LEN] {
         let Header { source_port, destination_port, verification_tag } = header;
         let mut hash = self.screen;
@@ -298,7 +294,7 @@ impl Secret {
     }
 }
 
-/// Over what a cookie carries, our tag, and both ports.
+/// Returns the HMAC over a cookie's content, the local tag, and both ports.
 //= docs/rfc9260.txt#section-5.1.3
 //# A MAC with acceptable security properties SHOULD be used.
 fn mac(secret: &Hmac<Sha256>, sealed: &[u8], header: Header) -> Hmac<Sha256> {
@@ -309,11 +305,11 @@ fn mac(secret: &Hmac<Sha256>, sealed: &[u8], header: Header) -> Hmac<Sha256> {
     covered.chain_update(source_port.to_be_bytes()).chain_update(destination_port.to_be_bytes())
 }
 
-/// Layout, features, creation time, four 32-bit numbers, two 16-bit numbers, an IPv4 address with its family byte, and the count
-/// of further addresses.
+/// Layout, features, creation time, four 32-bit numbers, two 16-bit numbers, an IPv4 address with its family byte, and the count of
+/// further addresses.
 const SHORTEST_BODY: usize = 1 + 1 + 8 + 4 * 4 + 2 * 2 + 5 + 1;
 
-/// Where the creation time stands in it.
+/// Offset of the creation time.
 const CREATED_AT: usize = 2;
 
 /// Family byte of an IPv4 address.
@@ -321,7 +317,7 @@ const IPV4: u8 = 4;
 /// Family byte of an IPv6 address.
 const IPV6: u8 = 6;
 
-/// Appends what a cookie carries, integers in network byte order.
+/// Appends the content of a cookie, integers in network byte order.
 //= docs/rfc9260.txt#section-5.1.3
 //# If the State Cookie is not encrypted, it MUST NOT contain information that is not being envisioned to be shared.
 fn write_body(created: Time, body: &CookieBody, out: &mut Vec<u8>) {
@@ -383,7 +379,7 @@ fn write_address(address: IpAddr, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads back what [`write_body`] wrote, with the rest from the packet's header; `None` if the bytes are anything else.
+/// Reads the content that [`write_body`] wrote, with the fields of the packet's header; `None` for all other bytes.
 fn read_body(bytes: &[u8], header: Header) -> Option<GenuineCookie> {
     let mut rest = Reader(bytes);
     let layout = rest.u8()?;
@@ -428,7 +424,7 @@ fn read_body(bytes: &[u8], header: Header) -> Option<GenuineCookie> {
     rest.0.iter().all(|&byte| byte == 0).then_some(GenuineCookie { body, created })
 }
 
-/// The bytes not yet read.
+/// Bytes that are not yet read.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
@@ -470,7 +466,7 @@ impl Reader<'_> {
 mod tests {
     use super::*;
 
-    /// Why a stranger's cookie is refused.
+    /// Reason for which the cookie of an unknown peer is refused.
     #[derive(Debug, PartialEq)]
     enum Refused {
         Not(CookieError),
@@ -482,7 +478,7 @@ mod tests {
             self.screen(bytes, header)?.open_at_any_age()
         }
 
-        /// What the endpoint does with a stranger's cookie: first the authentication, then the age (RFC 9260 section 5.1.5).
+        /// Opens the cookie of an unknown peer as the endpoint does: first authentication, then age (RFC 9260 section 5.1.5).
         fn open(&self, now: Time, lifetime: Span, bytes: &[u8]) -> Result<CookieBody, Refused> {
             let cookie = self.open_at_any_age(bytes, HEADER).map_err(Refused::Not)?;
             match cookie.stale_by(now, lifetime) {
@@ -494,7 +490,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    /// Of the packets that carry these cookies.
+    /// Header of the packets that carry these cookies.
     const HEADER: Header = Header { source_port: 6, destination_port: 5, verification_tag: 1 };
     const PERIOD: Span = Span::from_secs(600);
     const LIFETIME: Span = Span::from_secs(60);
@@ -618,7 +614,7 @@ mod tests {
         let (jar, mut entropy) = jar(Time::ZERO);
         let good = sealed(&jar, Time::ZERO, &sample());
         assert!(jar.screen(&good, HEADER).is_ok());
-        // One who has a genuine cookie changes a bit of it, or of its packet's header.
+        // A bit of a genuine cookie, or of its packet's header, is changed.
         let seal = good.len() - MAC_LEN;
         for bit in 0..8 * seal {
             let mut bad = good.clone();
@@ -627,7 +623,7 @@ mod tests {
         }
         assert!(jar.screen(&good, Header { verification_tag: 2, ..HEADER }).is_err());
         assert!(jar.screen(&good, Header { source_port: 7, ..HEADER }).is_err());
-        // One who has none makes some up.
+        // Random bytes instead of a genuine cookie.
         let mut made_up = good.clone();
         for _ in 0..100_000 {
             entropy.fill(&mut made_up);
@@ -756,7 +752,7 @@ mod tests {
             let address = |address: &IpAddr| if address.is_ipv4() { 5 } else { 17 };
             let listed: usize = body.peer_addresses.iter().map(address).sum();
             let port = if body.peer_udp_port.is_some() { 2 } else { 0 };
-            // Two random numbers, two types of chunks and two HMACs, with how many there are.
+            // Two random numbers, two chunk types and two HMACs, with their counts.
             let offers = if body.authentication.is_some() { 2 * 32 + 1 + 2 + 1 + 4 } else { 0 };
             let transcript = if body.transcript.is_some() { 32 } else { 0 };
             let expected = 80 + 2 * address(&body.peer_address) + port + listed + offers + transcript;

@@ -1,19 +1,19 @@
-//! Random numbers that a seed fixes for ever.
+//! Random numbers that depend only on a seed.
 //!
-//! The endpoint has no source of randomness of its own: whoever creates it gives it 32 bytes. Everything random in
-//! it (tags, initial TSNs, cookie secrets, heartbeat jitter) comes from named forks of that seed, so that one more
-//! draw in one place does not shift the numbers drawn in another. The generator is ChaCha20, whose output depends
-//! on the seed alone and which is fit for the unpredictable tags that RFC 9260 section 5.3.1 asks for.
+//! The endpoint has no source of randomness of its own: its creator passes 32 bytes. All random values (tags, initial TSNs, cookie
+//! secrets, heartbeat jitter) come from named forks of that seed, so that an additional draw in one place does not change the
+//! numbers drawn in another. The generator is ChaCha20, whose output depends on the seed alone and is suitable for the
+//! unpredictable tags that RFC 9260 section 5.3.1 requires.
 
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use sha2::{Digest, Sha256};
 use std::fmt;
 
-/// Keeps the seeds of forks apart from any other hash of the same bytes.
+/// Prefix that separates the seeds of forks from other hashes of the same bytes.
 const FORK_DOMAIN: &[u8] = b"anabranch entropy fork 1";
 
-/// A stream of random numbers, and the seed from which further streams can be derived by name.
+/// Stream of random numbers, and the seed from which further streams are derived by name.
 #[derive(Clone)]
 pub(crate) struct Entropy {
     seed: [u8; 32],
@@ -21,36 +21,36 @@ pub(crate) struct Entropy {
 }
 
 impl Entropy {
-    /// The stream that this seed stands for.
+    /// Returns the stream of this seed.
     pub(crate) fn new(seed: [u8; 32]) -> Self {
         Self { seed, numbers: ChaCha20Rng::from_seed(seed) }
     }
 
-    /// An independent stream for one purpose.
+    /// Returns an independent stream for one purpose.
     ///
-    /// It depends on the seed and the label only: how much has been drawn from this stream, and which other forks
-    /// were made before, changes nothing. The same label therefore gives the same stream again.
+    /// It depends on the seed and the label only, not on the numbers drawn from this stream or on other forks. The same label gives
+    /// the same stream again.
     pub(crate) fn fork(&self, label: &str) -> Self {
         let digest = Sha256::new()
             .chain_update(FORK_DOMAIN)
             .chain_update(self.seed)
-            // The label comes last and everything before it has a fixed length, so no two inputs look alike.
+            // The label comes last and all parts before it have a fixed length, so different inputs differ as bytes.
             .chain_update(label.as_bytes())
             .finalize();
         Self::new(digest.into())
     }
 
-    /// A uniform 32-bit number.
+    /// Returns a uniformly distributed 32-bit number.
     pub(crate) fn next_u32(&mut self) -> u32 {
         self.numbers.next_u32()
     }
 
-    /// A uniform 64-bit number.
+    /// Returns a uniformly distributed 64-bit number.
     pub(crate) fn next_u64(&mut self) -> u64 {
         self.numbers.next_u64()
     }
 
-    /// A uniform 32-bit number other than zero, as an Initiate Tag must be (RFC 9260 section 3.3.2).
+    /// Returns a uniformly distributed 32-bit number other than zero, as an Initiate Tag must be (RFC 9260 section 3.3.2).
     //= docs/rfc9260.txt#section-3.3.3
     //# The Initiate Tag MUST NOT take the value 0.
     //= docs/rfc9260.txt#section-5.3.1
@@ -69,10 +69,10 @@ impl Entropy {
         self.numbers.fill_bytes(bytes);
     }
 
-    /// A number in `0..n`, each as likely as any other; zero if `n` is zero.
+    /// Returns a uniformly distributed number in `0..n`; zero if `n` is zero.
     pub(crate) fn below(&mut self, n: u64) -> u64 {
-        // Lemire's method: the high half of a 64 by 64 bit product is the result. The low half tells the few
-        // products that would favour some results, (2^64 mod n) of them, and those are drawn again.
+        // Lemire's method: the high half of a 64 by 64 bit product is the result. The low half identifies the few products that
+        // would favour some results, (2^64 mod n) of them, and those are drawn again.
         let unfair = if n == 0 { 0 } else { n.wrapping_neg() % n };
         loop {
             let product = u128::from(self.next_u64()) * u128::from(n);
@@ -82,19 +82,19 @@ impl Entropy {
         }
     }
 
-    /// A number in `0.0..1.0`, a multiple of 2^-53.
+    /// Returns a number in `0.0..1.0`, a multiple of 2^-53.
     pub(crate) fn unit_f64(&mut self) -> f64 {
         // 53 bits fill the significand exactly, so neither the cast nor the product rounds.
         (self.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
-    /// True or false, evenly.
+    /// Returns `true` with probability 1/2.
     pub(crate) fn coin(&mut self) -> bool {
         self.next_u32() >> 31 == 1
     }
 }
 
-/// Prints no seed: tags and cookie secrets follow from it.
+/// Omits the seed, from which tags and cookie secrets follow.
 impl fmt::Debug for Entropy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Entropy").finish_non_exhaustive()

@@ -1,28 +1,28 @@
-//! Places that several sources share.
+//! Pool of entries that several sources share.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::source::Source;
 
-/// A bounded set of entries, each of one [`Source`]. If it is full, an entry of the greediest source leaves for a new one, so a
-/// source loses nothing while it has fewer entries than another source.
+/// Bounded set of entries, each of one [`Source`]. If it is full, an entry of the source with the most entries is evicted for a new
+/// one, so that a source loses no entry while it has fewer than another source.
 ///
-/// Among the entries of that source those leave first that have not [advanced](Self::advance), and of these the oldest. Keys are
-/// ordered by age: a later entry has a greater key.
+/// Of the entries of that source, those that have not [advanced](Self::advance) are evicted first, and of these the oldest. Keys
+/// are ordered by age: a later entry has a greater key.
 #[derive(Clone, Debug)]
 pub struct FairPool<K> {
     capacity: usize,
     entries: BTreeMap<K, Entry>,
-    /// Entries by source, those that leave first in front. `None` is the lower bound of a search. One set for each source would
-    /// take a node of hundreds of bytes for a single entry.
+    /// Entries by source, in the order of eviction. `None` is the lower bound of a search. A set for each source would take a node
+    /// of hundreds of bytes for a single entry.
     by_source: BTreeSet<(Source, bool, Option<K>)>,
     /// Number of entries of each source with more than one.
     counts: BTreeMap<Source, usize>,
-    /// The same numbers with their sources, the greediest source last.
+    /// The same numbers with their sources, the largest number last.
     by_count: BTreeSet<(usize, Source)>,
 }
 
-/// No source has more entries than that of a new entry would have.
+/// Error of a new entry whose source would have as many entries as any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoPlace;
 
@@ -44,7 +44,7 @@ impl<K: Copy + Ord> FairPool<K> {
         }
     }
 
-    /// Adds an entry. Returns the entry that has to leave for it, which is no longer in the pool.
+    /// Adds an entry. Returns the entry that is evicted for it.
     pub fn insert(&mut self, key: K, source: Source) -> Option<K> {
         self.remove(&key);
         let evicted = if self.entries.len() < self.capacity { None } else { self.next_to_leave_for(source) };
@@ -57,8 +57,8 @@ impl<K: Copy + Ord> FairPool<K> {
         evicted
     }
 
-    /// Adds an entry as [`insert`](Self::insert) does, unless an entry of its own source or of one with as few entries would have to
-    /// leave for it.
+    /// Adds an entry as [`insert`](Self::insert) does, unless an entry of its own source or of one with as few entries would be
+    /// evicted for it.
     ///
     /// # Errors
     /// [`NoPlace`] in that case: nothing has changed.
@@ -78,7 +78,7 @@ impl<K: Copy + Ord> FairPool<K> {
         true
     }
 
-    /// Records that an entry has shown some sign of life. It leaves after the entries of its source that have not.
+    /// Records a sign of life of an entry. It is evicted after the entries of its source without one.
     pub fn advance(&mut self, key: &K) {
         let Some(entry) = self.entries.get_mut(key).filter(|entry| !entry.advanced) else { return };
         entry.advanced = true;
@@ -97,7 +97,7 @@ impl<K: Copy + Ord> FairPool<K> {
         self.entries.len()
     }
 
-    /// Returns `true` if there is no entry.
+    /// Returns `true` if there are no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -112,8 +112,8 @@ impl<K: Copy + Ord> FairPool<K> {
         self.entries.keys().copied()
     }
 
-    /// Returns the entry that leaves for a new one of `source`, which counts with its source. Among sources with equally many
-    /// entries, the oldest of those entries leaves that would leave their source first.
+    /// Returns the entry that is evicted for a new one of `source`, which counts with its source. Among sources with equally many
+    /// entries, it is the oldest of those that would be evicted first from each source.
     fn next_to_leave_for(&self, source: Source) -> Option<K> {
         let own = (self.count(source) + 1, source);
         let most = self.by_count.last().map_or(1, |(count, _)| *count).max(own.0);
@@ -126,7 +126,7 @@ impl<K: Copy + Ord> FairPool<K> {
         greediest.filter_map(|(_, source)| self.first_of(*source)).min().map(|(_, key)| key)
     }
 
-    /// Returns the entry that leaves this source first, and whether it has advanced.
+    /// Returns the entry that is evicted first from this source, and `true` if it has advanced.
     fn first_of(&self, source: Source) -> Option<(bool, K)> {
         let (of, advanced, key) = self.by_source.range((source, false, None)..).next()?;
         key.filter(|_| *of == source).map(|key| (*advanced, key))
@@ -230,7 +230,7 @@ mod tests {
     }
 
     proptest! {
-        /// No source with fewer entries than another one loses an entry, and the indices agree.
+        /// Checks that no source with fewer entries than another one loses an entry, and that the indices agree.
         #[test]
         fn only_the_greediest_source_loses_entries(
             capacity in 1_usize..12,

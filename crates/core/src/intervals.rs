@@ -1,9 +1,9 @@
 //! Lists of disjoint inclusive intervals of TSNs, in order, with at least one number between any two.
 
-/// An interval: its first and its last TSN.
+/// Interval of TSNs: the first and the last one.
 pub(crate) type Interval = (u64, u64);
 
-/// Joins what overlaps or touches in a list that is in order by first TSNs.
+/// Joins intervals that overlap or touch in a list that is ordered by first TSNs.
 pub(crate) fn join(list: &mut Vec<Interval>) {
     list.dedup_by(|next, kept| {
         let joins = next.0 <= kept.1 + 1;
@@ -14,7 +14,7 @@ pub(crate) fn join(list: &mut Vec<Interval>) {
     });
 }
 
-/// Adds an interval, which takes the place of those that it overlaps or touches.
+/// Adds an interval, and joins it with those that it overlaps or touches.
 pub(crate) fn insert(list: &mut Vec<Interval>, (start, end): Interval) {
     let from = list.partition_point(|&(_, last)| last + 1 < start);
     let joined = list[from..].partition_point(|&(first, _)| first <= end + 1);
@@ -28,34 +28,34 @@ pub(crate) fn insert(list: &mut Vec<Interval>, (start, end): Interval) {
     }
 }
 
-/// Forgets what lies wholly at or below `tsn`.
+/// Removes intervals that lie wholly at or below `tsn`.
 pub(crate) fn forget_up_to(list: &mut Vec<Interval>, tsn: u64) {
     list.drain(..list.len() - above(list, tsn).len());
 }
 
-/// Whether one interval holds all of `start..=end`.
+/// Returns `true` if one interval contains all of `start..=end`.
 pub(crate) fn holds(list: &[Interval], start: u64, end: u64) -> bool {
     let at = list.partition_point(|&(first, _)| first <= start);
     at > 0 && list[at - 1].1 >= end
 }
 
-/// The same if whoever asks goes up: the interval is looked for from `at` on, which follows.
+/// Returns the same for ascending queries: the search starts at index `at`, which is advanced.
 pub(crate) fn holds_from(list: &[Interval], at: &mut usize, (start, end): Interval) -> bool {
     *at += list[*at..].iter().take_while(|&&(_, last)| last < start).count();
     list.get(*at).is_some_and(|&(first, last)| first <= start && end <= last)
 }
 
-/// How many intervals at their start two lists have in common.
+/// Returns the number of equal intervals at the start of two lists.
 pub(crate) fn common_start(one: &[Interval], other: &[Interval]) -> usize {
     one.iter().zip(other).take_while(|(first, second)| first == second).count()
 }
 
-/// What of a list ends above `tsn`.
+/// Returns the intervals that end above `tsn`.
 pub(crate) fn above(list: &[Interval], tsn: u64) -> &[Interval] {
     &list[list.partition_point(|&(_, end)| end <= tsn)..]
 }
 
-/// Whether `outer` holds all that `list` has above `tsn`.
+/// Returns `true` if `outer` contains all numbers of `list` above `tsn`.
 pub(crate) fn hold_above(outer: &[Interval], list: &[Interval], tsn: u64) -> bool {
     let mut outer = outer.iter().copied().peekable();
     list.iter().filter(|&&(_, end)| end > tsn).all(|&(start, end)| {
@@ -65,7 +65,7 @@ pub(crate) fn hold_above(outer: &[Interval], list: &[Interval], tsn: u64) -> boo
     })
 }
 
-/// Puts what at least one of two lists holds into `all`.
+/// Replaces `all` by the union of two lists.
 pub(crate) fn unite(one: &[Interval], other: &[Interval], all: &mut Vec<Interval>) {
     all.clear();
     let (mut one, mut other) = (one.iter().copied().peekable(), other.iter().copied().peekable());
@@ -84,7 +84,7 @@ pub(crate) fn unite(one: &[Interval], other: &[Interval], all: &mut Vec<Interval
     }
 }
 
-/// Puts what `list` holds and `known` does not at the end of `news`.
+/// Appends the numbers of `list` without those of `known` to `news`.
 pub(crate) fn subtract(list: &[Interval], known: &[Interval], news: &mut Vec<Interval>) {
     let mut known = known.iter().copied().peekable();
     for &(mut start, end) in list {
@@ -94,7 +94,7 @@ pub(crate) fn subtract(list: &[Interval], known: &[Interval], news: &mut Vec<Int
                 news.push((start, first - 1));
             }
             start = last + 1;
-            // An interval that reaches beyond this one may hold a part of the next one too.
+            // An interval that reaches beyond this one may contain a part of the next one too.
             if last >= end {
                 break;
             }
@@ -106,7 +106,7 @@ pub(crate) fn subtract(list: &[Interval], known: &[Interval], news: &mut Vec<Int
     }
 }
 
-/// The parts of `start..=end` that no interval holds, in order.
+/// Returns the parts of `start..=end` outside of all intervals, in order.
 pub(crate) fn uncovered(list: &[Interval], start: u64, end: u64) -> impl Iterator<Item = Interval> {
     let from = list.partition_point(|&(_, last)| last < start);
     let mut at = start;
@@ -145,7 +145,7 @@ mod tests {
         assert!(holds(&list, 3, 5) && !holds(&list, 3, 8) && !holds(&[], 1, 1));
     }
 
-    /// Every list of disjoint intervals with the numbers from 1 to 8.
+    /// Returns every list of disjoint intervals of the numbers from 1 to 8.
     fn lists() -> impl Iterator<Item = Vec<Interval>> {
         (0..256_u32).map(|bits| {
             let numbers = (1..=8_u64).filter(|n| bits >> (n - 1) & 1 == 1);

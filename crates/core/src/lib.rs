@@ -1,9 +1,8 @@
-//! One SCTP endpoint and its associations, written without sockets, clocks or global randomness.
+//! An SCTP endpoint and its associations, without sockets, clocks or global randomness.
 //!
-//! The driver gives it packets, the time and 32 bytes of entropy, and takes packets and events out: see [`Endpoint`].
-//! What decides which path data takes, how much of it, when it counts as lost and where it is retransmitted is a set of
-//! [policies](policy) behind small traits; the rules around them that specifications disagree about are a
-//! [`Profile`](profile::Profile).
+//! The driver passes packets, the time and 32 bytes of entropy in, and gets packets and events: see [`Endpoint`]. The paths and
+//! amounts of data, its losses and its retransmissions are decided by a set of [policies](policy) behind small traits. Rules on
+//! which specifications and simulators differ are a [`Profile`](profile::Profile).
 
 mod access;
 mod address;

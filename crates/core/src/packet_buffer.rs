@@ -1,10 +1,10 @@
-//! Memory that packets are written into, one after the other.
+//! Reused memory for packets.
 
 use std::ops::{Deref, DerefMut};
 
-/// Holds one packet, and is used again for the next.
+/// Buffer of one packet, reused for the next.
 ///
-/// Its memory keeps what it held before. A packet may have as many bytes as its path carries, 64 KiB over loopback, and most are far
+/// Its memory keeps its previous content. A packet may be as long as its path permits, 64 KiB over loopback, and most are far
 /// shorter: an empty vector of that length would be cleared for each.
 ///
 /// ```
@@ -16,46 +16,46 @@ use std::ops::{Deref, DerefMut};
 #[derive(Clone, Debug, Default)]
 pub struct PacketBuffer {
     memory: Vec<u8>,
-    /// Bytes of the packet, which stands at the start.
+    /// Length of the packet, which is at the start.
     len: usize,
-    /// How many of them, at the end, nobody wrote.
+    /// Number of bytes at its end that were not written.
     unwritten: usize,
 }
 
 impl PacketBuffer {
-    /// An empty buffer without memory.
+    /// Returns an empty buffer without memory.
     pub const fn new() -> Self {
         PacketBuffer { memory: Vec::new(), len: 0, unwritten: 0 }
     }
 
-    /// An empty buffer that takes so many bytes without asking for more memory.
+    /// Returns an empty buffer with memory for this many bytes.
     pub fn with_capacity(bytes: usize) -> Self {
         PacketBuffer { memory: Vec::with_capacity(bytes), len: 0, unwritten: 0 }
     }
 
-    /// Bytes that it takes without asking for more memory.
+    /// Returns the number of bytes that fit the allocated memory.
     pub fn capacity(&self) -> usize {
         self.memory.capacity()
     }
 
-    /// Forgets the packet.
+    /// Removes the packet.
     pub const fn clear(&mut self) {
         self.len = 0;
         self.unwritten = 0;
     }
 
-    /// The packet without the user data at its end that nobody wrote and nobody will read ([`Endpoint::without_contents`]): whoever
-    /// carries packets need not keep that, only how long it was. All of the packet if there is no such data, or a checksum.
+    /// Returns the packet without the unwritten user data at its end, which no application reads ([`Endpoint::without_contents`]).
+    /// A network need store only these bytes and the length. It is the whole packet if there is no such data, or a checksum.
     ///
     /// [`Endpoint::without_contents`]: crate::Endpoint::without_contents
     pub fn written(&self) -> &[u8] {
         &self.memory[..self.len - self.unwritten]
     }
 
-    /// Puts bytes behind those of the packet.
+    /// Appends bytes to the packet.
     pub fn extend_from_slice(&mut self, bytes: &[u8]) {
         let (kept, end) = (self.len, self.len + bytes.len());
-        // What fits the memory that was written before is copied there.
+        // Bytes that fit initialised memory are copied there.
         if let Some(room) = self.memory.get_mut(kept..end) {
             room.copy_from_slice(bytes);
         } else {
@@ -67,7 +67,7 @@ impl PacketBuffer {
         self.unwritten = 0;
     }
 
-    /// Room for a packet of so many bytes, which hold anything. What is written there counts once [`keep`](Self::keep) says how much.
+    /// Returns room for a packet of this length with undefined content. [`keep`](Self::keep) then sets the length of the packet.
     pub(crate) fn room(&mut self, bytes: usize) -> &mut [u8] {
         self.clear();
         if self.memory.len() < bytes {
@@ -76,7 +76,7 @@ impl PacketBuffer {
         &mut self.memory[..bytes]
     }
 
-    /// The packet is what stands in the first bytes, the last of which were left as they were.
+    /// Sets the length of the packet at the start of the memory, and the number of unwritten bytes at its end.
     pub(crate) fn keep(&mut self, bytes: usize, unwritten: usize) {
         debug_assert!(bytes <= self.memory.len() && unwritten <= bytes);
         self.len = bytes.min(self.memory.len());

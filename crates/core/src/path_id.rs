@@ -1,14 +1,14 @@
-//! What names a path, and sets of paths.
+//! Identifiers of paths, and sets of paths.
 
-/// The most paths an association may have.
+/// Maximum number of paths of an association.
 pub const MAX_PATHS: usize = 8;
 
-/// Identifies a path within its association. An id is not given to another path while a transmission refers to it.
+/// Identifier of a path within its association. An id is not reused while a transmission refers to it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PathId(u8);
 
 impl PathId {
-    /// The id with this index.
+    /// Returns the id with this index.
     ///
     /// # Panics
     /// If `index` is not below [`MAX_PATHS`].
@@ -17,13 +17,13 @@ impl PathId {
         PathId(index as u8)
     }
 
-    /// Its index.
+    /// Returns its index.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// A set of paths of one association.
+/// Set of paths of one association.
 ///
 /// ```
 /// use anabranch_core::{PathId, PathSet};
@@ -38,7 +38,7 @@ pub struct PathSet(u8);
 const _: () = assert!(MAX_PATHS <= 8, "one bit for each path");
 
 impl PathSet {
-    /// No path.
+    /// Empty set.
     pub const EMPTY: PathSet = PathSet(0);
 
     /// Adds a path.
@@ -46,32 +46,32 @@ impl PathSet {
         self.0 |= 1 << path.0;
     }
 
-    /// Takes a path out.
+    /// Removes a path.
     pub fn remove(&mut self, path: PathId) {
         self.0 &= !(1 << path.0);
     }
 
-    /// Whether a path is in it.
+    /// Returns `true` if a path is in the set.
     pub const fn contains(self, path: PathId) -> bool {
         self.0 & (1 << path.0) != 0
     }
 
-    /// Whether no path is in it.
+    /// Returns `true` if the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// How many paths are in it.
+    /// Returns the number of paths.
     pub const fn len(self) -> usize {
         self.0.count_ones() as usize
     }
 
-    /// The path with the lowest id.
+    /// Returns the path with the lowest id.
     pub fn first(self) -> Option<PathId> {
         self.iter().next()
     }
 
-    /// The paths in order of id.
+    /// Returns the paths in order of id.
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = PathId> {
         let mut left = self.0;
@@ -91,15 +91,15 @@ impl FromIterator<PathId> for PathSet {
     }
 }
 
-/// Whether and how a path may be used.
+/// State of a path, which determines its use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathState {
-    /// The peer has not yet proved that it is there (RFC 9260 section 5.4): no data.
+    /// The peer has not yet proved that the address is its own (RFC 9260 section 5.4): no data.
     Unconfirmed,
-    /// In use.
+    /// The path is in use.
     Active,
-    /// Missed a time-out and is being probed (CMT-PF, RFC 7829): no data while another path is active.
+    /// The path missed a time-out and is being probed (CMT-PF, RFC 7829): no data while another path is active.
     PotentiallyFailed,
-    /// Failed (RFC 9260 section 8.2).
+    /// The path has failed (RFC 9260 section 8.2).
     Inactive,
 }

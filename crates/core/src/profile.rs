@@ -1,25 +1,25 @@
-//! The rules around a scheme that specifications and simulators disagree about, as one struct of named fields.
+//! Rules around a scheme on which specifications and simulators differ, as one struct of named fields.
 //!
-//! Code asks a field, never a profile's name. [`Profile::rfc9260`] follows the standard; [`Profile::ns2`] follows what
-//! ns-2.35's agents do, with one row for its base agent and one for its CMT agent, which is what the papers ran;
-//! [`Profile::net`] is the standard with the values and extensions that live links want.
+//! Code reads a field, never a profile's name. [`Profile::rfc9260`] follows the standard. [`Profile::ns2`] follows the agents of
+//! ns-2.35, with one row for its base agent and one for its CMT agent, which the papers used. [`Profile::net`] is the standard with
+//! values and extensions for live links.
 
 use crate::time::{Span, Time};
 use crate::units::ChunkBytes;
 
-/// How the first window of a path is chosen, in terms of its largest DATA chunk M.
+/// Initial window of a path, in terms of its largest DATA chunk M.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InitialWindow {
-    /// The most chunks: n of min(n M, max(2 M, target)).
+    /// Maximum number of chunks: n of min(n M, max(2 M, target)).
     pub chunks: u64,
-    /// The target of that formula.
+    /// Target of that formula.
     pub target: ChunkBytes,
-    /// The same for a peer address that is IPv6, whose larger header leaves less for chunks.
+    /// Target for an IPv6 address of the peer, whose larger header leaves less for chunks.
     pub target_ipv6: ChunkBytes,
 }
 
 impl InitialWindow {
-    /// min(n M, max(2 M, target)): RFC 9260 section 7.2.1 with n = 4, RFC 6928 section 2 with n = 10.
+    /// Returns min(n M, max(2 M, target)): RFC 9260 section 7.2.1 with n = 4, RFC 6928 section 2 with n = 10.
     //= docs/rfc9260.txt#section-7.2.1
     //# *  The initial cwnd before data transmission MUST be set to min(4 * PMDCS, max(2 * PMDCS, 4404)) bytes if the peer
     //# address is an IPv4 address and to min(4 * PMDCS, max(2 * PMDCS, 4344)) bytes if the peer address is an IPv6
@@ -28,22 +28,22 @@ impl InitialWindow {
         largest_chunk.times(self.chunks).min(self.large_chunks(largest_chunk, ipv6))
     }
 
-    /// max(2 M, target).
+    /// Returns max(2 M, target).
     pub fn large_chunks(self, largest_chunk: ChunkBytes, ipv6: bool) -> ChunkBytes {
         largest_chunk.times(2).max(if ipv6 { self.target_ipv6 } else { self.target })
     }
 }
 
-/// Where a path's first slow-start threshold comes from.
+/// Source of a path's first slow-start threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InitialSsthresh {
-    /// The peer's advertised receiver window (RFC 9260 section 7.2.1 allows it).
+    /// Advertised receiver window of the peer (RFC 9260 section 7.2.1 permits it).
     PeerWindow,
-    /// A fixed value (ns-2: 65,536 B).
+    /// Fixed value (ns-2: 65,536 B).
     Fixed(ChunkBytes),
 }
 
-/// What ends slow start.
+/// Condition that ends slow start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlowStartExit {
     /// The threshold, or a loss (RFC 9260 section 7.2.1).
@@ -52,29 +52,29 @@ pub enum SlowStartExit {
     AtDelay,
 }
 
-/// When the limit on packets per send opportunity applies.
+/// Condition under which the limit on packets per send opportunity applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BurstArming {
     /// Always (RFC 9260 section 6.1 D).
     Always,
-    /// From the first time a cumulative ack covers a chunk that had been retransmitted (ns-2), and no longer once the limit
-    /// has been hit if `disarms` (its base agent does, its CMT agent does not).
+    /// From the first cumulative acknowledgement of a chunk that had been retransmitted (ns-2), and no longer after the limit was
+    /// reached if `disarms` (its base agent does, its CMT agent does not).
     AfterRecoveredLoss {
-        /// Whether hitting the limit switches it off again.
+        /// `true` if reaching the limit switches it off again.
         disarms: bool,
     },
 }
 
-/// What happens to the window of a path that has sent nothing for a retransmission time-out.
+/// Decay of the window of a path that has sent nothing for a retransmission time-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleDecay {
-    /// max(cwnd / 2, 4 M), the first time remembering the old window as ssthresh (RFC 9260 section 7.2.1).
+    /// max(cwnd / 2, 4 M), and the first time ssthresh becomes the old window (RFC 9260 section 7.2.1).
     Rfc9260,
     /// If cwnd exceeds 2 M: max(cwnd / 2, 4 M), which raises a window between the two (ns-2).
     Ns2,
 }
 
-/// What one byte of receive window pays for.
+/// Cost of a chunk in the receive window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowUnit {
     /// User data only.
@@ -83,37 +83,37 @@ pub enum WindowUnit {
     Chunk,
 }
 
-/// When the association's initiator may send its first DATA.
+/// Time at which the association's initiator may send its first DATA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// As soon as the association is up: the primary path is confirmed by the handshake.
+    /// After the handshake, which confirms the primary path.
     AfterPrimary,
-    /// Once every path has answered a HEARTBEAT or failed (ns-2).
+    /// After every path has answered a HEARTBEAT or failed (ns-2).
     AfterAllConfirmed,
 }
 
-/// What the first retransmission opportunity after a fast-retransmit event sends.
+/// Packets of the first retransmission opportunity after a fast-retransmit event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstFastRetransmission {
-    /// One packet regardless of cwnd; the rest waits for the next SACK (RFC 9260 section 7.2.4 item 3, ns-2's base agent).
+    /// One packet regardless of cwnd; the others wait for the next SACK (RFC 9260 section 7.2.4 item 3, ns-2's base agent).
     OnePacket,
-    /// One exempt packet for each path that lost something, then the rest of the list as far as windows admit (ns-2's CMT agent).
+    /// One exempt packet for each path with a loss, then the rest of the list as windows permit (ns-2's CMT agent).
     WholeList,
 }
 
-/// Which acknowledgements restart a path's T3 timer.
+/// Acknowledgements that restart a path's T3 timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum T3Restart {
-    /// Those of the path's own earliest outstanding TSN (RFC 9260 section 6.3.2 R3, per path).
+    /// Acknowledgements of the path's own earliest outstanding TSN (RFC 9260 section 6.3.2 R3, per path).
     OwnEarliest,
-    /// Also a cumulative ack of any chunk of the path at or above its pseudo-cumulative TSN (ns-2's CMT agent).
+    /// Also a cumulative acknowledgement of any chunk of the path at or above its pseudo-cumulative TSN (ns-2's CMT agent).
     OwnEarliestOrCumulative,
-    /// Those of anything on the path: for schemes that find losses, retransmissions included, by time and leave only silence
-    /// to T3.
+    /// Acknowledgements of any chunk on the path: for schemes that detect all losses, also of retransmissions, by time and leave
+    /// only silence to T3.
     Any,
 }
 
-/// Fate of a copy that is in flight when another copy of its chunk is acknowledged.
+/// Outcome of a copy that is in flight when another copy of its chunk is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyFate {
     /// Unknown: the copy leaves the flight at a duplicate report, at the next delivery on its path, or at T3. The acknowledgement
@@ -125,132 +125,132 @@ pub enum CopyFate {
     Judged,
 }
 
-/// When the loss of an acknowledgement that a gap block gave is believed.
+/// Time at which a TSN counts as reneged that a gap block acknowledged and later SACKs do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reneging {
-    /// At once: the latest SACK is the whole truth (ns-2). SACKs that overtake each other look the same.
+    /// At once: the latest SACK replaces earlier ones (ns-2). Reordered SACKs have the same effect.
     AtOnce,
-    /// When no SACK has covered the TSN for the longest RTO of any path: SACKs that overtook each other on different paths
-    /// have been put right by then, and a receiver that really dropped data (RFC 9260 section 6.2.1 D iii) has not.
+    /// After no SACK has covered the TSN for the longest RTO of any path: reordered SACKs of different paths have then been
+    /// followed by newer ones, unlike those of a receiver that dropped data (RFC 9260 section 6.2.1 D iii).
     AfterLongestRto,
 }
 
-/// Which DATA asks for a SACK at once (the I bit, RFC 7053), besides what the application marks.
+/// DATA that asks for a SACK at once (the I bit, RFC 7053), besides the messages that the application marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImmediateSack {
     /// The last chunk before a shutdown (RFC 7053 section 4.1).
     BeforeShutdown,
-    /// Also whatever the sender would wait for: the last chunk that it has, the last one that a small window takes, probes,
-    /// copies of the head of line, and what is retransmitted after a time-out.
+    /// Also all chunks whose acknowledgement the sender waits for: the last one that it has, the last one in a small window,
+    /// probes, copies of the head-of-line chunk, and retransmissions after a time-out.
     Tails,
 }
 
-/// How it is known that the peer reads and writes the flags of SACKs as we do (CMT's DAC): other stacks code them otherwise.
+/// Agreement with the peer on the flags of SACKs (CMT's DAC), which other stacks encode differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SackFlags {
-    /// It is taken for granted.
+    /// The peer is assumed to use them.
     Assumed,
-    /// Both sides say so in INIT and INIT-ACK. With a peer that does not, flags are neither sent nor read, and gaps hurry SACKs.
+    /// Both sides announce it in INIT and INIT-ACK. Otherwise flags are neither sent nor read, and gaps make SACKs due at once.
     Announced,
 }
 
-/// The loss rates that RTX-LOSSRATE compares.
+/// Loss rates that RTX-LOSSRATE compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossRates {
     /// Measured by the sender.
     Measured,
-    /// Unset: every path has the same. ns-2 reads `set-destination-lossrate`, which scripts may leave out.
+    /// Equal for all paths: ns-2 reads `set-destination-lossrate`, which scripts may omit.
     Unset,
 }
 
-/// How a path's recovery point is set when its window is cut.
+/// Rule for a path's recovery point when its window is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecoveryPoint {
-    /// The highest TSN outstanding (RFC 9260 section 7.2.4 item 4): one cut per window.
+    /// Highest outstanding TSN (RFC 9260 section 7.2.4 item 4): one cut per window.
     HighestOutstanding,
-    /// The same, but forgotten when that is lower than the point before: ns-2.35 then reads a variable that it never sets,
-    /// so that a path whose newest chunks were moved away can be cut again at once.
+    /// The same, but cleared if it is lower than the previous point: ns-2.35 then reads a variable that it never sets, so that a
+    /// path whose newest chunks were moved away can be cut again at once.
     HighestOutstandingUnlessLower,
 }
 
-/// How an association is probed that has carried no DATA, either way, for longer than HB.interval and RTO.Max.
+/// Probes of an association that has carried no DATA in either direction for longer than HB.interval and RTO.Max.
 ///
-/// The wait between two HEARTBEATs of a path is then as long as the association has been idle, up to `longest_interval`, and a
-/// HEARTBEAT that comes from the peer delays the next one on its path by one interval, so that both sides take turns. The first
-/// DATA ends this, and paths that have errors or are out of service are probed every HB.interval throughout.
+/// The wait between two HEARTBEATs of a path is then as long as the association has been idle, up to `longest_interval`. A
+/// HEARTBEAT of the peer delays the next one on its path by one interval, so that both sides alternate. The first DATA ends this.
+/// Paths with errors or out of service are always probed every HB.interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdleHeartbeats {
-    /// The longest wait, to which RTO and jitter are added. A side that is not probed in this time probes.
+    /// Longest wait, to which RTO and jitter are added. A side that is not probed in this time probes.
     pub longest_interval: Span,
-    /// Probes leave at multiples of this since the endpoint began, so that those of many associations leave together.
+    /// Probes are sent at multiples of this span since the endpoint started, so that those of many associations coincide.
     pub tick: Span,
 }
 
 impl IdleHeartbeats {
-    /// The first tick that is not before `at`.
+    /// Returns the first tick that is not before `at`.
     pub(crate) fn next_tick(self, at: Time) -> Time {
         let tick = self.tick.as_nanos().max(1);
         Time::from_nanos(at.as_nanos().div_ceil(tick).saturating_mul(tick))
     }
 }
 
-/// The rules. Every field is used somewhere below; none is compared by profile name.
+/// Rules of a profile.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
-    /// The name it is selected by, for output only.
+    /// Name by which it is selected, for output only.
     pub name: &'static str,
-    /// First window of a path.
+    /// Initial window of a path.
     pub initial_window: InitialWindow,
-    /// First slow-start threshold of a path.
+    /// Initial slow-start threshold of a path.
     pub initial_ssthresh: InitialSsthresh,
-    /// The most largest chunks by which one SACK lets a window grow in slow start: L of RFC 9260 section 7.2.1.
+    /// Maximum growth of a window by one SACK in slow start, in largest chunks: L of RFC 9260 section 7.2.1.
     pub slow_start_limit: u64,
-    /// What ends slow start.
+    /// Condition that ends slow start.
     pub slow_start_exit: SlowStartExit,
-    /// Whether a window may grow while its path is in fast recovery.
+    /// `true` if a window may grow while its path is in fast recovery.
     pub growth_in_recovery: bool,
     /// Floor of ssthresh after a fast retransmit, in largest chunks.
     pub fast_retransmit_floor: u64,
     /// Floor of ssthresh after a T3 expiry, in largest chunks.
     pub timeout_floor: u64,
-    /// Whether T3 recomputes ssthresh even when cwnd is already one chunk (ns-2's base agent does not).
+    /// `true` if T3 recomputes ssthresh even when cwnd is already one chunk (ns-2's base agent does not).
     pub timeout_cuts_at_one_chunk: bool,
-    /// Missing reports of chunks that a SACK's cumulative part newly acked count toward "the path saw a new ack".
+    /// `true` if chunks newly acknowledged by the cumulative TSN count as new acknowledgements of their path in missing reports.
     pub cumulative_acks_count_for_missing: bool,
-    /// Whether the highest TSN newly acked is remembered from SACK to SACK, so that one which acks nothing new reports
-    /// chunks missing all the same (ns-2, where split fast retransmit does not replace it).
+    /// `true` if the highest newly acknowledged TSN is kept from SACK to SACK, so that a SACK without one still reports chunks
+    /// missing (ns-2, where split fast retransmit does not replace it).
     pub highest_newly_acked_persists: bool,
-    /// Whether every hole counts a report when the cumulative TSN advances in fast recovery (RFC 9260 section 7.2.4 item 5).
+    /// `true` if every hole counts a report when the cumulative TSN advances in fast recovery (RFC 9260 section 7.2.4 item 5).
     pub all_holes_count_in_recovery: bool,
-    /// Whether a path's recovery ends when nothing that was outstanding at its cut is outstanding on it any more, rather than
-    /// when the association's cumulative TSN has passed: with concurrent transfer that waits for other paths' holes.
+    /// `true` if a path's recovery ends once no chunk that was outstanding at its cut is outstanding on the path. Otherwise it ends
+    /// with the association's cumulative TSN, which in concurrent transfer waits for the holes of other paths.
     pub recovery_ends_per_path: bool,
-    /// Whether a T3 expiry ends its path's recovery, so that the window grows again in slow start (RFC 6582 section 4 for TCP),
-    /// rather than leaving it at one chunk until all that was outstanding at the cut before has arrived.
+    /// `true` if a T3 expiry ends its path's recovery, so that the window grows again in slow start (RFC 6582 section 4 for TCP).
+    /// Otherwise it stays at one chunk until all data outstanding at the previous cut has arrived.
     pub timeout_ends_recovery: bool,
-    /// Whether a path becomes potentially failed only when its error counter becomes exactly one (ns-2).
+    /// `true` if a path becomes potentially failed only when its error counter becomes exactly one (ns-2).
     pub pf_at_first_error_only: bool,
-    /// The loss rates that RTX-LOSSRATE compares.
+    /// Loss rates that RTX-LOSSRATE compares.
     pub loss_rates: LossRates,
-    /// In congestion avoidance, bytes acked while the window was not full still count toward the next increment if they were
-    /// gap-acked (ns-2), instead of being clamped to cwnd (RFC 9260 section 7.2.2).
+    /// `true` if bytes acknowledged by gap blocks while the window was not full count toward the next increment in congestion
+    /// avoidance (ns-2), instead of being clamped to cwnd (RFC 9260 section 7.2.2).
     pub gap_acks_count_when_not_full: bool,
-    /// Packets per path and send opportunity.
+    /// Maximum number of packets per path and send opportunity.
     pub max_burst: u32,
-    /// When that limit applies.
+    /// Condition under which that limit applies.
     pub burst_arming: BurstArming,
-    /// First fast retransmission.
+    /// Packets of the first fast retransmission.
     pub first_fast_retransmission: FirstFastRetransmission,
-    /// Whether new data waits while a lost chunk has not been sent again (RFC 9260 section 6.1 C; CMT does not).
+    /// `true` if new data waits while a lost chunk has not been retransmitted (RFC 9260 section 6.1 C; CMT does not wait).
     pub retransmissions_block_new_data: bool,
-    /// Whether a lost chunk stays in its path's outstanding count until it is sent again (ns-2), or leaves it when it is
+    /// `true` if a lost chunk counts as outstanding on its path until it is retransmitted (ns-2), `false` if only until it is
     /// declared lost (RFC 9260 section 6.2.1 D iv).
     pub lost_counts_until_resent: bool,
-    /// Whether the exemption that a fast-retransmit event gives a path is renewed at T3 expiries until the next such event
-    /// (ns-2 leaves the mark standing).
+    /// `true` if the exemption of a fast-retransmit event is renewed at T3 expiries until the next such event (ns-2 does not clear
+    /// the mark).
     pub exemption_outlives_event: bool,
-    /// Whether chunks that were lost and still wait to be sent again go on collecting missing reports, and a fast-retransmit
-    /// event also cuts the paths that hold them (ns-2).
+    /// `true` if lost chunks that wait for retransmission continue to collect missing reports, and a fast-retransmit event also
+    /// cuts the paths of these chunks (ns-2).
     pub pending_losses_are_cut: bool,
     /// Recovery point rule.
     pub recovery_point: RecoveryPoint,
@@ -258,42 +258,42 @@ pub struct Profile {
     pub reneging: Reneging,
     /// T3 restart rule.
     pub t3_restart: T3Restart,
-    /// Fate of redundant copies.
+    /// Outcome of redundant copies.
     pub copy_fate: CopyFate,
-    /// Whether new data may leave in the send opportunity that a T3 expiry opens.
+    /// `true` if new data may be sent in the opportunity that a T3 expiry opens.
     pub timeout_opens_new_data: bool,
     /// Window decay of an idle path.
     pub idle_decay: IdleDecay,
     /// Unit of the receive window.
     pub window_unit: WindowUnit,
-    /// Whether the receive window of the association bounds what may be outstanding on all paths together. Without it the
-    /// receiver takes everything and always advertises its whole buffer, as a simulator does that models none.
+    /// `true` if the receive window of the association limits the outstanding data of all paths together. Otherwise the receiver
+    /// accepts all data and always advertises its whole buffer, like a simulator without a receive buffer.
     pub shared_receive_window: bool,
-    /// Whether a full receive buffer still takes the next in-order TSN.
+    /// `true` if a full receive buffer still takes the next in-order TSN.
     pub full_buffer_takes_next: bool,
-    /// Receiver's silly-window avoidance and window-update SACKs, and the sender's refusal to send slivers.
+    /// `true` for silly-window avoidance: the receiver's with window-update SACKs, and the sender's for small chunks.
     pub silly_window_avoidance: bool,
-    /// Whether the SACK for a dropped DATA chunk is suppressed (ns-2).
+    /// `true` if the SACK for a dropped DATA chunk is suppressed (ns-2).
     pub drop_suppresses_sack: bool,
-    /// Whether a SACK sent by the delayed-ack timer reports its packet count as zero to CMT's delayed-ack rule (ns-2 zeroes
-    /// the counter before it builds the SACK).
+    /// `true` if a SACK sent by the delayed-ack timer reports its packet count as zero to CMT's delayed-ack rule (ns-2 zeroes the
+    /// counter before it builds the SACK).
     pub timer_sack_counts_zero: bool,
-    /// The longest that a SACK is delayed, whatever longer delay a scheme asks for.
+    /// Maximum delay of a SACK, also for schemes that ask for a longer one.
     pub sack_delay_max: Span,
-    /// Which DATA asks for a SACK at once.
+    /// DATA that asks for a SACK at once.
     pub immediate_sack: ImmediateSack,
-    /// How the meaning of a SACK's flags is agreed upon.
+    /// Agreement on the meaning of a SACK's flags.
     pub sack_flags: SackFlags,
-    /// Whether the very first DATA is acknowledged at once (RFC 9260 section 5.1).
+    /// `true` if the very first DATA is acknowledged at once (RFC 9260 section 5.1).
     pub first_data_acked_at_once: bool,
-    /// Whether SACKs and other control chunks may share a packet with DATA.
+    /// `true` if SACKs and other control chunks may share a packet with DATA.
     pub bundle_control: bool,
-    /// When data may start.
+    /// Time at which data may start.
     pub start: Start,
-    /// How late the driver may call [`Endpoint::handle_timeout`](crate::Endpoint::handle_timeout). What a paced path could have sent in
-    /// that time may leave at once, so that a coarse timer costs no throughput.
+    /// Largest delay of [`Endpoint::handle_timeout`](crate::Endpoint::handle_timeout). A paced path may send at once the bytes that
+    /// it could have sent in that time, so that a coarse timer costs no throughput.
     pub pacing_timer: Span,
-    /// How long a least round-trip time counts ([`RttFacts::recent_min`](crate::policy::RttFacts)).
+    /// Period of the minimum RTT ([`RttFacts::recent_min`](crate::policy::RttFacts)).
     pub min_rtt_window: Span,
     /// RTO before the first sample.
     pub rto_initial: Span,
@@ -301,9 +301,9 @@ pub struct Profile {
     pub rto_min: Span,
     /// Upper bound of RTO.
     pub rto_max: Span,
-    /// HB.interval; a path idle for this long plus its RTO is probed.
+    /// HB.interval: a path that is idle for this long plus its RTO is probed.
     pub heartbeat_interval: Span,
-    /// How idle associations are probed less often; `None` probes them every `heartbeat_interval` as well.
+    /// Rarer probes of idle associations; `None` probes them every `heartbeat_interval` as well.
     pub idle_heartbeats: Option<IdleHeartbeats>,
     /// Path.Max.Retrans.
     pub path_max_retrans: u32,
@@ -311,15 +311,15 @@ pub struct Profile {
     pub association_max_retrans: u32,
     /// Max.Init.Retransmits.
     pub max_init_retransmits: u32,
-    /// How long after an INIT the same goes out on the next path, until one is answered, so that a dead path costs that much
-    /// and not a time-out; `None` tries one path per time-out (RFC 9260 section 5.1).
+    /// Time after an INIT until the next path gets one too, unless the peer has answered: a dead path then costs this time instead
+    /// of a time-out. `None` tries one path per time-out (RFC 9260 section 5.1).
     pub init_stagger: Option<Span>,
     /// Valid.Cookie.Life.
     pub cookie_life: Span,
 }
 
 impl Profile {
-    /// The standard's rules and recommended values (RFC 9260 sections 7 and 16).
+    /// Returns the standard's rules and recommended values (RFC 9260 sections 7 and 16).
     pub fn rfc9260() -> Self {
         Profile {
             name: "rfc9260",
@@ -364,7 +364,7 @@ impl Profile {
             silly_window_avoidance: true,
             drop_suppresses_sack: false,
             timer_sack_counts_zero: false,
-            // RFC 9260 section 6.2: MUST NOT be more.
+            // RFC 9260 section 6.2: the maximum.
             sack_delay_max: Span::from_millis(500),
             immediate_sack: ImmediateSack::BeforeShutdown,
             sack_flags: SackFlags::Assumed,
@@ -391,8 +391,8 @@ impl Profile {
         }
     }
 
-    /// The same rules with what concurrent transfer changes in them: retransmissions do not hold up new data on other paths, and
-    /// a fast-retransmit event may use every path's window.
+    /// Returns the rules with the changes for concurrent transfer: retransmissions do not delay new data on other paths, and a
+    /// fast-retransmit event may use every path's window.
     pub fn multipath(self) -> Self {
         Profile {
             first_fast_retransmission: FirstFastRetransmission::WholeList,
@@ -403,12 +403,12 @@ impl Profile {
         }
     }
 
-    /// The standard's rules for multipath schemes.
+    /// Returns the standard's rules for multipath schemes.
     pub fn rfc9260_multipath() -> Self {
         Profile::rfc9260().multipath()
     }
 
-    /// ns-2.35's base SCTP agent.
+    /// Returns the rules of ns-2.35's base SCTP agent.
     pub fn ns2() -> Self {
         Profile {
             name: "ns2",
@@ -442,7 +442,7 @@ impl Profile {
         }
     }
 
-    /// ns-2.35's CMT agent: what the papers ran.
+    /// Returns the rules of ns-2.35's CMT agent, which the papers used.
     pub fn ns2_multipath() -> Self {
         Profile {
             growth_in_recovery: true,
@@ -461,7 +461,7 @@ impl Profile {
         }
     }
 
-    /// The standard's rules for live links: what RFC 9260 leaves to implementations, set as present stacks set it.
+    /// Returns the standard's rules for live links, with the choices that current stacks make where RFC 9260 leaves them open.
     pub fn net() -> Self {
         Profile {
             name: "net",
@@ -471,7 +471,7 @@ impl Profile {
                 target: ChunkBytes::new(14_600),
                 target_ipv6: ChunkBytes::new(14_600),
             },
-            // RFC 9260 section 7.2.1: it may be arbitrarily high. The peer's first window says nothing about the path.
+            // RFC 9260 section 7.2.1: it may be arbitrarily high. The peer's first window is independent of the path.
             initial_ssthresh: InitialSsthresh::Fixed(ChunkBytes::new(1 << 30)),
             slow_start_limit: 8,
             slow_start_exit: SlowStartExit::AtDelay,
@@ -486,21 +486,21 @@ impl Profile {
             rto_max: Span::from_secs(10),
             heartbeat_interval: Span::from_secs(5),
             idle_heartbeats: Some(IdleHeartbeats {
-                // RFC 9000 section 10.1.2: most middleboxes keep the mapping of a UDP flow that has a packet every 30 s. The
-                // wait with RTO, jitter and tick stays below that up to an RTO of 3 s. RFC 8085 section 3.5 asks for 15 s at
-                // least between packets that only keep a mapping.
+                // RFC 9000 section 10.1.2: most middleboxes keep the mapping of a UDP flow with a packet every 30 s. The wait with
+                // RTO, jitter and tick stays below that up to an RTO of 3 s. RFC 8085 section 3.5 asks for at least 15 s between
+                // packets that only keep a mapping.
                 longest_interval: Span::from_secs(25),
-                // Within the jitter of RTO.Min that RFC 9260 section 8.3 asks for.
+                // Within the jitter of RTO.Min that RFC 9260 section 8.3 requires.
                 tick: Span::from_millis(100),
             }),
             init_stagger: Some(Span::from_millis(250)),
-            // Counted over all paths; at eight of them it still takes more than RTO.Max.
+            // Errors of all paths count; with eight paths it still takes more than RTO.Max.
             association_max_retrans: 50,
             ..Profile::rfc9260()
         }
     }
 
-    /// The profile called `name`, in its row for single-path or multipath schemes; `None` if there is none of that name.
+    /// Returns the profile called `name`, in its row for single-path or multipath schemes; `None` for an unknown name.
     pub fn named(name: &str, multipath: bool) -> Option<Self> {
         match (name, multipath) {
             ("rfc9260", false) => Some(Profile::rfc9260()),
@@ -513,10 +513,10 @@ impl Profile {
         }
     }
 
-    /// The names that [`Profile::named`] knows.
+    /// Names that [`Profile::named`] accepts.
     pub const NAMES: [&'static str; 3] = ["rfc9260", "ns2", "net"];
 
-    /// What `payload_bytes` of user data in `chunks` DATA chunks cost of a receive window.
+    /// Returns the cost of `payload_bytes` of user data in `chunks` DATA chunks in a receive window.
     pub fn window_cost(&self, payload_bytes: u64, chunks: u64) -> crate::units::WindowBytes {
         match self.window_unit {
             WindowUnit::Payload => crate::units::WindowBytes::new(payload_bytes),

@@ -5,12 +5,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// Networks in which an address names one host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Scope {
-    /// None beyond a link or the host: loopback, link-local, multicast, broadcast, unspecified and reserved addresses, and IPv6
-    /// addresses that stand for IPv4 ones.
+    /// One link or host: loopback, link-local, multicast, broadcast, unspecified and reserved addresses, and IPv6 addresses that
+    /// contain IPv4 ones.
     Unusable,
-    /// A private network: RFC 1918, RFC 6598 (shared by customers of a provider), RFC 2544 (benchmarks), RFC 4193 (unique local).
+    /// Private network: RFC 1918, RFC 6598 (shared by customers of a provider), RFC 2544 (benchmarks), RFC 4193 (unique local).
     Private,
-    /// The Internet.
+    /// Internet.
     Global,
 }
 
@@ -23,8 +23,8 @@ impl Scope {
     }
 }
 
-/// Returns `true` if an address that `source` reports names another host here, or none: it is of one link or host only, or private
-/// where `source` is not.
+/// Returns `true` if an address that `source` reports may identify another host here, or none: its scope is one link or host, or it
+/// is private and `source` is not.
 pub(crate) fn is_foreign(source: IpAddr, address: IpAddr) -> bool {
     match Scope::of(address) {
         Scope::Unusable => true,
@@ -45,7 +45,7 @@ fn of_v4(v4: Ipv4Addr) -> Scope {
 
 fn of_v6(v6: Ipv6Addr) -> Scope {
     match v6.segments() {
-        // ::/96 and ::ffff:0:0/96: unspecified, loopback, and IPv4 addresses in other clothes.
+        // ::/96 and ::ffff:0:0/96: unspecified, loopback, and IPv4 addresses in IPv6 form.
         [0, 0, 0, 0, 0, 0 | 0xffff, ..] | [0xfe80..=0xfebf | 0xff00..=0xffff, ..] => Scope::Unusable,
         // Unique local addresses, and site-local ones of RFC 3513.
         [0xfc00..=0xfdff | 0xfec0..=0xfeff, ..] => Scope::Private,

@@ -1,15 +1,15 @@
-//! A list in one piece of memory whose first items are forgotten, which moves the others only now and then.
+//! Contiguous list whose first items are removed cheaply, because the others are moved only now and then.
 
 use std::ops::{Deref, DerefMut};
 
-/// So many forgotten items may stay however few are left. More of them are at most as many as are left, so that an item is moved at
-/// most once for each that is forgotten.
+/// Number of removed items that is always tolerated. More of them are at most as many as the remaining ones, so that an item is
+/// moved at most once per removed one.
 const FEW: usize = 32;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Sliding<T> {
     items: Vec<T>,
-    /// How many of the first are forgotten.
+    /// Number of removed items at the start.
     forgotten: usize,
 }
 
@@ -18,7 +18,7 @@ impl<T> Sliding<T> {
         Self { items: Vec::new(), forgotten: 0 }
     }
 
-    /// What the list takes without allocating, forgotten items included.
+    /// Returns the capacity in items, including removed ones.
     pub(crate) fn capacity(&self) -> usize {
         self.items.capacity()
     }
@@ -27,7 +27,7 @@ impl<T> Sliding<T> {
         self.items.reserve(additional);
     }
 
-    /// Forgets the first `count` items.
+    /// Removes the first `count` items.
     pub(crate) fn forget(&mut self, count: usize) {
         self.forgotten += count;
         if self.forgotten == self.items.len() {
@@ -37,7 +37,7 @@ impl<T> Sliding<T> {
         }
     }
 
-    /// Leaves the first `len` items.
+    /// Keeps only the first `len` items.
     pub(crate) fn truncate(&mut self, len: usize) {
         self.items.truncate(self.forgotten + len);
     }
@@ -70,7 +70,7 @@ impl<T> Sliding<T> {
         self.items.remove(self.forgotten + at)
     }
 
-    /// The list, rid of what is forgotten.
+    /// Returns the list after deleting the removed items.
     pub(crate) fn as_vec(&mut self) -> &mut Vec<T> {
         self.items.drain(..self.forgotten);
         self.forgotten = 0;
@@ -115,7 +115,7 @@ mod tests {
         #[test]
         fn it_agrees_with_a_queue(steps in prop::collection::vec((0_u8..6, 0_usize..8, any::<u8>()), 0..200)) {
             let (mut list, mut queue) = (Sliding::new(), VecDeque::new());
-            // As many forgotten as may stay, so that the rest is moved now and then.
+            // As many removed items as are tolerated, so that the others are moved now and then.
             list.extend(0..=FEW as u8);
             list.forget(FEW);
             queue.push_back(FEW as u8);

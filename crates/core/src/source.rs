@@ -1,23 +1,23 @@
-//! Sources of packets, as far as limits are concerned.
+//! Sources of packets for limits.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Bits of the prefix that one IPv6 site has (RFC 4291 section 2.5.4).
+/// Prefix length in bits of one IPv6 site (RFC 4291 section 2.5.4).
 const SITE_BITS: u32 = 64;
 
-/// A source that has one share of each limited pool: an IPv4 address, or the /64 of an IPv6 address, because a host can use
-/// every address of that network. An IPv4-mapped IPv6 address is the IPv4 address.
+/// Source that has one share of each limited pool: an IPv4 address, or the /64 of an IPv6 address, because a host can use every
+/// address of that network. An IPv4-mapped IPv6 address is the IPv4 address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {
-    /// An IPv4 address.
+    /// IPv4 address.
     V4([u8; 4]),
-    /// The first eight bytes of an IPv6 address.
+    /// First eight bytes of an IPv6 address.
     V6([u8; 8]),
 }
 
 impl Source {
-    /// Returns a number that no other source has.
+    /// Returns a number that is unique to the source.
     pub(crate) fn number(self) -> u128 {
         match self {
             Source::V4(octets) => u128::from(u32::from_be_bytes(octets)),

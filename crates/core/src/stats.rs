@@ -2,23 +2,23 @@
 
 use crate::send::AbandonCause;
 
-/// Messages that were abandoned for one cause (RFC 7496 section 4.3).
+/// Numbers of messages that were abandoned for one cause (RFC 7496 section 4.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AbandonedMessages {
-    /// Nothing of them had been sent.
+    /// Messages of which no part had been sent.
     pub unsent: u64,
-    /// Something of them had been sent.
+    /// Messages of which a part had been sent.
     pub sent: u64,
 }
 
 impl AbandonedMessages {
-    /// All of them.
+    /// Returns the sum of both.
     pub fn total(&self) -> u64 {
         self.unsent + self.sent
     }
 }
 
-/// What was abandoned.
+/// Counts of abandoned messages and data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Abandoned {
     /// Messages whose limit of retransmissions was reached.
@@ -27,7 +27,7 @@ pub struct Abandoned {
     pub by_lifetime: AbandonedMessages,
     /// Messages that made room for others.
     pub by_priority: AbandonedMessages,
-    /// Messages on streams that the peer does not take.
+    /// Messages on streams that the peer does not accept.
     pub by_streams: AbandonedMessages,
     /// Chunks with a TSN that were not known to have arrived.
     pub chunks: u64,
@@ -36,7 +36,7 @@ pub struct Abandoned {
 }
 
 impl Abandoned {
-    /// Messages, whatever the cause.
+    /// Returns the number of messages abandoned for any cause.
     pub fn messages(&self) -> u64 {
         let by_limit = self.by_retransmissions.total() + self.by_lifetime.total() + self.by_priority.total();
         by_limit + self.by_streams.total()
@@ -57,7 +57,7 @@ impl Abandoned {
     }
 }
 
-/// What an association has done.
+/// Counters of an association.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Packets with DATA sent.
@@ -68,17 +68,17 @@ pub struct Statistics {
     pub retransmissions: u64,
     /// T3 expiries.
     pub timeouts: u64,
-    /// HEARTBEATs that went unanswered.
+    /// HEARTBEATs that were not answered within an RTO.
     pub heartbeat_timeouts: u64,
-    /// SACKs that led to at least one fast retransmission: what ns-2 counts.
+    /// SACKs that led to at least one fast retransmission, as ns-2 counts them.
     pub fast_retransmit_events: u64,
     /// Chunks marked for fast retransmission.
     pub fast_retransmitted_chunks: u64,
-    /// TSNs that the peer reported as received twice.
+    /// TSNs that the peer reported as duplicates.
     pub duplicates_reported: u64,
-    /// DATA chunks received, duplicates included.
+    /// DATA chunks received, including duplicates.
     pub chunks_received: u64,
-    /// DATA chunks received that were duplicates.
+    /// Duplicate DATA chunks received.
     pub duplicates_received: u64,
     /// DATA chunks dropped for lack of receive buffer.
     pub chunks_dropped: u64,
@@ -86,91 +86,91 @@ pub struct Statistics {
     pub sacks_sent: u64,
     /// SACKs received.
     pub sacks_received: u64,
-    /// SACKs ignored because they were older than one already seen.
+    /// SACKs ignored because a newer one had been processed.
     pub sacks_ignored: u64,
-    /// TSNs that a SACK stopped covering.
+    /// TSNs that a SACK no longer covered.
     pub reneged: u64,
     /// Probes of a closed window.
     pub window_probes: u64,
-    /// Retransmission packets that left although their path's window was full.
+    /// Retransmission packets sent although their path's window was full.
     pub exempt_packets: u64,
-    /// Transmissions of the head of line ahead of its loss.
+    /// Transmissions of the head-of-line chunk before it was lost.
     pub opportunistic_retransmissions: u64,
     /// Tail probes.
     pub tail_probes: u64,
-    /// Paths that were taken out of service because they answered nothing for as long as the failover policy waits.
+    /// Paths that became potentially failed after the silence that the failover policy permits.
     pub silences: u64,
-    /// Paths that carried no large packet any more, and went back to their base size.
+    /// Paths that no longer carried large packets, and returned to their base size.
     pub black_holes: u64,
-    /// ASCONF chunks sent, those sent again included.
+    /// ASCONF chunks sent, including retransmissions.
     pub asconfs_sent: u64,
-    /// ASCONF chunks processed; retransmissions are left out.
+    /// ASCONF chunks processed, without retransmissions.
     pub asconfs_received: u64,
     /// Paths put into service because none was active.
     pub promotions: u64,
-    /// Scheduler decisions that a full window, the path's state or the duty to make progress overruled.
+    /// Scheduler decisions that were overruled because of a full window, the path's state or the need for progress.
     pub overruled_picks: u64,
     /// Nanoseconds in which data waited, a window was open, and the peer's receive window was closed.
     pub blocked_by_peer_window_ns: u64,
-    /// Most user bytes held by the receiver at once.
+    /// Largest number of user bytes in the receive buffer.
     pub peak_held_bytes: u64,
-    /// User bytes handed to the application.
+    /// User bytes delivered to the application.
     pub bytes_delivered: u64,
-    /// What was abandoned.
+    /// Abandoned messages and data.
     pub abandoned: Abandoned,
-    /// FORWARD-TSNs sent, those sent again included.
+    /// FORWARD-TSNs sent, including retransmissions.
     pub forward_tsns_sent: u64,
     /// FORWARD-TSNs received.
     pub forward_tsns_received: u64,
 }
 
-/// Why an endpoint dropped a packet or a chunk.
+/// Reason for which an endpoint dropped a packet or a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Discard {
-    /// Shorter than a packet, or a chunk that overruns it.
+    /// The packet is too short, or a chunk exceeds it.
     Malformed,
-    /// Checksum mismatch.
+    /// The checksum is wrong.
     Checksum,
-    /// The verification tag is not ours.
+    /// The verification tag does not match.
     VerificationTag,
-    /// No association, and nothing that could make one.
+    /// There is no association, and the packet cannot open one.
     OutOfTheBlue,
-    /// A cookie whose seal does not verify.
+    /// The seal of a cookie does not verify.
     CookieForged,
-    /// A cookie that came too late; answered with an ERROR.
+    /// A cookie came too late; answered with an ERROR.
     CookieStale,
-    /// A cookie that was valid but does not fit the association's state.
+    /// A cookie is valid but does not fit the association's state.
     CookieUnexpected,
-    /// An INIT that breaks a rule.
+    /// An INIT violates a rule.
     BadInit,
-    /// An AUTH whose code is wrong, with everything behind it, or a chunk that lacks one.
+    /// The code of an AUTH is wrong, which drops all chunks behind it, or a chunk lacks an AUTH.
     Unauthenticated,
-    /// A chunk that is not expected in the present state.
+    /// A chunk is not expected in the current state.
     Unexpected,
-    /// A SACK for a TSN that was never sent.
+    /// A SACK acknowledges a TSN that was never sent.
     BadSack,
-    /// The endpoint has as many associations as it may.
+    /// The endpoint has the maximum number of associations.
     Full,
-    /// More handshakes from one source, or from all together, than are looked at.
+    /// There are more handshakes from one source, or in total, than the limits permit.
     Flood,
-    /// An answer would have been more than three times as long as what it answers.
+    /// The reply would have been more than three times as long as the packet.
     ShortQuestion,
-    /// It belongs to no association, and its source may not open one ([`AcceptFrom`](crate::AcceptFrom)).
+    /// The packet belongs to no association, and its source may not open one ([`AcceptFrom`](crate::AcceptFrom)).
     NotAdmitted,
-    /// It came without protection, to an association that takes nothing else.
+    /// A plain packet arrived for an association that requires protection.
     Unprotected,
-    /// A record of an epoch that there are no keys for, or under restart keys when there are none.
+    /// There are no keys for the epoch of a record, or no restart keys for a record under such keys.
     NoKey,
-    /// A record that was there before.
+    /// A record was received before.
     Replayed,
-    /// A record that is not authentic: forged, of other keys, or more than 32,767 records late.
+    /// A record is not authentic: forged, under other keys, or more than 32,767 records late.
     NotAuthentic,
-    /// A record under a key that has met too many forgeries to be trusted.
+    /// The key of a record has met the maximum number of forgeries.
     KeySpent,
 }
 
 impl Discard {
-    /// Every reason, in the order of their declaration.
+    /// All reasons, in the order of their declaration.
     pub const ALL: [Discard; 20] = [
         Discard::Malformed,
         Discard::Checksum,
@@ -195,7 +195,7 @@ impl Discard {
     ];
 }
 
-/// How often each reason occurred.
+/// Number of occurrences of each reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Discards {
     counts: [u64; Discard::ALL.len()],
@@ -206,12 +206,12 @@ impl Discards {
         self.counts[reason as usize] += 1;
     }
 
-    /// How often `reason` occurred.
+    /// Returns the number of occurrences of `reason`.
     pub fn of(&self, reason: Discard) -> u64 {
         self.counts[reason as usize]
     }
 
-    /// All of them together.
+    /// Returns the sum over all reasons.
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
     }

@@ -1,49 +1,49 @@
 //! Time as integer nanoseconds since an epoch that the driver chose.
 //!
-//! The endpoint never reads a clock: every call that needs the time is given it. Arithmetic saturates, so a
-//! hostile or odd input can make a deadline late but never wrap it into the past.
+//! The endpoint never reads a clock: every call that needs the time gets it. Arithmetic saturates, so an invalid input can make a
+//! deadline late but never wrap it into the past.
 
 use std::fmt;
 use std::num::NonZeroU64;
 use std::ops::{Add, AddAssign, Sub};
 
-/// An instant, in nanoseconds since the driver's epoch. The last one is `u64::MAX - 1`, and stands for whatever is later.
+/// Instant in nanoseconds since the driver's epoch. The last one is `u64::MAX - 1`, and represents all later ones.
 ///
 /// ```
 /// use anabranch_core::time::Time;
 /// assert_eq!(size_of::<Option<Time>>(), size_of::<Time>());
 /// ```
-// One more than the nanoseconds, so that no deadline takes no room besides: an association has dozens, and most are none.
+// Stored as the nanoseconds plus one, so that an absent deadline takes no extra memory: an association has dozens, mostly absent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(NonZeroU64);
 
-/// A length of time in nanoseconds.
+/// Length of time in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span(u64);
 
 impl Time {
-    /// The driver's epoch.
+    /// Epoch of the driver.
     pub const ZERO: Time = Time(NonZeroU64::MIN);
 
-    /// The last instant.
+    /// Last instant.
     const END: Time = Time(NonZeroU64::MAX);
 
-    /// The instant `ns` nanoseconds after the epoch.
+    /// Returns the instant `ns` nanoseconds after the epoch.
     pub const fn from_nanos(ns: u64) -> Self {
         Time(NonZeroU64::MIN.saturating_add(ns))
     }
 
-    /// Nanoseconds since the epoch.
+    /// Returns the nanoseconds since the epoch.
     pub const fn as_nanos(self) -> u64 {
         self.0.get() - 1
     }
 
-    /// Seconds since the epoch, for printing and for rates; never for ordering.
+    /// Returns the seconds since the epoch, for printing and for rates; never for ordering.
     pub fn as_secs_f64(self) -> f64 {
         self.as_nanos() as f64 / 1e9
     }
 
-    /// Time passed since `earlier`; zero if `earlier` is later.
+    /// Returns the time passed since `earlier`; zero if `earlier` is later.
     pub const fn since(self, earlier: Time) -> Span {
         Span(self.0.get().saturating_sub(earlier.0.get()))
     }
@@ -56,72 +56,72 @@ impl Default for Time {
 }
 
 impl Span {
-    /// No time at all.
+    /// Zero span.
     pub const ZERO: Span = Span(0);
 
-    /// A span of `ns` nanoseconds.
+    /// Returns a span of `ns` nanoseconds.
     pub const fn from_nanos(ns: u64) -> Self {
         Span(ns)
     }
 
-    /// A span of `us` microseconds.
+    /// Returns a span of `us` microseconds.
     pub const fn from_micros(us: u64) -> Self {
         Span(us.saturating_mul(1_000))
     }
 
-    /// A span of `ms` milliseconds.
+    /// Returns a span of `ms` milliseconds.
     pub const fn from_millis(ms: u64) -> Self {
         Span(ms.saturating_mul(1_000_000))
     }
 
-    /// A span of `s` seconds.
+    /// Returns a span of `s` seconds.
     pub const fn from_secs(s: u64) -> Self {
         Span(s.saturating_mul(1_000_000_000))
     }
 
-    /// A span of `s` seconds rounded to the nearest nanosecond; negative and NaN give zero.
+    /// Returns a span of `s` seconds rounded to the nearest nanosecond; zero for negative numbers and NaN.
     pub fn from_secs_f64(s: f64) -> Self {
         // A float-to-integer cast saturates and maps NaN to zero.
         Span((s * 1e9).round() as u64)
     }
 
-    /// Nanoseconds.
+    /// Returns the nanoseconds.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Seconds, for printing and for rates.
+    /// Returns the seconds, for printing and for rates.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// Milliseconds, for printing.
+    /// Returns the milliseconds, for printing.
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// This span `n` times over.
+    /// Returns `n` times this span.
     pub const fn times(self, n: u64) -> Span {
         Span(self.0.saturating_mul(n))
     }
 
-    /// This span divided by `n`, rounded down.
+    /// Returns this span divided by `n`, rounded down.
     pub const fn over(self, n: u64) -> Span {
         Span(self.0 / n)
     }
 
-    /// The difference to `other`, whichever is longer.
+    /// Returns the absolute difference to `other`.
     pub const fn abs_diff(self, other: Span) -> Span {
         Span(self.0.abs_diff(other.0))
     }
 
-    /// Whether this is no time at all.
+    /// Returns `true` if the span is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 }
 
-/// The earliest of some deadlines. One at the end of time, where arithmetic saturates, never comes and is none.
+/// Returns the earliest of some deadlines. A deadline at the last instant, where arithmetic saturates, counts as none.
 ///
 /// ```
 /// use anabranch_core::time::{Span, Time, earliest};
@@ -130,7 +130,7 @@ impl Span {
 /// assert_eq!(earliest([None, Some(Time::from_nanos(u64::MAX))]), None);
 /// ```
 pub fn earliest<const N: usize>(deadlines: [Option<Time>; N]) -> Option<Time> {
-    // Without a branch for each deadline: this is asked for with every packet. None is stored as 0, and one less wraps to the end.
+    // Without a branch for each deadline, because every packet needs it. None is stored as 0, and one less wraps to the end.
     let ahead = |at: &Option<Time>| at.map_or(0, |at| at.0.get()).wrapping_sub(1);
     let soonest = deadlines.iter().map(ahead).fold(u64::MAX, u64::min);
     (soonest < Time::END.as_nanos()).then(|| Time::from_nanos(soonest))
@@ -181,23 +181,23 @@ impl fmt::Debug for Span {
     }
 }
 
-/// A data rate in bits per second.
+/// Data rate in bits per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Rate(u64);
 
 impl Rate {
-    /// A rate of `bps` bits per second.
+    /// Returns a rate of `bps` bits per second.
     pub const fn from_bps(bps: u64) -> Self {
         Rate(bps)
     }
 
-    /// Bits per second.
+    /// Returns the bits per second.
     pub const fn as_bps(self) -> u64 {
         self.0
     }
 
-    /// Time to serialise `bytes` at this rate, rounded down, and the remainder in units of
-    /// 1/rate nanoseconds, to be carried into the next call so that long runs do not drift.
+    /// Returns the time to serialise `bytes` at this rate, rounded down, and the remainder in units of 1/rate nanoseconds. The
+    /// caller passes the remainder to the next call, so that rounding errors do not accumulate.
     ///
     /// # Panics
     /// If the rate is zero.
@@ -209,7 +209,7 @@ impl Rate {
     /// ```
     pub const fn serialise(self, bytes: u64, carry: u64) -> (Span, u64) {
         const SCALE: u64 = 8 * 1_000_000_000;
-        // What fits 64 bits, as of every packet, is divided in one instruction.
+        // A product that fits 64 bits, as for every packet, is divided in one instruction.
         if let Some(scaled) = bytes.checked_mul(SCALE)
             && let Some(scaled) = scaled.checked_add(carry)
         {

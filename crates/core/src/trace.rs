@@ -1,4 +1,4 @@
-//! What an association records for observers when tracing is on.
+//! Decisions that an association records when tracing is on.
 
 use std::collections::VecDeque;
 
@@ -7,70 +7,70 @@ use crate::policy::{HeadOfLineAction, LossCause, Pacing, Reason, Refused, WaitFo
 use crate::send::AbandonCause;
 use crate::time::Time;
 
-/// What was decided.
+/// Recorded decision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Decided {
-    /// New data goes on a path.
+    /// New data is sent on a path.
     Schedule(PathId),
     /// New data waits.
     Wait(WaitFor),
-    /// New data goes on several paths at once.
+    /// New data is sent on several paths at once.
     Copies(PathSet),
     /// New data is bound to a path's queue.
     Bind(PathId),
-    /// A lost chunk goes on a path.
+    /// A lost chunk is sent on a path.
     Retransmit(PathId),
     /// A lost chunk waits.
     RetransmitWait(WaitFor),
-    /// The head of line, in flight as it was, goes on another path.
+    /// The head-of-line chunk, while in flight, is sent on another path.
     HeadOfLine(HeadOfLineAction),
     /// The latest chunk of a path is retransmitted to elicit an acknowledgement (tail loss probe).
     TailProbe(PathId),
-    /// Data waits although a window is open, because the peer's receive window is closed; the path of the head of line, if
-    /// there is one. Recorded again when that path changes.
+    /// Data waits although a window is open, because the peer's receive window is closed. The path is that of the head-of-line
+    /// chunk, if there is one. Recorded again when that path changes.
     Blocked(Option<PathId>),
-    /// That is over.
+    /// The peer's receive window is open again.
     Unblocked,
     /// A window changed.
     Window {
-        /// The path.
+        /// Path of the window.
         path: PathId,
-        /// Its window now, in chunk bytes.
+        /// New window, in chunk bytes.
         cwnd_bytes: u64,
-        /// Its threshold now, in chunk bytes.
+        /// New threshold, in chunk bytes.
         ssthresh_bytes: u64,
     },
-    /// What limits a path beside its window changed.
+    /// The limits of a path beside its window changed.
     Pacing {
-        /// The path.
+        /// Path of the limits.
         path: PathId,
-        /// The limits now.
+        /// New limits.
         pacing: Pacing,
     },
     /// A chunk was declared lost.
     Lost(PathId, LossCause),
-    /// A message was abandoned. The TSN is its first one that is outstanding.
+    /// A message was abandoned. The TSN is its first outstanding one.
     Abandoned(AbandonCause),
     /// A path changed state.
     State(PathId, crate::path_id::PathState),
 }
 
-/// A decision with its circumstances.
+/// Decision with its circumstances.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceEvent {
-    /// When.
+    /// Time of the decision.
     pub at: Time,
-    /// What.
+    /// Decision.
     pub decided: Decided,
-    /// The TSN concerned, unwrapped; 0 if none.
+    /// TSN concerned, unwrapped; 0 if none.
     pub tsn: u64,
-    /// Why.
+    /// Reason of the decision.
     pub reason: Reason,
-    /// What was refused.
+    /// Refused alternatives.
     pub refused: Refused,
 }
 
-/// Decisions that nobody has asked for yet: an association may live for long without.
+/// Maximum number of decisions that are not polled yet.
 const MOST_RECORDED: usize = 1 << 16;
 
 /// Decisions that wait for [`Association::poll_trace`](crate::Association::poll_trace).
@@ -80,7 +80,7 @@ pub(crate) struct TraceLog {
 }
 
 impl TraceLog {
-    /// Keeps a decision, in the place of the earliest one if there are too many.
+    /// Keeps a decision, and drops the earliest one if there are too many.
     pub(crate) fn record(&mut self, event: TraceEvent) {
         if self.events.len() >= MOST_RECORDED {
             self.events.pop_front();

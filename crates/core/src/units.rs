@@ -1,6 +1,6 @@
-//! Byte counts that must not be mixed, each a type of its own.
+//! Byte counts that must not be mixed, each with its own type.
 //!
-//! Counting one window with headers and the other without has stalled real stacks. Here such a sum does not compile.
+//! Real stacks have stalled because one window was counted with headers and another without. Such a sum does not compile here.
 
 use std::fmt;
 use std::iter::Sum;
@@ -13,30 +13,30 @@ macro_rules! byte_unit {
         pub struct $name(u64);
 
         impl $name {
-            /// No bytes.
+            /// Zero bytes.
             pub const ZERO: Self = Self(0);
 
-            /// A count of `bytes`.
+            /// Returns a count of `bytes`.
             pub const fn new(bytes: u64) -> Self {
                 Self(bytes)
             }
 
-            /// The plain number, for output and for ratios.
+            /// Returns the plain number, for output and for ratios.
             pub const fn get(self) -> u64 {
                 self.0
             }
 
-            /// This count `n` times over.
+            /// Returns `n` times this count.
             pub const fn times(self, n: u64) -> Self {
                 Self(self.0.saturating_mul(n))
             }
 
-            /// This count divided by `n`, rounded down.
+            /// Returns this count divided by `n`, rounded down.
             pub const fn over(self, n: u64) -> Self {
                 Self(self.0 / n)
             }
 
-            /// Whether the count is zero.
+            /// Returns `true` if the count is zero.
             pub const fn is_zero(self) -> bool {
                 self.0 == 0
             }
@@ -83,15 +83,15 @@ macro_rules! byte_unit {
 }
 
 byte_unit! {
-    /// DATA chunk bytes: chunk header and user data, without padding, common header or IP. The unit of cwnd and outstanding.
+    /// DATA chunk bytes: chunk header and user data, without padding, common header or IP. The unit of cwnd and outstanding bytes.
     ChunkBytes
 }
 byte_unit! {
-    /// Receive-window bytes. The profile says whether a chunk costs its user data or its whole length.
+    /// Receive-window bytes. The profile defines if a chunk costs its user data or its whole length.
     WindowBytes
 }
 byte_unit! {
-    /// Bytes a packet occupies on a link: IP, encapsulation, common header, chunks and padding.
+    /// Bytes that a packet occupies on a link: IP, encapsulation, common header, chunks and padding.
     WireBytes
 }
 

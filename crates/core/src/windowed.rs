@@ -1,13 +1,13 @@
-//! The largest or smallest value of a window that moves: three values are enough to know the best one, and what will follow it
-//! as it leaves the window (Kathleen Nichols' algorithm, as in Linux `lib/win_minmax.c`). It costs no memory that grows and no
-//! scan. The position is whatever counts up, such as nanoseconds or rounds.
+//! Largest or smallest value in a moving window. Three values suffice to know the best one and its successors when it leaves the
+//! window (Kathleen Nichols' algorithm, as in Linux `lib/win_minmax.c`). The algorithm needs constant memory and no scan. The
+//! position is any ascending count, such as nanoseconds or rounds.
 
 use std::cmp::Reverse;
 
-/// The largest value of the positions within a window.
+/// Largest value of the positions within a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowedMax<V> {
-    /// The best of the window, the best after it, and the best after that; each with its position.
+    /// Best value of the window, best one after it, and best one after that; each with its position.
     best: Option<[(u64, V); 3]>,
 }
 
@@ -18,7 +18,7 @@ impl<V> Default for WindowedMax<V> {
 }
 
 impl<V: Copy + Ord> WindowedMax<V> {
-    /// Takes in a value, and returns the largest of the last `window`. Positions do not go back.
+    /// Adds a value, and returns the largest of the last `window`. Positions must not decrease.
     pub fn update(&mut self, at: u64, value: V, window: u64) -> V {
         let new = (at, value);
         let Some(best) = &mut self.best else { return self.restart(new) };
@@ -37,7 +37,7 @@ impl<V: Copy + Ord> WindowedMax<V> {
                 *best = [best[1], best[2], new];
             }
         } else if best[1].0 == best[0].0 && passed > window / 4 {
-            // A quarter of the window has passed without a second best: it is sought in the second quarter.
+            // A quarter of the window has passed without a second best: it is searched in the second quarter.
             (best[1], best[2]) = (new, new);
         } else if best[2].0 == best[1].0 && passed > window / 2 {
             best[2] = new;
@@ -45,17 +45,17 @@ impl<V: Copy + Ord> WindowedMax<V> {
         best[0].1
     }
 
-    /// The largest value as of the latest update.
+    /// Returns the largest value as of the latest update.
     pub fn get(&self) -> Option<V> {
         self.best.map(|best| best[0].1)
     }
 
-    /// When the largest value was taken in.
+    /// Returns the position of the largest value.
     pub fn at(&self) -> Option<u64> {
         self.best.map(|best| best[0].0)
     }
 
-    /// Forgets all values but this one.
+    /// Removes all values but this one.
     pub fn reset(&mut self, at: u64, value: V) {
         self.restart((at, value));
     }
@@ -66,7 +66,7 @@ impl<V: Copy + Ord> WindowedMax<V> {
     }
 }
 
-/// The smallest value of the positions within a window.
+/// Smallest value of the positions within a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowedMin<V> {
     largest: WindowedMax<Reverse<V>>,
@@ -79,22 +79,22 @@ impl<V> Default for WindowedMin<V> {
 }
 
 impl<V: Copy + Ord> WindowedMin<V> {
-    /// Takes in a value, and returns the smallest of the last `window`. Positions do not go back.
+    /// Adds a value, and returns the smallest of the last `window`. Positions must not decrease.
     pub fn update(&mut self, at: u64, value: V, window: u64) -> V {
         self.largest.update(at, Reverse(value), window).0
     }
 
-    /// The smallest value as of the latest update.
+    /// Returns the smallest value as of the latest update.
     pub fn get(&self) -> Option<V> {
         self.largest.get().map(|value| value.0)
     }
 
-    /// When the smallest value was taken in.
+    /// Returns the position of the smallest value.
     pub fn at(&self) -> Option<u64> {
         self.largest.at()
     }
 
-    /// Forgets all values but this one.
+    /// Removes all values but this one.
     pub fn reset(&mut self, at: u64, value: V) {
         self.largest.reset(at, Reverse(value));
     }
@@ -126,8 +126,8 @@ mod tests {
     }
 
     proptest! {
-        /// It never names a value that is not of the window, nor one that is smaller than the present value. It may miss the second
-        /// largest, which is what it saves memory by.
+        /// Checks that the result is a value of the window and at least the current value. It may miss the second largest, which
+        /// saves memory.
         #[test]
         fn the_answer_is_a_value_of_the_window_no_smaller_than_the_present_one(
             steps in prop::collection::vec((0..8_u64, 0..50_u32), 1..100),

@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn share_used_up_by_another_source_leaves_the_stated_chance() {
-        // The burst equals the rate, as in the default.
+        // The burst equals the rate.
         let guard = Guard { in_all: RateLimit { per_second: 1000, burst: 1000 }, ..GUARD };
         for (forged_per_second, stated) in [(100, 1.0), (1_000, 0.5), (5_000, 0.1), (25_000, 0.02)] {
             let mut gate = Gates::new(&guard, &Entropy::new([4; 32])).inits;
