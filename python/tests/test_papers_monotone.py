@@ -110,7 +110,7 @@ def test_neighbour_that_gets_worse_never_improves_order() -> None:
     steps = {"holds": 60.0, "unclear": 1.0, "against": -60.0}
     grades: dict[tuple[str, ...], int] = {}
     for each in itertools.product(steps, repeat=3):
-        # The ends are in the claimed order whatever lies between them.
+        # The ends are in the claimed order, for all values between them.
         means = np.cumsum([1000.0, *(-steps[name] for name in each)])
         means[0] = max(means[0], means[-1] + 60)
         named = zip("ABCD", means, strict=True)

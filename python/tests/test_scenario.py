@@ -256,7 +256,7 @@ def test_text_in_any_script_survives(tmp_path: FilePath) -> None:
     assert scenario.flows[0].path == "Größe.bin"
 
 
-# What it is
+# Values
 
 
 def test_scenarios_are_values() -> None:

@@ -190,4 +190,4 @@ def write(made: Made, folder: Path) -> None:
     for name, figure in made.figures.items():
         save(figure, folder / "maps" / f"{name}.svg")
     blocks = [block for name, part in made.parts.items() for block in (Heading(2, name), *part)]
-    (folder / "summary.md").write_text(markdown([Heading(1, "Which scheme when"), *blocks]), encoding="utf-8")
+    (folder / "summary.md").write_text(markdown([Heading(1, "Choice of a scheme"), *blocks]), encoding="utf-8")

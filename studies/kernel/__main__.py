@@ -18,7 +18,7 @@ from . import shares, transfers
 
 
 def problem(program: Path) -> str | None:
-    """What is missing, with the remedy."""
+    """Returns the missing requirement with its remedy, or `None`."""
     if not sys.platform.startswith("linux") or os.geteuid() != 0:
         return "network namespaces need root on Linux: run it as root there"
     missing = [name for name in ("ip", "tc", "ethtool", "nsenter", "unshare") if shutil.which(name) is None]
@@ -36,7 +36,7 @@ def main() -> int:
         nargs="?",
         default="transfers",
         choices=["transfers", "shares"],
-        help="transfers: how long a file takes over two links; shares: who gets what of one link",
+        help="transfers: times of a file over two links; shares: shares of one link",
     )
     parser.add_argument("--anabranch", type=Path, default=Path("target/release/anabranch"))
     parser.add_argument("--schemes", default="bonded,braid", help="separated by commas (bonded,braid)")

@@ -1,10 +1,10 @@
-"""Delays and loses what passes between two interfaces: what `netem` does in kernels that have it.
+"""Delays and drops frames between two interfaces, as `netem` does in kernels that have it.
 
     python3 bridge.py one1 one2 --delay-ms 20 --loss 0.01 --seed 1
 
-Ethernet frames of either interface leave by the other one, each way after the delay and in order, so that the two
-links behave as one. Rates and queues are the kernel's, by `tc` on the interfaces. SIGUSR1 interrupts the link, in a way
-that neither end is told of, and SIGUSR2 restores it. Runs until its standard input ends.
+Ethernet frames of either interface are sent to the other one after the delay and in order, so that the two
+links behave as one. Rates and queues are the kernel's, by `tc` on the interfaces. SIGUSR1 interrupts the link without
+a notification of either end, and SIGUSR2 restores it. Runs until its standard input ends.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ ALL_PROTOCOLS = 0x0003
 OUTGOING = 4
 LONGEST_FRAME = 1 << 16
 BUFFER_BYTES = 8 << 20
-# Frames that may be under way: a second of 1 Gbit/s. More are dropped, as by any queue.
+# Maximum number of delayed frames: a second of 1 Gbit/s. More are dropped, as by any queue.
 MAX_WAITING = 100_000
 
 
 def listen(interface: str) -> socket.socket:
-    """All frames that arrive at an interface."""
+    """Returns a socket for all frames that arrive at an interface."""
     raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ALL_PROTOCOLS))
     raw.bind((interface, 0))
     raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
@@ -36,7 +36,7 @@ def listen(interface: str) -> socket.socket:
 
 
 class Direction:
-    """Frames from one interface that are on their way to the other one."""
+    """Delayed frames from one interface to the other."""
 
     def __init__(self, source: socket.socket, sink: socket.socket, delay_s: float, loss: float, seed: int) -> None:
         self.source = source
@@ -48,27 +48,27 @@ class Direction:
         self._is_up = True
 
     def set_up(self, is_up: bool) -> None:
-        """Lets frames pass, or loses all, those under way too."""
+        """Lets frames pass, or drops all, including delayed ones."""
         self._is_up = is_up
 
     def due(self) -> float | None:
-        """When the next frame leaves."""
+        """Returns the time at which the next frame is sent, if one waits."""
         return self._waiting[0][0] if self._waiting else None
 
     def take(self, now: float) -> None:
-        """Reads all that has arrived."""
+        """Reads all frames that have arrived."""
         while True:
             try:
                 frame, (_, _, kind, *_) = self.source.recvfrom(LONGEST_FRAME)
             except BlockingIOError:
                 return
-            # The socket also sees what the other direction sends.
+            # The socket also receives the frames that the other direction sends.
             if kind == OUTGOING or self._random.random() < self._loss or len(self._waiting) >= MAX_WAITING:
                 continue
             self._waiting.append((now + self._delay_s, frame))
 
     def give(self, now: float) -> None:
-        """Sends what is due."""
+        """Sends all frames that are due."""
         while self._waiting and self._waiting[0][0] <= now:
             _, frame = self._waiting.popleft()
             if not self._is_up:

@@ -1,4 +1,4 @@
-"""Links with a rate, a queue, a delay and a loss, between two network namespaces of the measurement's own."""
+"""Links with a rate, a queue, a delay and a loss, between two network namespaces of the measurement."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BRIDGE = Path(__file__).with_name("bridge.py")
 
 @dataclasses.dataclass(frozen=True)
 class Link:
-    """One link. Rate and queue hold in each direction, the delay is each way, the loss on the way to the server."""
+    """One link. Rate, queue and delay apply in each direction, the loss in that to the server."""
 
     rate_mbps: float
     queue_bytes: int = 90_000
@@ -34,12 +34,12 @@ class Link:
 
 
 class Namespace:
-    """The network namespace of a process that does nothing else, and that ends with this one."""
+    """Network namespace of an idle process, which ends with this one."""
 
     def __init__(self) -> None:
         self._keeper = subprocess.Popen(["unshare", "-n", "cat"], stdin=subprocess.PIPE)
         self.pid = self._keeper.pid
-        # It is there when it is another one than ours.
+        # The namespace exists once it differs from the own one.
         while os.readlink(f"/proc/{self.pid}/ns/net") == os.readlink("/proc/self/ns/net"):
             time.sleep(0.01)
 
@@ -55,7 +55,7 @@ class Namespace:
 
 
 class Network:
-    """A client's and a server's namespace with links between them, whose queues and delays are in a third one."""
+    """Namespaces of a client and a server with links between them, whose queues and delays are in a third one."""
 
     def __init__(self, links: Sequence[Link]) -> None:
         self.links = list(links)
@@ -68,7 +68,7 @@ class Network:
 
     @property
     def numbers(self) -> range:
-        """Links are counted from 1."""
+        """Numbers of the links, from 1."""
         return range(1, len(self.links) + 1)
 
     def client_address(self, number: int) -> str:
@@ -100,7 +100,7 @@ class Network:
             raise RuntimeError(f"link {number} is not bridged: see the error above")
 
     def allow_mptcp(self) -> None:
-        """The server announces its further addresses, and the client opens a subflow to each."""
+        """Makes the server announce its further addresses, to each of which the client opens a subflow."""
         for side in (self.client, self.server):
             side.run("ip mptcp limits set subflow 8 add_addr_accepted 8")
         for number in self.numbers[1:]:
@@ -108,7 +108,7 @@ class Network:
 
     @contextlib.contextmanager
     def outage(self, number: int, begins_s: float, ends_s: float) -> Iterator[None]:
-        """Interrupts a link from `begins_s` to `ends_s` after now; neither end is told."""
+        """Interrupts a link from `begins_s` to `ends_s` after now, without a notification of either end."""
         bridge = self._bridges[number - 1]
         timers = [
             threading.Timer(begins_s, bridge.send_signal, [signal.SIGUSR1]),

@@ -1,4 +1,4 @@
-"""What sends over the links: the kernel's TCP and MPTCP, and `anabranch`."""
+"""Senders over the links: the kernel's TCP and MPTCP, and `anabranch`."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ TCP_PEER = Path(__file__).with_name("tcp_peer.py")
 TCP_PORT = 9797
 UDP_PORT = 9899
 GIVE_UP_S = 180
-# How much longer TCP sends than it is measured: what another flow has queued to send is part of that one's figure.
+# Seconds that TCP sends after its measurement, while the queued data of the other flow still counts.
 DRAIN_S = 5
 
 
 @contextlib.contextmanager
 def serving(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
-    """A server that prints a line when it is ready."""
+    """Runs a server that prints a line when it is ready."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
@@ -37,7 +37,7 @@ def serving(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
 
 
 def timed(command: Sequence[str]) -> float | None:
-    """Seconds that a command takes; `None` if it fails."""
+    """Returns the duration of a command in seconds; `None` if it fails."""
     began = time.monotonic()
     try:
         ended = subprocess.run(command, check=False, timeout=GIVE_UP_S, capture_output=True, text=True)
@@ -68,12 +68,12 @@ class Kernel:
         return network.client.command(command)
 
     def send_file(self, network: Network, payload: Path) -> float | None:
-        """Seconds until the server has everything and the client knows; `None` if that did not happen."""
+        """Returns the seconds until the client knows that the server has the whole file; `None` on failure."""
         with serving(network.server.command(self._command(TCP_PORT, "receive"))):
             return timed(self._send(network, TCP_PORT, "--file", str(payload)))
 
     def carry(self, network: Network, omit_s: float, seconds: float, port: int) -> float:
-        """Mbit/s of user data that arrive in `seconds`, after `omit_s` that do not count."""
+        """Returns the Mbit/s of user data that arrive in `seconds`, after `omit_s` that do not count."""
         receive = self._command(port, "receive", "--omit-s", str(omit_s), "--seconds", str(seconds))
         with serving(network.server.command(receive)) as server:
             subprocess.run(self._send(network, port, "--seconds", str(omit_s + seconds + DRAIN_S)), check=True)
@@ -104,7 +104,7 @@ class Anabranch:
         return network.client.command([self.program, *words, "--insecure", "--scheme", self.scheme, *paths])
 
     def send_file(self, network: Network, payload: Path) -> float | None:
-        """As `Kernel.send_file`, with the start of the process and whatever the transfer protocol adds."""
+        """Sends as `Kernel.send_file`; the time includes the start of the process and the transfer protocol."""
         with tempfile.TemporaryDirectory() as inbox:
             serve = self._server(network, "serve", "--json", "--dir", inbox, "--allow", "write")
             with serving(serve):
@@ -113,7 +113,7 @@ class Anabranch:
                 )
 
     def carry(self, network: Network, omit_s: float, seconds: float, port: int) -> float:
-        """As `Kernel.carry`."""
+        """Measures as `Kernel.carry`."""
         with serving(self._server(network, "bench", "--server", "--json", "--port", str(port))):
             words = ["bench", "--client", network.server_address(1), "--json", "--interval", "0"]
             words += ["--time", f"{seconds:g}", "--omit", f"{omit_s:g}"]

@@ -1,4 +1,4 @@
-"""Who gets what of one link that a TCP of the kernel and an association share."""
+"""Shares of one link between a TCP of the kernel and an association."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OMIT_S, SECONDS = 5.0, 30.0
 
 
 def measure(first: Kernel | Anabranch, second: Kernel, queue_bytes: int) -> tuple[float, float]:
-    """Mbit/s of both."""
+    """Returns the Mbit/s of both."""
     network = Network([Link(RATE_MBPS, queue_bytes, DELAY_MS)])
     try:
         with ThreadPoolExecutor(2) as pool:

@@ -1,10 +1,10 @@
-"""Either end of a TCP or MPTCP connection.
+"""Sender or receiver of a TCP or MPTCP connection.
 
     python3 tcp_peer.py receive --port 9797 --omit-s 5
     python3 tcp_peer.py send 10.91.1.2 --port 9797 --control cubic --seconds 30
     python3 tcp_peer.py send 10.91.1.2 --port 9797 --control bbr --mptcp --file clip.bin
 
-The receiver prints how many bytes came after the time that is not counted, and answers with the SHA-256 of all. The
+The receiver prints the number of bytes that arrived in the counted time, and answers with the SHA-256 of all data. The
 sender of a file exits with 0 if that is the hash of the file.
 """
 
@@ -41,7 +41,7 @@ def receive(options: argparse.Namespace) -> int:
 
 
 def read_all(peer: socket.socket, omit_s: float, seconds: float) -> int:
-    """Reads to the end, answers with the hash of it, and returns the bytes that came in the time that counts."""
+    """Reads to the end, answers with the hash of all data, and returns the bytes that arrived in the counted time."""
     sums, counted = hashlib.sha256(), 0
     counts_from = time.monotonic() + omit_s
     while part := peer.recv(BLOCK_BYTES):

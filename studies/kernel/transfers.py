@@ -1,4 +1,4 @@
-"""How long a file takes over two links: TCP over the first, MPTCP and `anabranch` over both."""
+"""Transfer times of a file over two links: TCP over the first, MPTCP and `anabranch` over both."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CUT_LINK, CUT_FROM_S, CUT_TO_S = 1, 2.0, 6.0
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """Two links and a file."""
+    """Two links, the size of a file, and an outage."""
 
     links: tuple[Link, Link]
     file_bytes: int

@@ -1,8 +1,8 @@
 """Measures the simulator beside ns-2 in the same run, as ratios, and compares them with those stored beside this file.
 
-Time is processor time of a process from start to exit, so that other programs on the machine weigh little. A row whose
-ratio is more than a twentieth worse than stored is reported, and fails nothing. Rates and seconds are printed and not
-stored: they are those of one machine.
+Time is processor time of a process from start to exit, on which other programs have little effect. A row whose
+ratio is more than a twentieth worse than stored is reported, and does not fail. Rates and seconds are printed and not
+stored, because they belong to one machine.
 
 Usage: beside_ns2.py check | store [--anabranch PROGRAM] [--window-cost PROGRAM] [--rounds N]
 """
@@ -36,20 +36,20 @@ NS2_WIDE = (
     *("queue", "10000", "access", "10000Mb", "burst", "10000"),
 )
 NS2_START_S = 0.5
-# In which some 40,000 data packets are sent under profile `ns2`, and by ns-2.
+# Duration in which about 40,000 data packets are sent under profile `ns2`, and by ns-2.
 SHORT_S = 6.7
 LONG_S = 100
-# A run of DB-CMT's setting takes some tens of milliseconds: so many seeds in a round.
+# Seeds in a round: a run of DB-CMT's setting takes only tens of milliseconds.
 DB_CMT_SEEDS = 10
 SHORT_RUNS = 5
-# Runs of the sweep that is made by one thread and by two.
+# Runs of the sweep that is measured with one thread and with two.
 SWEEP_SEEDS = 100
 WATCH_EVERY_S = 0.01
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a process took, and how many packets with DATA it sent."""
+    """Processor time of a process, and the number of packets with DATA that it sent."""
 
     processor_s: float
     packets: int
@@ -59,7 +59,7 @@ DB_CMT_ROW = Row("DB-CMT's setting, one run / ns-2", 0.20)
 SHORT_ROW = Row("40,000 data packets over 2 x 100 Mbit/s / ns-2", 0.15)
 PACKET_ROW = Row("a data packet, 4 MiB receive buffer, 100 s / ns-2")
 LARGE_ROW = Row("rate with 16 MiB / rate with 4 MiB", 0.8, more_is_better=True)
-# What is left of large numbers: it varies by a megabyte from process to process.
+# Difference of large numbers, which varies by a megabyte from process to process.
 MEMORY_ROW = Row("MB of a run, 4 MiB receive buffer", 5.0, slack=1.0)
 LARGE_MEMORY_ROW = Row("MB of a run, 16 MiB receive buffer", 5.0, slack=1.0)
 THREADS_ROW = Row("runs a second, two threads / one", 1.9, more_is_better=True)
@@ -84,7 +84,7 @@ def run_of(program, scenario, seeds, settings=(), threads=1):
 
 
 def packets_in(printed):
-    """Packets with DATA that were sent in the runs of a command that printed JSON."""
+    """Returns the number of packets with DATA sent in the runs of a command that printed JSON."""
     return sum(path["sent_packets"] for line in printed.splitlines() for path in json.loads(line)["paths"])
 
 
@@ -94,7 +94,7 @@ def ours(program, scenario, seed=1, settings=()):
 
 
 def ns2(seed, *words, counted=False):
-    """A run of ns-2; packets are counted only if asked for, as that takes time."""
+    """Runs ns-2. Packets are counted only with `counted`, because counting takes time."""
     processor_s, printed = spent(["ns", str(SCRIPT), "seed", str(seed), "count", str(int(counted)), *words])
     return Cost(processor_s, sum(int(number) for number in re.findall(r"^packets=(\d+)", printed, re.M)))
 
@@ -104,7 +104,7 @@ def wide_for(seconds):
 
 
 def beside_ns2(table, program, rounds):
-    """The rows that have a peer. Both take turns."""
+    """Adds the rows that compare with ns-2. Both programs run in turn."""
     short = {"run.profile": "ns2", "run.duration": f"{SHORT_S} s"}
     long = {"run.profile": "ns2", "run.duration": f"{LONG_S} s"}
     their_packets = ns2(1, *wide_for(SHORT_S), counted=True).packets
@@ -117,7 +117,7 @@ def beside_ns2(table, program, rounds):
         own, theirs = taking_turns(
             SHORT_RUNS, lambda _: ours(program, WIDE, settings=short), lambda _: ns2(1, *wide_for(SHORT_S))
         )
-        # Both send nearly as much, and what differs is not held against either.
+        # Both send nearly the same number of packets; the cost per packet is compared.
         table.add(SHORT_ROW, sum_s(own) / own[0].packets / (sum_s(theirs) / their_packets))
         short_ms = [1000 * sum_s(costs) / SHORT_RUNS for costs in (own, theirs)]
     table.notes += [
@@ -136,7 +136,7 @@ def beside_ns2(table, program, rounds):
 
 
 def taking_turns(count, one, other):
-    """Calls both so many times, with seeds from 1 on, in turn: what else the machine does is the same to them."""
+    """Calls both `count` times in turn, with seeds from 1 on, so that other load of the machine affects both."""
     pairs = [(one(seed), other(seed)) for seed in range(1, count + 1)]
     return [list(costs) for costs in zip(*pairs, strict=True)]
 
@@ -150,7 +150,7 @@ def rate(cost):
 
 
 def alone(table, program, rounds):
-    """The rows that compare the program with itself."""
+    """Adds the rows that compare the program with itself."""
     rates, passed = [], []
     for _ in range(rounds):
         usual = ours(program, WIDE)
@@ -170,14 +170,14 @@ def alone(table, program, rounds):
 
 @dataclass(frozen=True)
 class Watched:
-    """How long a process took, and how long its busy threads stood in line for a processor."""
+    """Duration of a process, and the time that its busy threads waited for a processor."""
 
     elapsed_s: float
     waited_s: float
 
     @property
     def undisturbed_s(self):
-        """What it would have taken with a processor for each thread."""
+        """Estimated duration with a processor for each thread."""
         return self.elapsed_s - self.waited_s
 
     @classmethod
@@ -195,7 +195,7 @@ class Watched:
 
 
 def schedule_of(process):
-    """For each thread the seconds that it ran, and those that it waited for a processor."""
+    """Returns for each thread the seconds that it ran, and those that it waited for a processor."""
     found = {}
     for file in Path(f"/proc/{process}/task").glob("*/schedstat"):
         try:
@@ -207,16 +207,16 @@ def schedule_of(process):
 
 
 def run_mb(program, buffer_bytes):
-    """MB that a run holds: the most that the process had, less what it has with a run of no length. Payload is not in
-    it: nobody looks at what these runs send, all messages of the sender are one, and packets have no room for it."""
+    """Returns the memory of a run in MB: the peak of the process, less that with a run without duration. Payload is
+    not included: these runs send undefined content, all messages share memory, and packets store none."""
     settings = {"association.recv_buffer": f"{buffer_bytes} B"}
     most, least = (peak_bytes(program, {**settings, "run.duration": length}) for length in ("10 s", "1 ms"))
     return (most - least) / 1e6
 
 
 def peak_bytes(program, settings):
-    """The most memory that a process had when its first run was over. What all of its runs print does not fit into a
-    pipe that nobody reads, so that the process is still there then."""
+    """Returns the peak memory of a process in bytes after its first run. The output of all runs does not fit into the
+    pipe, which is not read further, so the process still exists then."""
     command = run_of(program, WIDE, "250", settings)
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         process.stdout.readline()

@@ -1,8 +1,8 @@
 """Counts the instructions of simulated runs with valgrind, and compares them with those stored beside this file.
 
-Counts do not depend on what else the machine does, and little on the machine. They are those of one program: a
-build in another profile or by another compiler has its own. A run that takes more than a twentieth more than
-stored is reported, and fails nothing.
+Counts do not depend on the load of the machine, and little on the machine. They belong to one program: a
+build in another profile or by another compiler has its own. A run with more than a twentieth more than
+stored is reported, and does not fail.
 
 Usage: instructions.py check | store [--anabranch PROGRAM]
 """
@@ -26,12 +26,12 @@ RUNS = (
     ("tests/cost/unequal.toml", "cmt"),
     ("tests/cost/unequal.toml", "bonded"),
 )
-# How much worse than stored is worth a word.
+# Ratio to the stored count from which on a run is reported as worse.
 MUCH = 1.05
 
 
 def count(program, scenario, scheme):
-    """Million instructions from start to exit."""
+    """Returns the million instructions from start to exit."""
     run = [program, "run", str(ROOT / scenario), "--schemes", scheme, "--seeds", "1,", "--quiet"]
     with tempfile.NamedTemporaryFile() as out:
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out.name}", *run]

@@ -1,4 +1,4 @@
-"""Ratios that benchmarks of the simulator find, beside those stored in this folder."""
+"""Ratios from benchmarks of the simulator, compared with those stored in this folder."""
 
 import resource
 import statistics
@@ -9,14 +9,14 @@ from pathlib import Path
 
 STORED = Path(__file__).resolve().parent / "sim.tsv"
 HEADER = ("row", "value")
-# How much worse than stored is worth a word.
+# Factor above the stored value from which on a row is reported as worse.
 MUCH = 1.05
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table. `goal` is the largest value, or the smallest one where more is better. Differences up to
-    `slack` are no news."""
+    """Row of the table. `goal` is the largest value, or the smallest one if more is better. Differences up to
+    `slack` are not reported."""
 
     name: str
     goal: float | None = None
@@ -26,7 +26,7 @@ class Row:
 
 @dataclass
 class Table:
-    """Values of rows, one for each round, and lines about what they come from."""
+    """Values of rows, one for each round, and lines about the measurements."""
 
     values: dict[Row, list[float]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -39,7 +39,7 @@ class Table:
 
 
 def spent(command):
-    """Runs a command; gives its processor time and what it printed."""
+    """Runs a command, and returns its processor time in seconds and its output."""
     before = processor_time_s()
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     if ended.returncode != 0:
@@ -49,7 +49,7 @@ def spent(command):
 
 
 def processor_time_s():
-    """Of all processes that have been waited for."""
+    """Returns the processor time of all processes that have been waited for."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -62,14 +62,14 @@ def stored():
 
 
 def store(table):
-    """Rows that were not measured keep their values."""
+    """Stores the medians. Rows that were not measured keep their values."""
     values = {**stored(), **{row.name: value for row, value in table.medians().items()}}
     lines = ["\t".join(HEADER), *(f"{name}\t{value:.3f}" for name, value in values.items())]
     STORED.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
 
 
 def worse_by(row, value, before):
-    """By which factor a value is worse than one before: 1 if it is the same, or nearly so."""
+    """Returns the factor by which a value is worse than a previous one: 1 within the row's slack."""
     if abs(value - before) <= row.slack:
         return 1.0
     if row.more_is_better:
@@ -78,7 +78,7 @@ def worse_by(row, value, before):
 
 
 def report(table):
-    """The lines of the table, and behind them what became worse."""
+    """Returns the lines of the table, the notes, and the rows that are worse than stored."""
     expected, lines, worse = stored(), [], []
     lines.append(f"{'row':50} {'value':>8} {'spread':>17} {'stored':>8} {'goal':>8}")
     for row, value in table.medians().items():

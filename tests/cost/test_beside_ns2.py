@@ -1,4 +1,4 @@
-"""What `make bench-sim` makes of its measurements."""
+"""Tests of the evaluation of measurements by `make bench-sim`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MORE = Row("speed-up", goal=1.9, more_is_better=True)
 
 @pytest.fixture(autouse=True)
 def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file of its own for each test."""
+    """Provides a separate file of stored values for each test."""
     monkeypatch.setattr(ratios, "STORED", tmp_path / "sim.tsv")
     return tmp_path / "sim.tsv"
 

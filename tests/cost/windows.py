@@ -1,7 +1,7 @@
-"""What a packet costs with windows of different sizes: processor time by the packet with DATA, of a simulated
-association whose windows are fixed (`tests/examples/window_cost.rs`).
+"""Cost of a packet with windows of different sizes: processor time per packet with DATA of a simulated
+association with fixed windows (`tests/examples/window_cost.rs`).
 
-Two runs of different length are compared, so that what a process takes to start and to fill its windows does not count.
+Two runs of different length are compared, so that the start of the process and the filling of windows do not count.
 """
 
 from ratios import Row, spent
@@ -10,9 +10,9 @@ from ratios import Row, spent
 WINDOWS = (64, 1024, 16384)
 # Round trips of the shortest path in the shorter run; the longest path has an eighth of them.
 ROUNDS = 16
-# Packets in the longer run, at least.
+# Minimum number of packets in the longer run.
 PACKETS = 200_000
-# Scheme, paths, and loss. `rack` finds what is lost twice: without it a window waits for T3.
+# Scheme, paths, and loss. `rack` detects chunks that are lost twice: without it a window waits for T3.
 SETTINGS = (
     ("cmt", 2, 0),
     ("cmt", 8, 0),
@@ -28,7 +28,7 @@ GOAL = 1.2
 
 
 def add_rows(table, program, rounds):
-    """The most that a packet costs with any window, as a ratio to the least."""
+    """Adds the largest cost of a packet with any window, as a ratio to the smallest."""
     for scheme, paths, loss in SETTINGS:
         row = Row(f"cost, most / least of windows: {scheme}, {paths} paths, {100 * loss:g} %", GOAL)
         for _ in range(rounds):
@@ -39,7 +39,7 @@ def add_rows(table, program, rounds):
 
 
 def cost_us(program, scheme, paths, loss, window):
-    """Microseconds of processor time for each packet with DATA."""
+    """Returns the processor time per packet with DATA, in microseconds."""
 
     def run(rounds):
         words = (program, scheme, paths, loss, window, rounds)

@@ -36,7 +36,7 @@ written, 2 if there is no such name.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct InitArguments {
-    /// Which to write; `example` is a folder with all of them. Without a name they are listed
+    /// Scenario or plan to write; `example` is a folder with all of them. Without a name they are listed
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
 

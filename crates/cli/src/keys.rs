@@ -116,7 +116,7 @@ struct AddArguments {
     #[arg(value_name = "LABEL", trailing_var_arg = true, conflicts_with = "host")]
     label: Vec<String>,
 
-    /// It is the key of this host, and of nobody who may connect
+    /// Add it as the key of this host, and not as one that may connect
     #[arg(long, value_name = "HOST[:PORT]", value_parser = read_host)]
     host: Option<HostName>,
 }

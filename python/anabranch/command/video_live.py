@@ -174,7 +174,7 @@ def _add_association(parser: argparse.ArgumentParser) -> None:
     protection.add_argument(
         "--insecure",
         action="store_true",
-        help="go without encryption, and ask nobody who they are; the other side has to do the same",
+        help="go without encryption and authentication; the other side has to do the same",
     )
     add("--json", action="store_true", help="print one JSON object at the end in place of the text")
     add("-q", "--quiet", action="store_true", help="no progress, and nothing printed but with --json and errors")

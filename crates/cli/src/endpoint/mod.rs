@@ -33,7 +33,7 @@ const OPTIONS: OptionNames = OptionNames { path: "--path", to: "--to", listen: "
 /// Options of both ends for an association.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AssociationOptions {
-    /// How the paths are used, such as cmt or cmt-pf(rtx=rtx-asap); see `anabranch schemes` [default: braid]
+    /// Scheme that chooses the paths, such as cmt or cmt-pf(rtx=rtx-asap); see `anabranch schemes` [default: braid]
     #[arg(long, value_name = "SCHEME")]
     pub(crate) scheme: Option<String>,
 

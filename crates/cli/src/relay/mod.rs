@@ -60,8 +60,8 @@ Links:
 
 /// Impair real UDP traffic with the links of the simulator.
 ///
-/// What comes to --listen goes to --to, and what comes back goes back, over a link each way. It runs until Ctrl-C,
-/// and then says what became of everything.
+/// Packets that arrive at --listen are sent to --to, and answers back, over one link in each direction. It runs until Ctrl-C,
+/// and then prints the outcome of all packets.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RelayArguments {
@@ -97,7 +97,7 @@ pub(crate) struct RelayArguments {
     #[arg(long, value_name = "FROM..TO")]
     cut: Vec<Cut>,
 
-    /// What losses are drawn from
+    /// Seed of random losses
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
@@ -105,7 +105,7 @@ pub(crate) struct RelayArguments {
     #[arg(long, value_name = "N", default_value = "64")]
     clients: NonZeroU16,
 
-    /// How long a client is remembered that is silent and hears nothing
+    /// Time without packets in either direction after which a client is forgotten
     #[arg(long, value_name = "TIME", default_value = "120s", value_parser = read_duration)]
     idle: Duration,
 

@@ -135,7 +135,7 @@ enum LinkChoice {
     /// As links, if they lead to something in the folder that is transferred; others are left out
     #[default]
     Copy,
-    /// What they lead to
+    /// Their targets
     Follow,
     /// Not at all
     Skip,
@@ -173,7 +173,7 @@ impl From<Fsync> for Durability {
 /// Options for storing files.
 #[derive(Clone, Copy, Debug, Args)]
 struct StoreOptions {
-    /// How a file is brought to the disk before it is reported as stored
+    /// Sync of files to the disk before they are reported as stored
     #[arg(long, value_enum, default_value_t)]
     fsync: Fsync,
 
@@ -184,14 +184,14 @@ struct StoreOptions {
 /// Options of both sides for the selection of files.
 #[derive(Clone, Debug, Args)]
 struct SelectOptions {
-    /// How symbolic links are transferred
+    /// Transfer of symbolic links
     #[arg(long, value_enum, default_value_t)]
     links: LinkChoice,
 
     #[command(flatten)]
     filters: FilterOptions,
 
-    /// Compare the content of files of the same size, whatever is known of them
+    /// Compare the content of files of the same size, even if they are recorded as equal
     #[arg(long, short)]
     checksum: bool,
 

@@ -103,7 +103,7 @@ pub(crate) struct RecvArguments {
     #[arg(long, conflicts_with_all = ["dir", "json"])]
     stdout: bool,
 
-    /// What to do where there is another file of that name [default: refuse, with --listen as the sender asks]
+    /// Action where there is another file of that name [default: refuse, with --listen as the sender asks]
     #[arg(long, value_enum)]
     on_clash: Option<Clash>,
 

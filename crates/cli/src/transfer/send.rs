@@ -75,7 +75,7 @@ pub(crate) struct SendArguments {
     #[arg(long, value_name = "RATE", value_parser = read_limit)]
     limit: Option<RateLimit>,
 
-    /// What the receiver is to do where it has another file of that name, if it leaves that to whoever sends [default: refuse]
+    /// Action where the receiver has another file of that name, if it leaves the choice to senders [default: refuse]
     #[arg(long, value_enum)]
     on_clash: Option<Clash>,
 
@@ -84,7 +84,7 @@ pub(crate) struct SendArguments {
     #[arg(long)]
     delete: bool,
 
-    /// Listen instead of connecting, print a one-time code, and give the files to whoever types it with `anabranch recv CODE@HOST`
+    /// Listen instead of connecting, print a one-time code, and give the files to the peer that uses it with `anabranch recv CODE@HOST`
     #[arg(long, conflicts_with_all = ["on_clash", "delete", "dry_run", "checksum", "insecure", "ca", "paths", "to", "connect_timeout"])]
     code: bool,
 

@@ -75,7 +75,7 @@ pub(crate) struct ServeArguments {
     #[arg(long)]
     hidden: bool,
 
-    /// What to do where there is another file of that name, whatever senders ask [default: what the sender asks]
+    /// Action where there is another file of that name, for all senders [default: the sender's choice]
     #[arg(long, value_enum)]
     on_clash: Option<Clash>,
 
@@ -94,7 +94,7 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
     transfers_per_address: u16,
 
-    /// What all transfers together may hold of data that is not written yet or waits to leave, such as 1GiB
+    /// Memory of all transfers together for data that is not written yet or waits to be sent, such as 1GiB
     #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = quantity::read_size)]
     memory: u64,
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from anabranch.video.pairs import PairQuality
 
 _TABLE = "cmt-qa Table 2"
-# What brings the encoder that the traces beside the scenarios were made with.
+# Package with the encoder of the traces beside the scenarios.
 _ENCODER = "imageio-ffmpeg==0.8.1"
 
 
