@@ -60,6 +60,9 @@ STUDIES = {
     "degradation": Study(
         "effects on one path, other flows, links and small messages", _python("studies.degradation.command")
     ),
+    "adversary": Study(
+        "search for settings in which a scheme falls far below its best path", _python("studies.adversary.command")
+    ),
     "choice": Study("the best scheme for each cell of a grid of links", _python("studies.choice.command")),
     "ns2": Study("goodput beside that of ns-2 under profile ns2", _binary("ns2-study")),
     "fairness": Study("shares of a bottleneck beside an ordinary flow", _python("studies.fairness")),
