@@ -134,8 +134,8 @@ pub struct AssociationConfig {
     /// IP packet size of every path in bytes; the initial size if a larger one is searched for.
     pub mtu_bytes: usize,
     /// Largest IP packet size in bytes that is searched for on each path (RFC 8899); `None` keeps `mtu_bytes`. A smaller
-    /// MTU of the interface lowers it ([`Endpoint::set_interface_mtus`](crate::Endpoint::set_interface_mtus)), and so does, above 1500
-    /// bytes, a receive buffer of either side with room for fewer than 16 such packets.
+    /// MTU of the interface lowers it ([`Endpoint::set_interface_mtus`](crate::Endpoint::set_interface_mtus)), and so does,
+    /// above 1500 bytes, a receive buffer of either side with room for fewer than 16 such packets.
     pub mtu_search_up_to_bytes: Option<usize>,
     /// Number of streams in each direction.
     pub streams: u16,

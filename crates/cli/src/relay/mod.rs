@@ -65,11 +65,11 @@ Links:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RelayArguments {
-    /// Where clients send to; can be repeated, for a relay each
+    /// Address that clients send to; repeat it for several relays
     #[arg(long, value_name = "ADDR:PORT", required = true, value_parser = read_address)]
     listen: Vec<SocketAddr>,
 
-    /// Where it goes; one for all, or one for each --listen in their order, like all that follow
+    /// Destination of the packets; one for all, or one for each --listen in their order, as for the links and --from
     #[arg(long, value_name = "ADDR:PORT", required = true, value_parser = read_address)]
     to: Vec<SocketAddr>,
 
@@ -77,11 +77,11 @@ pub(crate) struct RelayArguments {
     #[arg(long, value_name = "LINK", required_unless_present_all = ["link_forward", "link_reverse"])]
     link: Vec<String>,
 
-    /// The link from clients to the target, where it is another one
+    /// The link from clients to the target, if it differs
     #[arg(long, value_name = "LINK")]
     link_forward: Vec<String>,
 
-    /// The link from the target to clients, where it is another one
+    /// The link from the target to clients, if it differs
     #[arg(long, visible_alias = "back", value_name = "LINK")]
     link_reverse: Vec<String>,
 

@@ -67,7 +67,8 @@ a line that says why, 4 if the peer is not who it should be, 130 after Ctrl-C.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RecvArguments {
-    /// Whom to fetch from: HOST, HOST:PORT [port: 9899], or CODE@HOST with what `anabranch send --code` printed (@HOST reads the code from standard input), unless --listen is given; then the names of files and folders to take
+    /// Peer to fetch from, unless --listen is given: HOST, HOST:PORT [port: 9899], or CODE@HOST with the code that
+    /// `anabranch send --code` printed (@HOST reads the code from standard input); then the names of files and folders to take
     #[arg(value_name = "HOST[:PORT]] [NAME")]
     host_and_names: Vec<String>,
 

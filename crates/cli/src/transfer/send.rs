@@ -79,12 +79,13 @@ pub(crate) struct SendArguments {
     #[arg(long, value_enum)]
     on_clash: Option<Clash>,
 
-    /// Have removed what is in the folders that are sent at the receiver and not here, once everything has arrived; the receiver has
-    /// to allow it with --allow-delete
+    /// Have removed what is in the folders that are sent at the receiver and not here, once everything has arrived; the receiver
+    /// has to allow it with --allow-delete
     #[arg(long)]
     delete: bool,
 
-    /// Listen instead of connecting, print a one-time code, and give the files to the peer that uses it with `anabranch recv CODE@HOST`
+    /// Listen instead of connecting, print a one-time code, and give the files to the peer that uses it with
+    /// `anabranch recv CODE@HOST`
     #[arg(long, conflicts_with_all = ["on_clash", "delete", "dry_run", "checksum", "insecure", "ca", "paths", "to", "connect_timeout"])]
     code: bool,
 

@@ -196,7 +196,8 @@ impl AddressManager {
         self.advertised.contains(&local)
     }
 
-    /// Records that a local address is reported to the peer. An address without room in the list is reported too, and never withdrawn.
+    /// Records that a local address is reported to the peer. An address without room in the list is reported too, and
+    /// never withdrawn.
     pub(crate) fn note_advertised(&mut self, local: IpAddr) {
         if !self.advertised.contains(&local) {
             let _ = self.advertised.try_push(local);

@@ -254,7 +254,8 @@ impl<'a> View<'a> {
         self.paths.iter().map(|p| self.outstanding(p.id)).sum()
     }
 
-    /// Returns `true` if a path's window and in-flight cap permit new data; the last packet may exceed cwnd (RFC 9260 section 6.1 B).
+    /// Returns `true` if a path's window and in-flight cap permit new data; the last packet may exceed cwnd (RFC 9260
+    /// section 6.1 B).
     //= docs/rfc9260.txt#section-6.1
     //# B)  At any given time, the sender MUST NOT transmit new data to a given transport address if it has cwnd + (PMDCS
     //# - 1) or more bytes of data outstanding to that transport address.

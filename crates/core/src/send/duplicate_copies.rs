@@ -1,7 +1,7 @@
 //! Duplicate copies: copies in flight whose chunk was acknowledged in another copy.
 //!
-//! A duplicate copy is still on its way. It counts as in flight until the peer reports it as a duplicate, until later packets of its path
-//! overtake it, or until T3 expires.
+//! A duplicate copy is still on its way. It counts as in flight until the peer reports it as a duplicate, until later
+//! packets of its path overtake it, or until T3 expires.
 
 use std::collections::VecDeque;
 
@@ -84,8 +84,8 @@ impl DuplicateCopies {
         }
     }
 
-    /// Takes a copy that is lost: the threshold of later packets has arrived, or one of them has and the copy has been in flight for longer
-    /// than `longest`.
+    /// Takes a copy that is lost: the threshold of later packets has arrived, or one of them has and the copy has been in
+    /// flight for longer than `longest`.
     pub(super) fn pop_lost(&mut self, now: Time, longest: Span) -> Option<DuplicateCopy> {
         self.take_first(|copy| {
             let late = copy.overtaken > 0 && now.since(copy.stamps.sent_at) > longest;

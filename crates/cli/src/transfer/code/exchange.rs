@@ -81,8 +81,8 @@ pub(super) async fn is_sender_of_version_1(association: &Association) -> bool {
     answer.await.is_ok_and(|answer| is_of_version_1(&answer))
 }
 
-/// Admits the receiver with this key if it proves the code or resumes; otherwise reports the refusal to it. Calls `begun` once it has
-/// begun to prove the code. The code is pinned or spent only if `may_prove` agrees when the proof arrives.
+/// Admits the receiver with this key if it proves the code or resumes; otherwise reports the refusal to it. Calls `begun` once
+/// it has begun to prove the code. The code is pinned or spent only if `may_prove` agrees when the proof arrives.
 pub(super) async fn admit(
     association: &Association,
     (offer, key): (&Offer, PublicKey),

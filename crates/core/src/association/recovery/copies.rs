@@ -7,7 +7,8 @@ use crate::profile::CopyFate;
 use crate::send::Transmission;
 
 impl LossRecovery {
-    /// Returns `true` if copies count as lost without a duplicate report. Before the peer's first report, a missing report is no evidence.
+    /// Returns `true` if copies count as lost without a duplicate report. Before the peer's first report, a missing report is
+    /// no evidence.
     pub(super) fn judges_copies(&self, paths: &Paths) -> bool {
         paths.profile().copy_fate == CopyFate::Judged && self.peer_reports_duplicates
     }
@@ -43,9 +44,9 @@ impl LossRecovery {
     }
 }
 
-/// Returns the copy in flight that has most likely arrived just now. That is the guess, by the path of the SACK, unless its round trip
-/// is implausible: the difference to the path's smoothed round-trip time exceeds that of another copy by half a round trip. A SACK on
-/// a slow path, caused by a duplicate there, also acknowledges what has arrived on fast paths.
+/// Returns the copy in flight that has most likely arrived just now. That is the guess, by the path of the SACK, unless its
+/// round trip is implausible: the difference to the path's smoothed round-trip time exceeds that of another copy by half a
+/// round trip. A SACK on a slow path, caused by a duplicate there, also acknowledges what has arrived on fast paths.
 fn plausible_copy(tsn: u64, guess: Transmission, d: &Dispatcher<'_>) -> Transmission {
     let deviation = |copy: &Transmission| {
         let smoothed = d.paths.facts(copy.path).rtt.smoothed?;

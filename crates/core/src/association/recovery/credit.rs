@@ -87,8 +87,8 @@ impl LossRecovery {
         self.highest_newly_acked = self.highest_newly_acked.max(tsn);
     }
 
-    /// Credits the copy of a chunk that the peer reports as received twice, if one still counts as in flight. Returns `true` if there
-    /// was one.
+    /// Credits the copy of a chunk that the peer reports as received twice, if one still counts as in flight. Returns `true` if
+    /// there was one.
     pub(super) fn credit_duplicate(&mut self, tsn: u64, d: &mut Dispatcher<'_>) -> bool {
         let on = |path: &PathId| d.sender.has_duplicate_on(*path, tsn);
         let Some(path) = self.source.filter(on).or_else(|| d.paths.live().find(on)) else {
