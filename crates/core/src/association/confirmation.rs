@@ -5,7 +5,7 @@ use anabranch_wire::{Chunk, ChunkType, Chunks, Header, InitView, PacketView, Pac
 use crate::association::Association;
 use crate::association::packets::PacketContext;
 use crate::init::{digest_of, transcript};
-use crate::protection::{Confirming, Cover, Transcript};
+use crate::protection::{Cover, Transcript};
 use crate::stats::Discard;
 
 /// Maximum length of an INIT in bytes; padded ones are shorter.
@@ -68,7 +68,6 @@ impl Association {
         let ends = self.plain_ends();
         let (confirming, handshakes) = (&mut self.protection.confirming, &self.protection.handshakes);
         let Some(confirming) = confirming else { return Ok(chunks) };
-        let was_done = confirming.is_done();
         let taken = match &theirs {
             Some(theirs) => confirming.take(theirs, handshakes, ends),
             None => confirming.take_none(),
@@ -76,16 +75,15 @@ impl Association {
         if let Err(why) = taken {
             return Err(self.end_as_tampered(why));
         }
-        self.confirmed(was_done);
+        self.acknowledge_plain_data();
         Ok(if leads || theirs.is_none() { chunks } else { rest })
     }
 
     /// Acknowledges all data that was sent in the clear, which the confirmation proves to have arrived.
-    fn confirmed(&mut self, was_done: bool) {
+    fn acknowledge_plain_data(&mut self) {
         let sent = self.protection.boundary.sent().unwrap_or_else(|| self.end_of_sent());
         if self.sender.outstanding().cumulative() < sent.tsn {
             self.acknowledge_up_to(sent.tsn);
         }
-        if !was_done && self.protection.confirming.as_ref().is_some_and(Confirming::is_done) {}
     }
 }
