@@ -31,7 +31,7 @@ Examples:
 
 `make install` installs all three, and the man pages.";
 
-/// Print what a shell needs to complete commands, options, schemes and keys of scenarios.
+/// Print the shell's completions of commands, options, schemes and keys of scenarios.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CompletionsArguments {

@@ -10,7 +10,7 @@ use crate::output;
 /// Exit status of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// Success.
+    /// Success of the whole command.
     Success,
     /// A run failed, or a file could not be read or written.
     Failure,
@@ -41,7 +41,7 @@ impl Status {
 /// Outlook for another attempt after one that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outlook {
-    /// Unknown.
+    /// Unknown so far.
     Open,
     /// Another attempt may succeed at once.
     Transient,

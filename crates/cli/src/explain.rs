@@ -23,7 +23,7 @@ Examples:
     anabranch explain out/trace/cmt-seed7
   Explain one flow of several:
     anabranch explain out/trace/cmt+sctp-seed1 --flow multipath
-  Work on with the figures:
+  Write the figures as JSON:
     anabranch explain out/trace --json > explained.jsonl
 
 Exit status: 0 if all traces were explained, also where one is cut short,
@@ -33,7 +33,7 @@ if a folder holds no trace or a flow no such name.";
 /// Columns for the labels of notes.
 const LABEL: usize = 10;
 
-/// Sum up the traces of runs: where time and capacity went.
+/// Summarise the traces of runs: use of time and capacity.
 ///
 /// A run's traces are what `anabranch run --trace DIR` writes into a folder below DIR. Given DIR, all runs in it are
 /// explained one after the other, and compared at the end.

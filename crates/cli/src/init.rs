@@ -18,12 +18,12 @@ const LABEL: usize = 20;
 
 const EXAMPLES: &str = "\
 Examples:
-  See which there are:
+  List them:
     anabranch init
   Run one as it is, from any folder:
     anabranch run two-path
     anabranch sweep second-path --out out/second-path
-  Write one here, change it, and run what it has become:
+  Write one here, change it, and run it:
     anabranch init two-path
     anabranch run two-path.toml
   Write a folder with all of them and a page that says how to begin:
@@ -32,7 +32,7 @@ Examples:
 Exit status: 0 if all went well, 1 if a file is there already or cannot be
 written, 2 if there is no such name.";
 
-/// List the scenarios and plans that come with the program, or write one to begin with.
+/// List the built-in scenarios and plans, or write one to a file.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct InitArguments {

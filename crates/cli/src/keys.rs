@@ -31,18 +31,18 @@ Examples:
     anabranch keys add --host example.org \\
         ed25519:Q2hlY2sgdGhpcyBrZXkgd2l0aCBpdHMgb3duZXIgISE
     anabranch keys forget example.org
-  See who may connect, and which hosts are known:
+  List the authorised keys and the known hosts:
     anabranch keys list
 
 Keys are in $ANABRANCH_HOME, or else in the user's configuration folder
 (~/.config/anabranch):
-identity.pem is this user's private key, which is made at first use and
-belongs on no other machine; authorized_keys says who may connect; known_hosts
-has the keys of the hosts connected to.
+identity.pem is this user's private key, which is created at first use and
+must not be copied to another machine; authorized_keys lists the peers that
+may connect; known_hosts has the keys of the hosts connected to.
 Exit status: 0 if all went well, 1 if a file cannot be read or written or
 holds no such key, 2 if the command line is wrong.";
 
-/// Show this user's key, and say whom to trust.
+/// Show this user's key, and manage the trusted keys.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub(crate) struct KeysArguments {
@@ -60,7 +60,7 @@ pub(crate) struct KeysArguments {
 /// Options for the folder of keys.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct HomeOptions {
-    /// The folder with this user's key, known_hosts and authorized_keys [default: $ANABRANCH_HOME, or else ~/.config/anabranch]
+    /// Folder with this user's key, known_hosts and authorized_keys [default: $ANABRANCH_HOME, or else ~/.config/anabranch]
     #[arg(long, value_name = "DIR", global = true)]
     keys: Option<PathBuf>,
 }
@@ -75,17 +75,17 @@ impl HomeOptions {
 enum KeysCommand {
     /// Print this user's key and its fingerprint; a key is made if there is none
     Show,
-    /// List who may connect, and the hosts that are known
+    /// List the authorised keys and the known hosts
     List,
     /// Let the holder of a key connect, or trust a host
     Add(AddArguments),
-    /// Let the holder of a key connect no longer
+    /// Withdraw a key's right to connect
     Remove {
         /// The key, its fingerprint or its label
         #[arg(value_name = "KEY|FINGERPRINT|LABEL")]
         which: String,
     },
-    /// Forget the keys of a host, so that the next one that it shows can be trusted
+    /// Remove the keys of a host from known_hosts, so that its next key can be trusted
     Forget {
         /// The host, as it is named when connecting [port: 9899]
         #[arg(value_name = "HOST[:PORT]", value_parser = read_host)]
@@ -95,16 +95,16 @@ enum KeysCommand {
 
 #[derive(Debug, Args)]
 struct AddArguments {
-    /// The most that its holder may do with files here, within what a server allows: read, write, overwrite (needs write), delete
-    /// (needs write); separated by commas [default: what the server allows]
+    /// Rights of its holder on files here, within those that a server permits: read, write, overwrite (needs write), delete
+    /// (needs write); separated by commas [default: those of the server]
     #[arg(long, value_name = "RIGHTS", value_delimiter = ',', conflicts_with = "host")]
     allow: Vec<String>,
 
-    /// The folder below the served one that its holder sees as the whole; it is made at first use
+    /// Subfolder of the served folder to which its holder is confined; created at first use
     #[arg(long, value_name = "DIR", conflicts_with = "host")]
     folder: Option<String>,
 
-    /// Bytes that the files in that folder may have, such as 10GB
+    /// Maximum size of all files in that folder, such as 10GB
     #[arg(long, value_name = "SIZE", value_parser = quantity::read_size, conflicts_with = "host")]
     quota: Option<u64>,
 

@@ -23,13 +23,13 @@ Examples:
 
 With --check the exit status is 1 if no path works.";
 
-/// Show which local addresses paths begin at, and try them.
+/// Show the local addresses of paths, and test them.
 ///
 /// Addresses of virtual interfaces, such as VPNs and bridges of containers, are used only where --path names them.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct PathsArguments {
-    /// Open an association with this host over each path by itself, and say how that went
+    /// Open an association with this host over each path alone, and print the result
     #[arg(long, value_name = "HOST[:PORT]")]
     check: Option<String>,
 

@@ -40,9 +40,9 @@ Examples:
         --insecure
     anabranch bench -c 127.0.0.1 -p 5000 --insecure
 
-A server takes clients whose keys are in authorized_keys (`anabranch keys
-add`), or with --insecure on both sides everyone. With --from packets from
-elsewhere get no answer.
+A server accepts clients whose keys are in authorized_keys (`anabranch keys
+add`), or with --insecure on both sides all clients. With --from, packets from
+other addresses get no answer.
 Sizes and rates are in bytes and bits per second, or have a unit: 64K, 64KiB
 (powers of 1024), 64kB; 8M, 8Mbit, 8Mbit/s (powers of 1000). Times are in
 seconds, or have a unit: 500ms, 2min.
@@ -56,7 +56,7 @@ const USUAL_TIME: Duration = Duration::from_secs(10);
 /// Default length of a message, in bytes.
 const USUAL_LENGTH: u64 = 64 << 10;
 
-/// Measure what an association carries, over each path and in sum.
+/// Measure the goodput of an association, per path and in total.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, group = ArgGroup::new("role").required(true).args(["server", "client"]))]
 pub(crate) struct BenchArguments {

@@ -30,7 +30,7 @@ Examples:
   Compare one scheme with three seeds, over a shorter time:
     anabranch compare scenarios/two-path.toml --schemes cmt --seeds 3 \\
         --set run.duration='20 s'
-  Work on with the figures:
+  Write the figures as JSON:
     anabranch compare scenarios/two-path.toml --json > pairs.jsonl
 
 The runs on sockets take as long as the scenario says, one after the other.";
@@ -58,7 +58,7 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
 
-    /// Put another value into the scenario, such as path.path-1.loss=0.02 or run.duration='10 s'; can be repeated
+    /// Override a value of the scenario, such as path.path-1.loss=0.02 or run.duration='10 s'; can be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<Override>,
 

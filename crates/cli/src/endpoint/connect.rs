@@ -26,7 +26,7 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(86_400);
 /// Options for connecting. The target is a separate argument.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ConnectOptions {
-    /// A local address or interface that a path begins at; can be repeated [default: those that `anabranch paths` calls usable]
+    /// Local address or interface of a path; can be repeated [default: those that `anabranch paths` calls usable]
     #[arg(long = "path", value_name = "ADDR|IFACE")]
     pub(crate) paths: Vec<String>,
 

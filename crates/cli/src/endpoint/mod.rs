@@ -42,7 +42,7 @@ pub(crate) struct AssociationOptions {
     #[arg(long, value_name = "MS", value_parser = quantity::read_milliseconds)]
     pub(crate) failover_ms: Option<NonZeroU64>,
 
-    /// The SCTP port that is listened on, inside UDP [default: 9899]
+    /// SCTP port of the listener, inside UDP [default: 9899]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) sctp_port: Option<u16>,
 

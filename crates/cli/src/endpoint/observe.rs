@@ -27,7 +27,7 @@ pub(crate) struct ObserveOptions {
     #[arg(long, help_heading = HEADING, value_name = "FILE")]
     pcap: Option<PathBuf>,
 
-    /// Bytes to keep of each packet in the capture, from its IP header on; 0 or full: whole packets
+    /// Stored bytes of each packet in the capture, from its IP header on; 0 or full: whole packets
     /// [default: 256 with --insecure; full otherwise, since decryption needs whole packets]
     #[arg(long, help_heading = HEADING, value_name = "BYTES|full", requires = "pcap", value_parser = read_snap_length)]
     snaplen: Option<SnapLength>,
@@ -36,11 +36,11 @@ pub(crate) struct ObserveOptions {
     #[arg(long, help_heading = HEADING, value_name = "DIR")]
     trace: Option<PathBuf>,
 
-    /// Write events in the manner of qlog into this file, or into a file for each association in a folder
+    /// Write events in qlog's format into this file, or into one file per association in a folder
     #[arg(long, help_heading = HEADING, value_name = "FILE|DIR/")]
     qlog: Option<PathBuf>,
 
-    /// Answer scrapes of metrics (OpenMetrics) over HTTP; a port alone is one of loopback [default port: 9464]
+    /// Serve metrics (OpenMetrics) over HTTP; a port without an address listens on loopback [default port: 9464]
     #[arg(long, help_heading = HEADING, value_name = "ADDR[:PORT]", value_parser = read_metrics_address)]
     metrics: Option<SocketAddr>,
 

@@ -29,19 +29,19 @@ pub(crate) struct ProtectionOptions {
     #[arg(long, help_heading = HEADING)]
     pub(crate) insecure: bool,
 
-    /// The folder with this user's key, known_hosts and authorized_keys [default: $ANABRANCH_HOME, or else ~/.config/anabranch]
+    /// Folder with this user's key, known_hosts and authorized_keys [default: $ANABRANCH_HOME, or else ~/.config/anabranch]
     #[arg(long, help_heading = HEADING, value_name = "DIR", conflicts_with = "insecure")]
     keys: Option<PathBuf>,
 
-    /// Trust who has a certificate of these authorities (PEM), in place of keys that are known
+    /// Trust certificates of these authorities (PEM) instead of known keys
     #[arg(long, help_heading = HEADING, value_name = "FILE", requires_all = ["cert", "key"], conflicts_with_all = ["insecure", "keys"])]
     ca: Option<PathBuf>,
 
-    /// With --ca: this side's certificate, and those that lead from it to an authority (PEM)
+    /// With --ca: certificate of this side, with its chain up to an authority (PEM)
     #[arg(long, help_heading = HEADING, value_name = "FILE", requires = "ca")]
     cert: Option<PathBuf>,
 
-    /// With --ca: the private key of that certificate (PEM)
+    /// With --ca: private key of that certificate (PEM)
     #[arg(long, help_heading = HEADING, value_name = "FILE", requires = "ca")]
     key: Option<PathBuf>,
 

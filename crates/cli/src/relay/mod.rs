@@ -34,7 +34,7 @@ Examples:
         --link-forward rate=10Mbit,delay=45ms \\
         --listen 127.0.0.12:9899 --to 127.0.0.1:9899 \\
         --link-forward rate=2Mbit,delay=90ms
-  Cut the path after 5 seconds for as long again, and write down what happens:
+  Interrupt the path from second 5 to 10, and print the events as JSON:
     anabranch relay --listen 127.0.0.11:9899 --to 127.0.0.1:9899 \\
         --link rate=10Mbit,delay=45ms --cut 5s..10s --json
 
@@ -52,11 +52,11 @@ Links:
   where=before-queue  where packets are lost; or after-queue, when they have
                       used the link
   policer=1Mbit/30kB  drop what is above a rate, but for a burst after a pause
-  jitter=5ms          up to so much more delay for each packet; 5ms/free lets
+  jitter=5ms          up to this additional delay per packet; 5ms/free lets
                       packets overtake each other;
                       normal(mean=5ms,deviation=2ms)
-  aggregation=5ms/32  packets wait for each other so long, and are sent in
-                      batches of so many";
+  aggregation=5ms/32  packets are collected for this time, and are sent in
+                      batches of at most this many";
 
 /// Impair real UDP traffic with the links of the simulator.
 ///
@@ -93,7 +93,7 @@ pub(crate) struct RelayArguments {
     #[arg(long, value_name = "SIZE", default_value_t = RelayConfig::MTU_BYTES, value_parser = read_mtu)]
     mtu: u64,
 
-    /// Let nothing through in this time after the start, such as 5s..10s; holds for all relays, can be repeated
+    /// Drop all packets in this time after the start, such as 5s..10s; applies to all relays, can be repeated
     #[arg(long, value_name = "FROM..TO")]
     cut: Vec<Cut>,
 
@@ -101,7 +101,7 @@ pub(crate) struct RelayArguments {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// Clients that a relay has room for at a time
+    /// Maximum number of clients of a relay at a time
     #[arg(long, value_name = "N", default_value = "64")]
     clients: NonZeroU16,
 

@@ -24,10 +24,10 @@ Examples:
   of schemes and losses:
     anabranch run scenarios/two-path.toml \\
         --sweep path.path-2.loss=0,0.02,0.05,0.1
-  Keep what went over the wire in one run, for Wireshark:
+  Capture the packets of one run, for Wireshark:
     anabranch run scenarios/outage.toml --schemes cmt-pf --seeds 1 \\
         --pcap captures
-  Work on with the figures of every run:
+  Write the figures of every run as JSON:
     anabranch run scenarios/two-path.toml --json > runs.jsonl";
 
 /// Run a scenario with every scheme and every seed, and compare the schemes.
@@ -50,11 +50,11 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
 
-    /// Put another value into the scenario, such as path.path-1.loss=0.02 or run.duration='10 s'; can be repeated
+    /// Override a value of the scenario, such as path.path-1.loss=0.02 or run.duration='10 s'; can be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<Override>,
 
-    /// Run at each of several values of one key of the scenario, and print goodput as a table of schemes and values
+    /// Run with each of several values of one key of the scenario, and print goodput as a table of schemes and values
     #[arg(long, value_name = "KEY=V1,V2,...")]
     pub(crate) sweep: Option<Sweep>,
 
@@ -62,7 +62,7 @@ pub(crate) struct RunArguments {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Add a SHA-256 over everything that happened to each line of JSON; takes about as long again as the runs
+    /// Add a SHA-256 over all events to each line of JSON; doubles the duration of the runs
     #[arg(long, requires = "json")]
     pub(crate) digest: bool,
 
@@ -70,7 +70,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) pcap: Option<PathBuf>,
 
-    /// Bytes to keep of each packet in captures, from its IP header on; 0 or full: whole packets [default: 256]
+    /// Stored bytes of each packet in captures, from its IP header on; 0 or full: whole packets [default: 256]
     #[arg(long, value_name = "BYTES|full", requires = "pcap", value_parser = read_snap_length)]
     pub(crate) snaplen: Option<SnapLength>,
 

@@ -6,9 +6,9 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 const OPTIONS: [(&str, &str); 2] = [
     (
         "exclude",
-        "Leave out what this fits, such as '*.o', cache/ or /photos/raw; can be repeated, the first that fits decides",
+        "Leave out names that match, such as '*.o', cache/ or /photos/raw; can be repeated, the first match decides",
     ),
-    ("include", "Take what this fits, if no --exclude before it does; can be repeated"),
+    ("include", "Take names that match, if no earlier --exclude does; can be repeated"),
 ];
 
 /// Rules of both options, in their order.

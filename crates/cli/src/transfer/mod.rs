@@ -44,12 +44,12 @@ const SHORTEST_SILENCE: Duration = Duration::from_secs(5);
 /// Timeouts of transfers on the side that connects.
 #[derive(Clone, Debug, Args)]
 struct TimeoutOptions {
-    /// Time to wait for a peer that is away before the transfer is given up; arrived blocks are kept [default: 120s, with
+    /// Time to wait for an unreachable peer before the transfer is abandoned; received blocks are kept [default: 120s, with
     /// `send --code` until Ctrl-C]
     #[arg(long, value_name = "TIME", value_parser = read_retry)]
     retry: Option<Duration>,
 
-    /// Silence after which the connection counts as lost and another one is tried
+    /// Silence after which the connection is considered lost and opened again
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = read_silence)]
     timeout: Duration,
 }
@@ -69,7 +69,7 @@ impl TimeoutOptions {
 /// Options for the output of a transfer.
 #[derive(Clone, Debug, Args)]
 struct ShowOptions {
-    /// Print one JSON object per line: what happens, progress each second, and a summary
+    /// Print one JSON object per line: events, progress each second, and a summary
     #[arg(long)]
     json: bool,
 
@@ -97,7 +97,7 @@ impl ShowOptions {
 /// Filter that selects the names to transfer.
 #[derive(Clone, Copy, Debug, Args)]
 struct NameOptions {
-    /// Refuse names that not every system can store, such as aux.txt, "end." or a:b
+    /// Refuse names that some systems cannot store, such as aux.txt, "end." or a:b
     #[arg(long)]
     portable_names: bool,
 }
@@ -132,12 +132,12 @@ impl From<Clash> for OnClash {
 /// Values of `--links`.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum LinkChoice {
-    /// As links, if they lead to something in the folder that is transferred; others are left out
+    /// Transfer links whose target is in the transferred folder; leave out others
     #[default]
     Copy,
     /// Their targets
     Follow,
-    /// Not at all
+    /// Leave out links
     Skip,
 }
 
@@ -195,7 +195,7 @@ struct SelectOptions {
     #[arg(long, short)]
     checksum: bool,
 
-    /// Say what would be stored, and store nothing
+    /// Print the names that would be stored, and store nothing
     #[arg(long, short = 'n')]
     dry_run: bool,
 }

@@ -34,15 +34,15 @@ Examples:
   or all it offers:
     anabranch recv example.org video.mkv photos --dir inbox
     anabranch recv example.org --all --dir inbox
-  Look what it offers below photos, and what would be fetched of it:
+  List its offer below photos, and the names that would be fetched:
     anabranch recv example.org --list photos
     anabranch recv example.org photos --exclude 'raw/' --dry-run -v
-  Fetch the offer of `anabranch send --code`, whose owner told you this code:
+  Fetch the offer of `anabranch send --code`, which printed this code:
     anabranch recv 42-marble-river@example.org
   The same without a question and at most 5 GiB; after Ctrl-C the same command
   resumes:
     anabranch recv 42-marble-river@example.org --yes --max 5GiB
-  Hand a file to another program as it comes:
+  Write a file to another program while it arrives:
     anabranch recv example.org photos.tar --stdout | tar t
   Wait for one transfer from `anabranch send`, take only this file or
   everything, and exit:
@@ -50,15 +50,15 @@ Examples:
         --from 203.0.113.0/24 video.mkv
     anabranch recv --listen 192.0.2.1 --from 203.0.113.7 --all
 
-Only what is named, and what is in it, is stored; a peer that offers anything
-else is left. With --all, names that begin with a dot are left out unless
---hidden is given. Names are compared exactly: case and Unicode normalisation
-make a difference.
-Everything is encrypted, and the host is asked for the key that it showed
-first (`anabranch keys`).
+Only the given names and their contents are stored; the transfer ends if the
+peer offers other names. With --all, names that begin with a dot are left out
+unless --hidden is given. Names are compared exactly: case and Unicode
+normalisation make a difference.
+All packets are encrypted, and the host has to prove the key of its first
+connection (`anabranch keys`).
 With --listen, senders need a key in authorized_keys. --insecure on both sides
-goes without both.
-With --from packets from elsewhere get no answer.
+disables both.
+With --from, packets from other addresses get no answer.
 Exit status: 0 if everything is there, 1 if the peer could not be reached or
 was lost, 2 if the command line is wrong, 3 if files were left out, each with
 a line that says why, 4 if the peer is not who it should be, 130 after Ctrl-C.";
@@ -72,31 +72,31 @@ pub(crate) struct RecvArguments {
     #[arg(value_name = "HOST[:PORT]] [NAME")]
     host_and_names: Vec<String>,
 
-    /// Take everything that is offered, except for names that begin with a dot
+    /// Fetch all offered names, except those that begin with a dot
     #[arg(long)]
     all: bool,
 
-    /// With CODE@HOST: take what is offered without asking
+    /// With CODE@HOST: accept the offer without a question
     #[arg(long)]
     pub(super) yes: bool,
 
-    /// With CODE@HOST: take at most this much, such as 5GiB; a larger offer is refused [default: what is confirmed, and 1GiB of a
+    /// With CODE@HOST: accept at most this size, such as 5GiB; refuse a larger offer [default: the confirmed size, and 1GiB of a
     /// stream, whose size is unknown]
     #[arg(long, value_name = "SIZE", value_parser = quantity::read_size)]
     pub(super) max: Option<u64>,
 
-    /// With CODE@HOST: know the host by the key that it showed from now on (`anabranch keys`)
+    /// With CODE@HOST: store the host's key in known_hosts (`anabranch keys`)
     #[arg(long)]
     pub(super) pin: bool,
 
-    /// With --all: take names that begin with a dot, too
+    /// With --all: fetch names that begin with a dot, too
     #[arg(long, requires = "all")]
     hidden: bool,
 
     #[command(flatten)]
     listening: ListenAddresses,
 
-    /// The folder to put it in, which is made if there is none; - is standard output
+    /// Folder for received files, created if missing; - is standard output
     #[arg(long, short = 'o', value_name = "DIR", default_value = ".", visible_alias = "output")]
     dir: PathBuf,
 
@@ -108,15 +108,15 @@ pub(crate) struct RecvArguments {
     #[arg(long, value_enum)]
     on_clash: Option<Clash>,
 
-    /// Remove here what is in the folders that are fetched and not at the host, once everything has arrived
+    /// Remove local files that the fetched folders do not contain at the host, once everything has arrived
     #[arg(long, conflicts_with = "list")]
     delete: bool,
 
-    /// With --listen: do that for a sender that asks for it (`send --delete`)
+    /// With --listen: permit senders to request that (`send --delete`)
     #[arg(long, requires = "listen")]
     allow_delete: bool,
 
-    /// Print what the host has, and store nothing
+    /// Print the names that the host offers, and store nothing
     #[arg(long, conflicts_with_all = ["dry_run", "stdout", "dir", "on_clash"])]
     list: bool,
 

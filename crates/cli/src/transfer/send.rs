@@ -29,32 +29,31 @@ const ABORT_TIMEOUT: Duration = Duration::from_secs(1);
 const EXAMPLES: &str = "\
 Examples:
   Send a file and a folder to `anabranch serve` on another machine, over every
-  path there is:
+  usable path:
     anabranch send video.mkv photos example.org
   Over two interfaces, and through a relay for each:
     anabranch send video.mkv example.org --path eth0 --path wlan0
     anabranch send video.mkv example.org --to 127.0.0.11:9899 \\
         --to 127.0.0.12:9899
-  Look what would be sent of a folder without its objects, and replace what
-  has changed there:
+  List the files that would be sent from a folder without its objects, and
+  replace those that differ:
     anabranch send src example.org --exclude '*.o' --dry-run -v
     anabranch send src example.org --exclude '*.o' --on-clash overwrite
-  Make the folder there the same as the one here, after a look at what that
-  would remove:
+  Make the remote folder equal to the local one, after a check of the removals:
     anabranch send photos example.org --on-clash overwrite --delete --dry-run
     anabranch send photos example.org --on-clash overwrite --delete
-  Send what another program writes:
+  Send the output of another program:
     tar c photos | anabranch send - example.org --name photos.tar
-  Give a file to a person without an account or key here, with a code to tell
-  on the telephone:
+  Send a file to a person without an account or key here, with a code that can
+  be passed on by telephone:
     anabranch send --code film.mkv
 
 With --code the first receiver that types the code is its only one. It may
 interrupt and repeat its command until everything is there; this command waits
 for it until Ctrl-C, or for --retry.
 The same command resumes an interrupted transfer.
-Everything is encrypted, and the host is asked for the key that it showed
-first (`anabranch keys`).
+All packets are encrypted, and the host has to prove the key of its first
+connection (`anabranch keys`).
 Exit status: 0 if everything is there, 1 if the peer could not be reached or
 was lost, 2 if the command line is wrong, 3 if files were left out, each with
 a line that says why, 4 if the peer is not who it should be, 130 after Ctrl-C.";
@@ -67,11 +66,11 @@ pub(crate) struct SendArguments {
     #[arg(value_name = "FILE|DIR|-... HOST[:PORT]", required = true, num_args = 1..)]
     sources_and_host: Vec<String>,
 
-    /// The name that standard input, or what comes from the only pipe that is named, is stored under [default: stdin]
+    /// Name under which standard input, or the only named pipe, is stored [default: stdin]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
-    /// Send at most this fast, such as 10Mbit
+    /// Maximum sending rate, such as 10Mbit
     #[arg(long, value_name = "RATE", value_parser = read_limit)]
     limit: Option<RateLimit>,
 
@@ -89,7 +88,7 @@ pub(crate) struct SendArguments {
     #[arg(long, conflicts_with_all = ["on_clash", "delete", "dry_run", "checksum", "insecure", "ca", "paths", "to", "connect_timeout"])]
     code: bool,
 
-    /// With --code: let the one who knew it connect from now on (`anabranch keys`)
+    /// With --code: authorise the receiver's key for later connections (`anabranch keys`)
     #[arg(long, requires = "code")]
     pub(super) pin: bool,
 

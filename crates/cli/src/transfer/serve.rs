@@ -33,41 +33,41 @@ const SETTLED_WITHIN: Duration = Duration::from_secs(5);
 
 const EXAMPLES: &str = "\
 Examples:
-  Let Anna connect with the key that her `anabranch keys show` prints, and
-  take files:
+  Authorise Anna's key, which her `anabranch keys show` prints, and receive
+  files:
     anabranch keys add \\
         ed25519:Q2hlY2sgdGhpcyBrZXkgd2l0aCBpdHMgb3duZXIgISE Anna, laptop
     anabranch serve --dir inbox
-  Offer what is in the folder as well:
+  Offer the content of the folder as well:
     anabranch serve --dir inbox --allow both
   Give Bert a folder of his own, to which he may add files of 10 GB in all:
     anabranch keys add --allow write --folder bert --quota 10GB KEY Bert
-  Only take files, at two addresses, and answer nobody outside of a network:
+  Only receive files, at two addresses, from one network:
     anabranch serve --dir inbox --allow write \\
         --listen 192.0.2.1 --listen 198.51.100.1 \\
       --from 192.0.2.0/24
 
-Everything is encrypted. The holder of a key in authorized_keys may do what
---allow says, as far as the rights of that key go (`anabranch keys add
---help`); other keys are refused. Keys that are added while this runs count
-within seconds. --insecure, here and at the other side, goes without
-encryption and keys: then all may connect whom --from does not keep out. With
---from packets from elsewhere get no answer. Names that begin with a dot are
-stored only with --hidden.
+All packets are encrypted. The holder of a key in authorized_keys has the
+rights of --allow, restricted by those of the key (`anabranch keys add
+--help`); other keys are refused. Keys that are added while this runs take
+effect within seconds. --insecure on both sides disables encryption and keys:
+then every host may connect that --from permits. With --from, packets from
+other addresses get no answer. Names that begin with a dot are stored only
+with --hidden.
 It runs until Ctrl-C. Unfinished files stay as hidden part files, and are
 completed when they are sent again.
 Exit status: 130 after Ctrl-C, 1 if it cannot listen, 2 if the command line is
 wrong.";
 
-/// Take files that others send into a folder, and offer what is in it.
+/// Receive files into a folder, and offer its content.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ServeArguments {
-    /// The folder; it is made if there is none
+    /// Served folder, created if missing
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
 
-    /// The most that others may do; options of their keys in authorized_keys narrow it (`anabranch keys add --help`)
+    /// Rights of all peers; options of keys in authorized_keys restrict them (`anabranch keys add --help`)
     #[arg(long, value_enum, default_value_t)]
     allow: Allowed,
 
@@ -79,7 +79,7 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_enum)]
     on_clash: Option<Clash>,
 
-    /// Let senders remove from the folders that they send what they do not have in them (`send --delete`)
+    /// Permit senders to remove files that their sent folders do not contain (`send --delete`)
     #[arg(long)]
     allow_delete: bool,
 
@@ -98,11 +98,11 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = quantity::read_size)]
     memory: u64,
 
-    /// Send at most this fast, for each transfer, such as 10Mbit
+    /// Maximum sending rate of each transfer, such as 10Mbit
     #[arg(long, value_name = "RATE", value_parser = read_limit)]
     limit: Option<RateLimit>,
 
-    /// Silence after which a connection counts as lost
+    /// Silence after which a connection is considered lost
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = read_silence)]
     timeout: Duration,
 
