@@ -20,7 +20,7 @@ const LONGEST_PACKET: usize = 65_536;
 pub enum Fate {
     /// Forwarded with the attacker's changes.
     Forwarded,
-    /// Dropped.
+    /// Not forwarded.
     Dropped,
     /// Dropped, and answered with this packet.
     Answered(Vec<u8>),

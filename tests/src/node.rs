@@ -21,7 +21,7 @@ const MOST_PACKETS: usize = 40_000;
 pub struct Node {
     /// Side of the endpoint.
     pub side: Side,
-    /// The endpoint.
+    /// Protocol endpoint of the node.
     pub endpoint: Endpoint,
     /// Identifier of its association, once there is one.
     pub id: Option<AssociationId>,

@@ -44,9 +44,9 @@ impl InitField {
 /// Rewriting of the value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// This value.
+    /// Replaces the field with this value.
     Set(u32),
-    /// The sum with this number.
+    /// Adds this number to the field.
     Add(i32),
 }
 
@@ -64,23 +64,23 @@ impl Change {
 pub enum Rewrite {
     /// A field of the INITs or INIT ACKs of a side.
     Init {
-        /// Sender.
+        /// Side that sends the packet.
         from: Side,
-        /// Field.
+        /// Field that is changed.
         field: InitField,
         /// New value.
         change: Change,
     },
     /// Gives a parameter of an INIT or INIT ACK a type that receivers ignore.
     HideParameter {
-        /// Sender.
+        /// Side that sends the packet.
         from: Side,
-        /// Type.
+        /// Type of the parameter.
         kind: u16,
     },
     /// TSNs and stream sequence numbers of plain DATA.
     ShiftData {
-        /// Sender.
+        /// Side that sends the packet.
         from: Side,
         /// Number added to each TSN.
         tsn: i32,
@@ -90,7 +90,7 @@ pub enum Rewrite {
     /// Inserts a message of the key management before the message with this stream sequence number, and shifts that one and all
     /// later ones by one TSN and stream sequence number. TLS ignores the inserted message.
     InsertMessage {
-        /// Sender.
+        /// Side that sends the packet.
         from: Side,
         /// Stream sequence number.
         before: u16,
@@ -99,21 +99,21 @@ pub enum Rewrite {
     },
     /// The cumulative TSN of plain SACKs.
     ShiftSack {
-        /// Sender.
+        /// Side that sends the packet.
         from: Side,
         /// Number added to the cumulative TSN.
         by: i32,
     },
     /// The window of plain SACKs.
     SackWindow {
-        /// Sender.
+        /// Side that sends the packet.
         from: Side,
         /// New window.
         window: u32,
     },
     /// Inverts the bits of one byte of each plain chunk of a type.
     InvertByte {
-        /// Sender.
+        /// Side that sends the packet.
         from: Side,
         /// Type of the chunk.
         kind: u8,
@@ -122,7 +122,7 @@ pub enum Rewrite {
     },
     /// Loses some protected packets.
     LoseProtected {
-        /// Sender.
+        /// Side that sends the packet.
         from: Side,
         /// Number of protected packets that pass before.
         after: u32,

@@ -11,7 +11,7 @@ pub struct Sack {
     pub cumulative: u32,
     /// Advertised window.
     pub window: u32,
-    /// Flags.
+    /// Flags of the chunk header.
     pub flags: u8,
     /// Gap blocks, as offsets.
     pub gaps: Vec<(u16, u16)>,

@@ -10,7 +10,7 @@ pub(crate) enum Scope {
     Unusable,
     /// Private network: RFC 1918, RFC 6598 (shared by customers of a provider), RFC 2544 (benchmarks), RFC 4193 (unique local).
     Private,
-    /// Internet.
+    /// Public address of the Internet.
     Global,
 }
 

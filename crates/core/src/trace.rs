@@ -60,7 +60,7 @@ pub enum Decided {
 pub struct TraceEvent {
     /// Time of the decision.
     pub at: Time,
-    /// Decision.
+    /// Decision or event, with its values.
     pub decided: Decided,
     /// TSN concerned, unwrapped; 0 if none.
     pub tsn: u64,

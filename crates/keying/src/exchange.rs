@@ -14,7 +14,7 @@ pub use crate::key_log::Direction;
 pub enum Part {
     /// Begins the exchange.
     Client,
-    /// Answers.
+    /// Answers the first message.
     Server,
 }
 

@@ -46,11 +46,11 @@ pub struct PathSnapshot {
 /// State of an association.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
-    /// Paths.
+    /// State of each path of the association.
     pub paths: Vec<PathSnapshot>,
     /// Number of paths on which an unanswered INIT was sent; 0 after the answer.
     pub paths_tried: usize,
-    /// Counters.
+    /// Counters since the association was opened.
     pub statistics: Statistics,
     /// User bytes in the endpoint's send buffer, not acknowledged yet.
     pub send_buffered_bytes: u64,

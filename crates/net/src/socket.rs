@@ -206,7 +206,7 @@ pub(crate) fn give_back(buffer: PacketBuffer) {
 pub(crate) enum Ask {
     /// The runtime's readiness state, without a system call if there is none.
     Runtime,
-    /// The system.
+    /// Operating system.
     System,
 }
 

@@ -3,7 +3,7 @@
 /// Description of one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// The key.
+    /// Key in scenario files.
     pub key: &'static str,
     /// Help text in Markdown.
     pub help: String,

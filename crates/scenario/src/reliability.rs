@@ -22,9 +22,9 @@ section! {
     /// by the type of frame.
     #[derive(Clone, Debug, PartialEq)]
     pub(crate) struct LimitRows {
-        /// A message is given up when one of its chunks is lost after so many retransmissions.
+        /// Maximum number of retransmissions of a chunk; a message is abandoned when one of its chunks is lost after them.
         max_retransmissions: Option<u32> = "max_retransmissions" [optional "no limit"] COUNT;
-        /// A message is given up when so much time has passed since it was handed over.
+        /// Time after which a message is abandoned, counted from its hand-over.
         lifetime: Option<Span> = "lifetime" [optional "no limit"] ANY_TIME;
         /// A message is given up when the send buffer has no room for one that matters more; the largest numbers are given up first.
         priority: Option<u32> = "priority" [optional "no limit"] COUNT;

@@ -107,7 +107,7 @@ section! {
     /// A name for a scheme expression, `[scheme.NAME]`.
     #[derive(Clone, Debug, PartialEq)]
     pub(crate) struct SchemeRows {
-        /// The expression.
+        /// Scheme expression that the name stands for.
         is: String = "is" [required] Expression;
         /// Description, shown in the report.
         about: Option<String> = "about" [optional "none"] Text;

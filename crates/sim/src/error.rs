@@ -28,7 +28,7 @@ pub enum ConfigError {
     NotAProbability {
         /// Name of the parameter.
         name: &'static str,
-        /// Its value.
+        /// Value that was given.
         value: f64,
     },
     /// A quantity is out of its range.
@@ -36,7 +36,7 @@ pub enum ConfigError {
     OutOfRange {
         /// Name of the parameter.
         name: &'static str,
-        /// Its range.
+        /// Permitted range.
         what: &'static str,
     },
 }

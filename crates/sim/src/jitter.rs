@@ -21,7 +21,7 @@ pub enum JitterDistribution {
     Uniform(Span),
     /// Normal distribution, truncated at zero and at twice the mean, so that the mean is unchanged.
     Normal {
-        /// The mean.
+        /// Mean of the additional delay.
         mean: Span,
         /// The standard deviation before the cut, at most the mean.
         deviation: Span,

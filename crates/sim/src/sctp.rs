@@ -22,9 +22,9 @@ pub trait Application: Any {
 
 /// An endpoint and its application.
 pub struct SctpHost<A> {
-    /// The endpoint.
+    /// Protocol endpoint of the host.
     pub endpoint: Endpoint,
-    /// The application.
+    /// Application that uses the endpoint.
     pub application: A,
     /// Encapsulation of the endpoint's packets.
     encapsulation: anabranch_core::Encapsulation,

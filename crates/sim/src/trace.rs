@@ -18,7 +18,7 @@ use anabranch_core::time::Span;
 /// Part of a trace that a link follows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Playback<T> {
-    /// The trace.
+    /// Trace that is played back.
     pub trace: T,
     /// Time in the trace at the beginning of the run.
     pub offset: Span,
@@ -87,7 +87,7 @@ pub enum TraceError {
     Value {
         /// Number of the line, from 1.
         line: u64,
-        /// The field.
+        /// Text of the field.
         text: String,
         /// Description of a valid value.
         quantity: &'static str,
@@ -101,7 +101,7 @@ pub enum TraceError {
     Order {
         /// Number of the line, from 1.
         line: u64,
-        /// The time.
+        /// Text of the time.
         time: String,
     },
     /// The trace is too large.
@@ -136,7 +136,7 @@ pub enum TraceError {
     Parameter {
         /// Name of the parameter.
         name: &'static str,
-        /// Its range.
+        /// Permitted range.
         what: &'static str,
     },
 }

@@ -383,7 +383,7 @@ impl World {
     }
 }
 
-/// Observation.
+/// Observation of links, hosts and counters.
 impl World {
     /// Returns the current time.
     pub fn now(&self) -> Time {

@@ -101,7 +101,7 @@ pub enum Event {
     },
     /// The transfer of a file begins.
     Begun {
-        /// Its name.
+        /// Name of the entry.
         name: PeerText,
         /// Its size in bytes, if known.
         size_bytes: Option<u64>,
@@ -110,25 +110,25 @@ pub enum Event {
     },
     /// An offered file or folder is done.
     Done {
-        /// Its name.
+        /// Name of the entry.
         name: PeerText,
         /// Its size in bytes; `None` for a folder.
         size_bytes: Option<u64>,
-        /// Its result.
+        /// Result of the transfer.
         outcome: Outcome,
     },
     /// An offer of the peer, if only a list was requested.
     Listed(Box<Offer>),
     /// Something was removed because the source does not have it.
     Deleted {
-        /// Its name.
+        /// Name of the entry.
         name: PeerText,
         /// Set if it would be removed, and nothing was done, as in a dry run.
         is_planned: bool,
     },
     /// Something was not offered.
     Skipped {
-        /// Its name.
+        /// Name of the entry.
         name: PeerText,
         /// Reason why it was not offered.
         failure: Failure,

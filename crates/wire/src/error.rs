@@ -51,7 +51,7 @@ impl ParseErrorKind {
 /// [`RawChunk::decode`]: crate::RawChunk::decode
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ParseError {
-    /// Reason.
+    /// Reason of the rejection.
     pub kind: ParseErrorKind,
     /// Offset in bytes.
     pub offset: usize,

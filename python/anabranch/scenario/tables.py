@@ -85,7 +85,7 @@ class Scheme(Table):
     name: str
     """Name, unique among schemes and components."""
     expression: str
-    """The expression. Required."""
+    """Scheme expression that the name stands for. Required."""
     about: str | None = None
     """Description, shown in the report."""
 
@@ -373,10 +373,10 @@ class Reliability(Table):
         "lifetime": "s",
     }
     max_retransmissions: int | None = None
-    """A message is given up when one of its chunks is lost after so many retransmissions. Default: no
-    limit."""
+    """Maximum number of retransmissions of a chunk; a message is abandoned when one of its chunks is lost
+    after them. Default: no limit."""
     lifetime: str | None = None
-    """A message is given up when so much time has passed since it was handed over. Default: no limit."""
+    """Time after which a message is abandoned, counted from its hand-over. Default: no limit."""
     priority: int | None = None
     """A message is given up when the send buffer has no room for one that matters more; the largest numbers
     are given up first. Default: no limit."""

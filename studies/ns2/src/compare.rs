@@ -16,13 +16,13 @@ const FAR_PERCENT: f64 = 8.0;
 pub(crate) struct Ours {
     /// Number of runs.
     pub(crate) n: usize,
-    /// Goodput.
+    /// Mean goodput in kbit/s.
     pub(crate) goodput_kbps: f64,
     /// Half-width of the 95 % interval of the goodput; zero if all runs gave the same.
     pub(crate) half_width_kbps: f64,
     /// Share of the first path.
     pub(crate) path1_share: f64,
-    /// Retransmissions.
+    /// Mean number of retransmissions.
     pub(crate) retransmissions: f64,
     /// T3 expiries and unanswered HEARTBEATs, which ns-2 counts together.
     pub(crate) timeouts: f64,
@@ -65,7 +65,7 @@ pub(crate) struct Comparison {
     pub(crate) ns2_fast_retransmits: Option<f64>,
     /// Our goodput divided by ns-2's, minus one, in per cent.
     pub(crate) difference_percent: f64,
-    /// Judgement.
+    /// Result of the comparison.
     pub(crate) verdict: Verdict,
 }
 

@@ -15,7 +15,7 @@ const THREE_PATH: &str = include_str!("../data/three-path.csv");
 /// Setting that ns-2 was run with, and means over its runs.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Point {
-    /// Name.
+    /// Name of the point.
     pub(crate) id: String,
     /// Family of settings.
     pub(crate) group: String,
@@ -23,13 +23,13 @@ pub(crate) struct Point {
     pub(crate) args: BTreeMap<String, String>,
     /// Number of runs that hung. With one or more, the means contain the other runs only.
     pub(crate) hung: u64,
-    /// Goodput.
+    /// Mean goodput in kbit/s.
     pub(crate) goodput_kbps: f64,
     /// Half-width of the 95 % interval of the goodput.
     pub(crate) half_width_kbps: f64,
     /// Share of path 1 in the data packets that arrived, if known.
     pub(crate) path1_share: Option<f64>,
-    /// Retransmissions.
+    /// Mean number of retransmissions.
     pub(crate) retransmissions: f64,
     /// Time-outs, if known.
     pub(crate) timeouts: Option<f64>,

@@ -16,9 +16,9 @@ use crate::setting::scenario;
 /// Bounds of the number of seeds of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seeds {
-    /// Minimum.
+    /// Smallest number of seeds.
     least: u64,
-    /// Maximum.
+    /// Largest number of seeds.
     most: u64,
 }
 

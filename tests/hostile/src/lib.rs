@@ -25,7 +25,7 @@
 //! let answer = peer.hear_until(|message| matches!(message, Message::Block { .. })).await?;
 //! assert_eq!(answer, Message::Block { id: 0, index: 0, good: false });
 //!
-//! // It goes away in the middle. Nothing has the name of the file, and nothing outside of the folder has changed.
+//! // The peer aborts mid-transfer. No file has the name, and no file outside of the folder has changed.
 //! peer.abort();
 //! serving.idle().await;
 //! assert!(!inbox.path().join("report.txt").exists());

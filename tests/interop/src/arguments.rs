@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Ending {
     /// The peer ends it.
     Wait,
-    /// Gracefully.
+    /// End it gracefully, with SHUTDOWN.
     Shutdown,
     /// At once.
     Abort,

@@ -33,7 +33,7 @@ const FIRST_PACKETS: usize = 12;
 /// Change of an observed packet before it is sent again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Change {
-    /// Nothing.
+    /// Leaves the packet unchanged.
     Nothing,
     /// Inverts a bit.
     Flip { bit: usize },

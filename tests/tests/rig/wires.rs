@@ -16,9 +16,9 @@ use super::{PORT, address, association, endpoint};
 pub(crate) struct Packet {
     /// Time of sending.
     pub(crate) sent: Time,
-    /// Source.
+    /// Source address.
     pub(crate) from: IpAddr,
-    /// Destination.
+    /// Destination address.
     pub(crate) to: IpAddr,
     /// The SCTP packet.
     pub(crate) bytes: Vec<u8>,

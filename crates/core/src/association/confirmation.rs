@@ -11,7 +11,7 @@ use crate::stats::Discard;
 /// Maximum length of an INIT in bytes; padded ones are shorter.
 const LONGEST_INIT: usize = 2_048;
 
-/// Handshake.
+/// Transcript of the handshake, for its confirmation.
 impl Association {
     /// Records the INIT that is about to be sent.
     pub(crate) fn note_init(&mut self) {

@@ -108,7 +108,7 @@ pub enum AssociationEvent {
         stream: u16,
         /// Number that the application has given it ([`SendOptions::context`]).
         context: u64,
-        /// Reason.
+        /// Reason of the abandonment.
         cause: AbandonCause,
         /// `true` if a part of it had been sent.
         sent: bool,

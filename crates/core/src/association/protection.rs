@@ -202,7 +202,7 @@ impl Association {
     }
 }
 
-/// Handshake.
+/// Offers of packet protection in the handshake.
 impl Association {
     pub(crate) fn wanted_protection(&self) -> Option<&Protection> {
         self.config.protection.as_ref()

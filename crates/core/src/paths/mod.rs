@@ -72,7 +72,7 @@ pub(crate) struct NewPath {
     pub(crate) mtu: Option<MtuSearch>,
 }
 
-/// Lookups.
+/// Access to paths by id, address and state.
 impl Paths {
     pub(crate) const fn new(profile: Arc<Profile>, options: PathOptions) -> Self {
         Paths {

@@ -52,7 +52,7 @@ pub type Refused = ArrayVec<(PathId, Refusal), MAX_PATHS>;
 /// Choice with its reason and the refused alternatives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision<T> {
-    /// Choice.
+    /// Choice of the policy.
     pub choice: T,
     /// Reason of the choice.
     pub reason: Reason,

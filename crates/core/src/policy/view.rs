@@ -53,7 +53,7 @@ pub struct Estimates {
 pub struct PathFacts {
     /// Path id, which is the index in [`View::paths`].
     pub id: PathId,
-    /// State.
+    /// State of failure detection.
     pub state: PathState,
     /// `true` for the primary path.
     pub primary: bool,

@@ -165,7 +165,7 @@ impl Sender {
     }
 }
 
-/// Abandonment.
+/// Abandonment of messages and chunks.
 impl Sender {
     /// Abandons a message unless all of it is acknowledged, and drops its part without TSNs. The caller then abandons each of its
     /// chunks with [`abandon_chunk`](Self::abandon_chunk).

@@ -203,7 +203,7 @@ pub struct StateChange {
 pub struct Drops {
     /// Random loss.
     pub lost: u64,
-    /// Policer.
+    /// Drops of the policer.
     pub policed: u64,
     /// Full queue, or an early drop of its discipline.
     pub queue_full: u64,

@@ -35,19 +35,19 @@ pub struct FlowPlan {
 pub enum Workload {
     /// One message, repeated without end.
     Bulk {
-        /// The message.
+        /// Content of each message.
         message: Bytes,
     },
     /// One content, followed by the shutdown.
     Transfer {
-        /// The content.
+        /// Content of the transfer.
         content: Bytes,
         /// User bytes of a message.
         message_bytes: usize,
     },
     /// One message at regular times.
     Messages {
-        /// The message.
+        /// Content of each message.
         message: Bytes,
         /// Time between two messages.
         interval: Span,

@@ -37,7 +37,7 @@ pub struct TraceFault {
     pub line: Option<u64>,
     /// Description of the error.
     pub message: String,
-    /// Remedy.
+    /// Remedy for the user.
     pub remedy: String,
 }
 

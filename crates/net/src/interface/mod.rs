@@ -19,7 +19,7 @@ pub use watch::{Change, Watcher};
 /// Kind of network to which an interface leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkKind {
-    /// This machine.
+    /// Loopback link of this machine.
     Loopback,
     /// External network: hardware, links on top of hardware (a bond, a VLAN, a bridge with a network card as a port), or the way
     /// out of a container.

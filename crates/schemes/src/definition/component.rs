@@ -7,17 +7,17 @@ use crate::definition::{Card, Parameter, Preset, Role, Values};
 /// Component before its parameters are chosen.
 #[derive(Debug)]
 pub struct Component {
-    /// Name.
+    /// Name in scheme expressions.
     pub name: &'static str,
     /// Description of one line.
     pub about: &'static str,
-    /// Publication.
+    /// Publication that describes the component.
     pub source: &'static str,
     /// Role that it replaces in a scheme.
     pub role: Role,
     /// Set if it makes sense only for schemes that send new data on several paths.
     pub needs_multipath: bool,
-    /// Parameters.
+    /// Parameters with their defaults.
     pub parameters: &'static [Parameter],
     /// Documentation card.
     pub card: Card,

@@ -13,25 +13,25 @@ pub enum Kind {
     Switch,
     /// Integer between two inclusive bounds.
     Count {
-        /// Minimum.
+        /// Smallest permitted value.
         min: u32,
-        /// Maximum.
+        /// Largest permitted value.
         max: u32,
     },
     /// One of several names.
     Choice(&'static dyn Names),
     /// Time in milliseconds between two inclusive bounds.
     Milliseconds {
-        /// Minimum.
+        /// Smallest permitted value.
         min: u32,
-        /// Maximum.
+        /// Largest permitted value.
         max: u32,
     },
     /// Decimal number between two inclusive bounds.
     Decimal {
-        /// Minimum.
+        /// Smallest permitted value.
         min: f64,
-        /// Maximum.
+        /// Largest permitted value.
         max: f64,
     },
     /// Nonnegative number of bytes, or of a path's largest chunks (`2MTU`).
@@ -55,7 +55,7 @@ pub struct ChoiceParameter<T: 'static> {
     pub options: &'static [(&'static str, T)],
     /// Name of the default.
     pub default: &'static str,
-    /// Description.
+    /// Effect of the parameter, in one sentence.
     pub about: &'static str,
     /// Source of the rule or value.
     pub source: &'static str,
@@ -157,9 +157,9 @@ pub struct Parameter {
     pub kind: Kind,
     /// Unit, empty if it has none.
     pub unit: &'static str,
-    /// Default.
+    /// Value without an explicit setting.
     pub default: Value,
-    /// Description.
+    /// Effect of the parameter, in one sentence.
     pub about: &'static str,
     /// Source of the rule or value.
     pub source: &'static str,

@@ -8,11 +8,11 @@ use crate::definition::{Card, Parameter, Role, Values};
 /// Scheme before its parameters are chosen.
 #[derive(Debug)]
 pub struct Preset {
-    /// Name.
+    /// Name in scheme expressions.
     pub name: &'static str,
     /// Description of one line.
     pub about: &'static str,
-    /// Publication.
+    /// Publication that describes the scheme.
     pub source: &'static str,
     /// Set if new data uses several paths.
     pub multipath: bool,
@@ -23,7 +23,7 @@ pub struct Preset {
     pub unfair_because: &'static str,
     /// Roles that define the scheme. Replacing one with a component would leave only the name of the scheme.
     pub owns: &'static [Role],
-    /// Parameters.
+    /// Parameters with their defaults.
     pub parameters: &'static [Parameter],
     /// Documentation card.
     pub card: Card,

@@ -275,7 +275,7 @@ pub enum Message {
     Offer(Offer),
     /// Something that was requested or found and is not offered.
     Passed {
-        /// Its name.
+        /// Name of the entry.
         #[serde(with = "text::raw")]
         name: PeerText,
         /// Reason why it is not offered.
@@ -285,7 +285,7 @@ pub enum Message {
     Listing(Listing),
     /// The receiver has removed something that is not at the source, would remove it in a dry run, or could not.
     Deleted {
-        /// Its name.
+        /// Name of the entry.
         #[serde(with = "text::raw")]
         name: PeerText,
         /// Reason why it could not be removed.

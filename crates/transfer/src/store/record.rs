@@ -1,7 +1,7 @@
 //! Record of the files of a folder that are known, without reading them, to equal a sender's.
 //!
-//! A file at the top of the folder holds, for each name, a digest of the sender, of the offered version (size and time) and of the
-//! state that the file had when it was stored or compared. The state includes the inode and the time of its last change of any
+//! A file at the top of the folder has a digest for each name. It covers the sender, the offered version (size and time), and the
+//! state of the file when it was stored or compared. The state includes the inode and the time of its last change of any
 //! kind, which no program can set, so any later access that changes the file also changes the digest. A file without an entry is
 //! compared. So a record that is missing, damaged, full or out of date costs time, but never a file.
 //!

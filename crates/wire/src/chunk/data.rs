@@ -68,7 +68,7 @@ impl DataFlags {
 /// Fields of a DATA chunk except its user data.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct DataRepr {
-    /// Flags.
+    /// Flags of the chunk header.
     pub flags: DataFlags,
     /// Transmission sequence number.
     pub tsn: Tsn,

@@ -96,9 +96,9 @@ impl Role {
 pub struct Figures {
     /// Messages that the peer sent.
     pub messages: u64,
-    /// Associations.
+    /// Associations that the peer opened.
     pub associations: u64,
-    /// Rounds.
+    /// Number of rounds.
     pub rounds: u64,
     /// Files that were reported as stored, with the content of their hashes.
     pub stored_files: u64,

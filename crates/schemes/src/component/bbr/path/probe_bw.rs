@@ -39,7 +39,7 @@ pub(super) const RULES: &[Equation] = &[
     },
 ];
 
-/// Headroom.
+/// Share of the bound that stays free for other flows (Headroom).
 const HEADROOM: f64 = 0.15;
 /// T_bbr: two seconds between two probes, plus up to one more.
 const WAIT_SECONDS: f64 = 2.0;

@@ -47,7 +47,7 @@ impl LossFreeTime {
 pub enum Bound {
     /// Lower end, or zero if that is negative.
     Lower,
-    /// Mean.
+    /// Mean of the samples.
     Mean,
     /// Upper end.
     Upper,
