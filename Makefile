@@ -55,9 +55,10 @@ more: ## [measure] List all other targets: single checks, stored data, single me
 
 # As `demo` and `test` call it, with fewer packages.
 SETUP := CARGO='$(firstword $(CARGO))' tools/setup.sh
-setup: ## [start] Install the system packages that are missing, as root, and the Python package with its tools into .venv.
+setup: ## [start] Install missing system packages, as root, the Python package with its tools into .venv, and Vale.
 	@$(SETUP) all
 	@$(MAKE) --no-print-directory venv
+	@tools/vale.sh build
 
 # Nothing of Python is needed.
 SHARE = $(DESTDIR)$(PREFIX)/share
@@ -246,6 +247,12 @@ lint-rust:
 LYCHEE := '$(VENV)/bin/lychee' --offline --no-progress --include-fragments
 GENERATED := /docs/src/((schemes|reproduction)/[^/]*|rfc9260)[.]md
 LINKS := git ls-files -co --exclude-standard '*.md' | xargs $(LYCHEE) --exclude '$(GENERATED)'
+# Comments, docstrings and chapters.
+PROSE := crates python tests studies tools docs/src README.md CONTRIBUTING.md
+# Subjects of the commits after this one; .gitlint has the rules. An archive without history, and a shallow clone, have none to check.
+COMMITS_AFTER := 2eec62be393343fba760fa03716121e2ad1951e0
+COMMITS := git cat-file -e $(COMMITS_AFTER) 2> /dev/null || { echo "commits: skipped, there is no history"; exit 0; }; \
+	$(VENV)/bin/gitlint --ignore-stdin --commits $(COMMITS_AFTER)..HEAD
 lint-others: venv
 	@$(CHECKS); \
 	check '$(VENV)/bin/ruff' check .; \
@@ -262,6 +269,8 @@ lint-others: venv
 	check $(PYTHON) docs/check_commands.py --marks; \
 	check $(PYTHON) docs/check_excerpts.py; \
 	check $(PYTHON) docs/figures/from_tables.py --check; \
+	check tools/vale.sh $(PROSE); \
+	check sh -c '$(COMMITS)'; \
 	check $(PYTHON) -m unittest discover --quiet --start-directory docs --pattern '*_test.py'; \
 	exit $$status
 
