@@ -210,7 +210,7 @@ VARIATIONS = {
     ),
     "global assigned in a method": method("global COUNT", "COUNT += 1", "return COUNT", before="COUNT = <V> - 1\n"),
     "name of the module": method("return len(__name__)", before="__name__ = 'n' * <V>\n"),
-    # Imports.
+    # Functions, modules and classes that the code imports.
     "imported function": method("return function()", before="from helper_of_test import function\n"),
     "imported value": method("return VALUE", before="from helper_of_test import VALUE\n"),
     "imported function that calls another": method("return outer()", before="from helper_of_test import outer\n"),
