@@ -35,7 +35,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CompletionsArguments {
-    /// The shell
+    /// Shell to print the script for
     #[arg(value_enum, value_name = "SHELL", value_parser = ["bash", "zsh", "fish"])]
     shell: String,
 }
@@ -43,7 +43,7 @@ pub(crate) struct CompletionsArguments {
 /// Write the man pages of all commands into a folder.
 #[derive(Debug, Args)]
 pub(crate) struct ManArguments {
-    /// The folder, which is made if there is none
+    /// Folder to write to; it is created if it does not exist
     #[arg(value_name = "DIR")]
     dir: PathBuf,
 }

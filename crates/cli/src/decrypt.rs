@@ -16,30 +16,30 @@ Examples:
     anabranch send film.mkv example.org --pcap film.pcapng --keylog film.keys
     anabranch decrypt film.pcapng --keylog film.keys -o plain.pcapng
 
-The keys of either side will do. A capture made elsewhere on the way, in the
-format pcapng or pcap, will do as well; only packets of SCTP are in the
-output, as long as they would be unprotected.
+The keys of either side suffice. The capture may have been made at any point of
+the network path, in the format pcapng or pcap. The output contains the SCTP
+packets only, without their protection.
 Anyone with the keys can read the transfer: remove them when they are no
 longer needed.
 Link types that tcpdump writes on Linux and macOS are read: Ethernet with VLAN
 tags and PPPoE, Linux cooked (SLL, SLL2), raw IP, loopback, PPP, NFLOG, PKTAP.
-Wi-Fi frames are not.
-Exit status: 0 if packets were decrypted, 1 if none was or a file cannot be
-used, 2 if the command line is wrong.";
+Wi-Fi frames are not supported.
+Exit status: 0 if packets were decrypted, 1 if no packet was decrypted or a
+file cannot be used, 2 if the command line is wrong.";
 
 /// Decrypt a capture of protected associations.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DecryptArguments {
-    /// The capture
+    /// Capture to read
     #[arg(value_name = "CAPTURE")]
     capture: PathBuf,
 
-    /// The keys, as --keylog wrote them
+    /// File with the keys that --keylog wrote
     #[arg(long, value_name = "FILE")]
     keylog: PathBuf,
 
-    /// The capture to write
+    /// Capture to write
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
 

@@ -15,7 +15,7 @@ use crate::table::{TextTable, mean, shares};
 
 const EXAMPLES: &str = "\
 Examples:
-  Trace two schemes with one seed, and see where their time went:
+  Trace two schemes with one seed, and explain how they spent their time:
     anabranch run scenarios/two-path.toml --schemes sctp,cmt --seeds 7, \\
         --trace out/trace
     anabranch explain out/trace
@@ -26,9 +26,9 @@ Examples:
   Write the figures as JSON:
     anabranch explain out/trace --json > explained.jsonl
 
-Exit status: 0 if all traces were explained, also where one is cut short,
-which a note says; 1 if a trace is broken, incomplete or of another version; 2
-if a folder holds no trace or a flow no such name.";
+Exit status: 0 if all traces were explained (a note reports traces that end
+early); 1 if a trace is broken, incomplete or of another version; 2 if a
+folder contains no trace, or no flow has the given name.";
 
 /// Columns for the labels of notes.
 const LABEL: usize = 10;
@@ -40,11 +40,11 @@ const LABEL: usize = 10;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ExplainArguments {
-    /// A run's trace folder, or a folder of several
+    /// Trace folder of a run, or a folder of several trace folders
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<PathBuf>,
 
-    /// Explain this flow only; data in the reverse direction is a flow called NAME-reverse
+    /// Explain this flow only; data in the reverse direction of a flow is called NAME-reverse
     #[arg(long, value_name = "NAME")]
     flow: Option<String>,
 

@@ -20,17 +20,17 @@ const EXAMPLES: &str = "\
 Examples:
   List them:
     anabranch init
-  Run one as it is, from any folder:
+  Run one unchanged, from any folder:
     anabranch run two-path
     anabranch sweep second-path --out out/second-path
   Write one here, change it, and run it:
     anabranch init two-path
     anabranch run two-path.toml
-  Write a folder with all of them and a page that says how to begin:
+  Write a folder with all of them and an introduction:
     anabranch init example
 
-Exit status: 0 if all went well, 1 if a file is there already or cannot be
-written, 2 if there is no such name.";
+Exit status: 0 on success, 1 if a file exists already or cannot be written, 2
+if the name is unknown.";
 
 /// List the built-in scenarios and plans, or write one to a file.
 #[derive(Debug, Args)]
@@ -40,11 +40,11 @@ pub(crate) struct InitArguments {
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
 
-    /// The folder to write to
+    /// Folder to write to
     #[arg(long, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
 
-    /// Replace files that are there
+    /// Replace existing files
     #[arg(long)]
     force: bool,
 }

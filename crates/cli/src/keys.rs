@@ -19,15 +19,15 @@ const EXAMPLES: &str = "\
 Examples:
   Print this user's key, and its fingerprint to compare on the telephone:
     anabranch keys show
-  Let the owner of such a key connect, and withdraw that again:
+  Allow the owner of a key to connect, and revoke the permission:
     anabranch keys add \\
         ed25519:Q2hlY2sgdGhpcyBrZXkgd2l0aCBpdHMgb3duZXIgISE Anna, laptop
     anabranch keys remove 'Anna, laptop'
-  Let Bert only add files, of 10 GB in all, to one folder below the served
+  Restrict Bert to adding files, 10 GB in total, to a folder below the served
   one:
     anabranch keys add --allow write --folder bert --quota 10GB KEY Bert
-  Trust a host before the first connection, or forget its key once it has
-  another one:
+  Trust a host before the first connection, or remove its key after the host
+  has changed it:
     anabranch keys add --host example.org \\
         ed25519:Q2hlY2sgdGhpcyBrZXkgd2l0aCBpdHMgb3duZXIgISE
     anabranch keys forget example.org
@@ -73,21 +73,21 @@ impl HomeOptions {
 
 #[derive(Debug, Subcommand)]
 enum KeysCommand {
-    /// Print this user's key and its fingerprint; a key is made if there is none
+    /// Print this user's key and its fingerprint; a missing key is created
     Show,
     /// List the authorised keys and the known hosts
     List,
-    /// Let the holder of a key connect, or trust a host
+    /// Allow the holder of a key to connect, or trust a host
     Add(AddArguments),
     /// Withdraw a key's right to connect
     Remove {
-        /// The key, its fingerprint or its label
+        /// Key, fingerprint or label
         #[arg(value_name = "KEY|FINGERPRINT|LABEL")]
         which: String,
     },
     /// Remove the keys of a host from known_hosts, so that its next key can be trusted
     Forget {
-        /// The host, as it is named when connecting [port: 9899]
+        /// Host as named when connecting [port: 9899]
         #[arg(value_name = "HOST[:PORT]", value_parser = read_host)]
         host: HostName,
     },
@@ -108,7 +108,7 @@ struct AddArguments {
     #[arg(long, value_name = "SIZE", value_parser = quantity::read_size, conflicts_with = "host")]
     quota: Option<u64>,
 
-    /// The key, as its owner's `anabranch keys show` prints it
+    /// Key as printed by `anabranch keys show` of its owner
     #[arg(value_name = "KEY")]
     key: PublicKey,
 
@@ -116,7 +116,7 @@ struct AddArguments {
     #[arg(value_name = "LABEL", trailing_var_arg = true, conflicts_with = "host")]
     label: Vec<String>,
 
-    /// Add it as the key of this host, and not as one that may connect
+    /// Add the key as that of this host, not as a key that may connect
     #[arg(long, value_name = "HOST[:PORT]", value_parser = read_host)]
     host: Option<HostName>,
 }

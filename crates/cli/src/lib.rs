@@ -71,24 +71,24 @@ const EXAMPLES: &str = "\
 Examples:
   anabranch run two-path              compare schemes on a built-in scenario
   anabranch init                      list scenarios, or write one to change
-  anabranch explain out/trace         where a run's time and capacity went
+  anabranch explain out/trace         explain a run's time and capacity
   anabranch schemes                   list the schemes
-  anabranch send --code FILE          give a file away with a one-time code
-  anabranch recv CODE@HOST            fetch it on the other machine
-  anabranch serve --dir inbox         take files of authorised keys
+  anabranch send --code FILE          offer a file with a one-time code
+  anabranch recv CODE@HOST            fetch that file on another machine
+  anabranch serve --dir inbox         store files from holders of known keys
   anabranch send FILE HOST            send a file over every path
   anabranch recv HOST NAME            fetch a file from a server
   anabranch keys show                 print your public key
-  anabranch relay --help              put simulated links before real sockets
+  anabranch relay --help              simulate links between real sockets
   anabranch compare two-path          run in the simulator and over sockets
   anabranch paths                     list the local addresses of paths
   anabranch bench --help              measure each path and all together
   anabranch completions bash          complete commands in the shell
-  anabranch help run                  all options of a command
+  anabranch help run                  show all options of a command
 
-Exit status: 0 if all went well, 1 if a run failed or a file could not be read
-or written, 2 if the command line or the scenario is wrong, 3 if a transfer
-ended but left files out, 4 if a peer is not who it should be, 130 after
+Exit status: 0 on success, 1 if a run failed or a file could not be read or
+written, 2 if the command line or the scenario is wrong, 3 if a transfer ended
+without some of its files, 4 if the identity of a peer is wrong, 130 after
 Ctrl-C.";
 
 /// Runs the command with these arguments. The first one is the name of the program.

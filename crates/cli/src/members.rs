@@ -1,13 +1,14 @@
-//! A bounded number of peers that are served at the same time.
+//! Bounded set of the peers that a server serves at the same time.
 
 use std::collections::BTreeMap;
 
 use anabranch_net::{FairPool, NoPlace, Source};
 
-/// Peers with a share for each source. If all places are taken, a new peer replaces one of the source with most peers.
+/// Peers that a server serves, shared fairly among sources by a [`FairPool`]. In a full set, a new peer evicts a peer of the source
+/// with the most peers.
 pub(crate) struct Members<T> {
     places: FairPool<u64>,
-    /// Members by number, the oldest first.
+    /// Members by the number of their admission, the oldest first.
     present: BTreeMap<u64, T>,
     next: u64,
 }
@@ -17,16 +18,17 @@ impl<T> Members<T> {
         Members { places: FairPool::new(capacity), present: BTreeMap::new(), next: 0 }
     }
 
-    /// Adds a member. Returns its number, and the member that has to end for it.
+    /// Adds a member. Returns the number of the new member, and the member that is evicted for it.
     pub(crate) fn enter(&mut self, member: T, source: Source) -> (u64, Option<T>) {
         let evicted = self.places.insert(self.next, source);
         self.admit(member, evicted)
     }
 
-    /// Adds a member unless one of its own source, or of a source with as few members, would have to end for it.
+    /// Adds a member as [`enter`](Self::enter) does, unless that would evict a member of the same source or of a source with as few
+    /// members.
     ///
     /// # Errors
-    /// [`NoPlace`] in that case.
+    /// Returns [`NoPlace`] if it does not add the member.
     pub(crate) fn enter_if_due(&mut self, member: T, source: Source) -> Result<(u64, Option<T>), NoPlace> {
         let evicted = self.places.insert_if_due(self.next, source)?;
         Ok(self.admit(member, evicted))
@@ -39,12 +41,12 @@ impl<T> Members<T> {
         (number, evicted.and_then(|evicted| self.present.remove(&evicted)))
     }
 
-    /// Marks a member as advanced. It ends for another one of its source only if each of these has advanced.
+    /// Marks a member as advanced. Members of the same source that have not advanced are evicted before it.
     pub(crate) fn advance(&mut self, number: u64) {
         self.places.advance(&number);
     }
 
-    /// Removes a member. Returns `true` if it was still present.
+    /// Removes a member. Returns `false` if it was evicted or removed before.
     pub(crate) fn leave(&mut self, number: u64) -> bool {
         self.places.remove(&number);
         self.present.remove(&number).is_some()
@@ -74,11 +76,11 @@ mod tests {
             })
             .collect();
         assert_eq!(members.enter(100, source(1)).1, Some(0));
-        assert!(!members.leave(numbers[0]), "it was ended");
+        assert!(!members.leave(numbers[0]), "the oldest member was evicted");
         assert!(members.leave(numbers[2]));
         assert_eq!(members.enter(101, source(1)).1, None, "there is room again");
         assert_eq!(members.enter(102, source(1)).1, Some(1));
-        assert_eq!(members.enter(103, source(1)).1, Some(3), "a member that has left is not ended");
+        assert_eq!(members.enter(103, source(1)).1, Some(3), "a removed member is not evicted");
     }
 
     #[test]

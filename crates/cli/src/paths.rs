@@ -14,7 +14,7 @@ use crate::table::TextTable;
 
 const EXAMPLES: &str = "\
 Examples:
-  List the addresses of this machine, and why some are not used:
+  List the addresses of this machine, and the reasons why some are not used:
     anabranch paths
   Find out whether each path to a listening server works, and its round-trip
   time:

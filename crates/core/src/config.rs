@@ -76,8 +76,8 @@ pub enum ListedAddresses {
     /// listed addresses are not accepted as the peer's (RFC 9260 section 5.1.2).
     #[default]
     Use,
-    /// None becomes a path. Paths are the given ones, and the sources of packets with the right verification tag, once they have
-    /// answered a HEARTBEAT. A host behind a NAT or relay is never contacted past it.
+    /// No listed address becomes a path. Paths are the configured ones, and the sources of packets with the right verification tag,
+    /// once they have answered a HEARTBEAT. A host behind a NAT or relay is never contacted past it.
     Ignore,
     /// Addresses in INIT and INIT ACK are ignored, because an attacker on the network path can change them. Addresses that the peer
     /// adds by ASCONF in protected packets are reported to the driver of the side that opened the association

@@ -28,8 +28,8 @@ impl Entropy {
 
     /// Returns an independent stream for one purpose.
     ///
-    /// It depends on the seed and the label only, not on the numbers drawn from this stream or on other forks. The same label gives
-    /// the same stream again.
+    /// The new stream depends on the seed and the label only, not on the numbers drawn from this stream or on other forks. Equal
+    /// labels give equal streams.
     pub(crate) fn fork(&self, label: &str) -> Self {
         let digest = Sha256::new()
             .chain_update(FORK_DOMAIN)

@@ -4,8 +4,8 @@ use std::ops::{Deref, DerefMut};
 
 /// Buffer of one packet, reused for the next.
 ///
-/// Its memory keeps its previous content. A packet may be as long as its path permits, 64 KiB over loopback, and most are far
-/// shorter: an empty vector of that length would be cleared for each.
+/// The memory of the buffer keeps the bytes of earlier packets, so that it is not cleared for each packet. A packet may be as long
+/// as its path permits, 64 KiB over loopback, and most are far shorter: an empty vector of that length would be cleared for each.
 ///
 /// ```
 /// use anabranch_core::PacketBuffer;

@@ -27,7 +27,7 @@ mod access {
 /// Access that other users may have to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Others {
-    /// None, because the file is secret.
+    /// No access, because the file is secret.
     Nothing,
     /// Read access only.
     MayRead,

@@ -1,4 +1,4 @@
-//! Shared test support.
+//! Keys and files for the tests of this crate.
 
 use std::fs;
 use std::path::Path;

@@ -23,15 +23,15 @@ pub struct Started {
 /// Outcome of a datagram at the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatagramOutcome {
-    /// It arrived and the endpoint accepted it.
+    /// The datagram arrived, and the endpoint accepted it.
     Received,
-    /// It arrived and the endpoint dropped it.
+    /// The datagram arrived, and the endpoint dropped it.
     Discarded(Discard),
-    /// The system accepted it.
+    /// The operating system accepted the datagram for sending.
     Sent,
-    /// The system refused it, for example because an interface was down or it was too long.
+    /// The operating system refused the datagram, for example because an interface was down or the datagram was too long.
     Refused,
-    /// It was dropped because its socket was blocked for too long.
+    /// The host dropped the datagram because its socket was blocked for too long.
     Overflowed,
 }
 

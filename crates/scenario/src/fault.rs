@@ -1,16 +1,16 @@
-//! Faults of values, without their place in the text.
+//! Faults in values of a scenario, before the report adds their place in the text.
 
 use crate::error::ProblemKind;
 use crate::origin::Origin;
 
-/// Fault of a value.
+/// Fault in one value of a scenario.
 #[derive(Clone, Debug)]
 pub(crate) struct Fault(pub(crate) Box<Details>);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Details {
     pub(crate) kind: ProblemKind,
-    /// Origin, if it is more exact than that of the whole value.
+    /// Origin of the faulty part, if it is known more exactly than that of the whole value.
     pub(crate) at: Option<Origin>,
     /// Message. By default it consists of the kind of problem and the key.
     pub(crate) message: Option<String>,
@@ -37,12 +37,12 @@ impl Fault {
         Fault::new(ProblemKind::OutOfRange).expecting(expected).finding(found)
     }
 
-    /// Returns another fault, with its own message and remedy.
+    /// Returns a fault with this message and remedy.
     pub(crate) fn because(kind: ProblemKind, message: impl Into<String>, help: impl Into<String>) -> Self {
         Fault::new(kind).saying(message).helping(help)
     }
 
-    /// Returns the fault of an unknown word.
+    /// Returns the fault of a word that is not in `known`.
     pub(crate) fn unknown(kind: ProblemKind, message: String, word: &str, known: &[&str]) -> Self {
         let fault = Fault::new(kind).saying(message).near(word, known.iter().copied());
         match known {
@@ -85,7 +85,7 @@ impl Fault {
         self
     }
 
-    /// Proposes the known word closest to the found one, if one is close.
+    /// Proposes the known word nearest to `word`, if one is near enough.
     pub(crate) fn near<'w>(self, word: &str, known: impl IntoIterator<Item = &'w str>) -> Self {
         let nearest = crate::nearest(word, known).map(str::to_owned);
         self.proposing(nearest)

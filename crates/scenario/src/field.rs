@@ -18,9 +18,9 @@ pub struct Field {
 /// Effect of leaving a key out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// Its absence is an error.
+    /// The absence of the key is an error.
     Required,
-    /// This TOML value is the default.
+    /// An absent key has this TOML value.
     Default(String),
     /// Another rule applies, in words.
     Optional(&'static str),

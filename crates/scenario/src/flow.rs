@@ -82,7 +82,7 @@ pub enum FlowKind {
 /// Content of a file flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileSource {
-    /// This file, with the path of the scenario. Its existence is not checked here.
+    /// A file at this path, as the scenario names it. Reading the scenario does not check that the file exists.
     Path(PathBuf),
     /// Generated content with this number of bytes.
     SizeBytes(u64),

@@ -29,7 +29,7 @@ pub struct SectionInfo {
     pub header: &'static str,
     /// Description of the table.
     pub about: &'static str,
-    /// Its keys in canonical order.
+    /// Keys of the table in canonical order.
     pub fields: Vec<Field>,
 }
 

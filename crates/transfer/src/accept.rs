@@ -37,11 +37,11 @@ enum Wanted {
 pub(crate) enum Verdict {
     /// The name is stored.
     Accepted,
-    /// Its first part begins with a dot, and the receiver did not ask for such names.
+    /// The first part of the name begins with a dot, and the receiver did not ask for such names.
     Hidden,
     /// A filter excludes the name.
     Excluded,
-    /// It is neither a requested name nor below one: the peer answers a different request.
+    /// The name is neither requested nor below a requested name: the peer answers a different request.
     NotRequested,
 }
 

@@ -22,7 +22,7 @@ pub enum TransferError {
     /// The peer ended the association, as its user stopped it.
     #[error("the peer stopped")]
     Stopped,
-    /// Nothing was received from the peer for this time.
+    /// No message was received from the peer for this time.
     #[error("nothing was heard from the peer for {} s", .0.as_secs())]
     Silent(Duration),
     /// Another association of the same transfer replaced this one.
@@ -31,7 +31,7 @@ pub enum TransferError {
     /// The transfer made no progress, and another transfer took its place.
     #[error("it came no further while another transfer needed its place; what has arrived is kept")]
     Preempted,
-    /// The peer is not the one known from earlier transfers. Nothing was sent to it, and nothing was accepted from it.
+    /// The peer is not the one known from earlier transfers. This side has sent no data to the peer, and has accepted none.
     #[error("{0}")]
     Untrusted(String),
     /// The peer does not accept this side, and has authenticated itself.

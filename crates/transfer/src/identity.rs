@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::random::{RandomError, token};
 
-/// Random bytes that a sender presents first, the same in all its transfers. A receiver keeps unfinished files of different senders
-/// apart by them, and a sender resumes its own.
+/// Random bytes that a sender presents first, the same in all its transfers. With them the receiver distinguishes the unfinished
+/// files of different senders, so that a sender resumes only its own files.
 ///
-/// It is a bearer value: any host that knows it can resume in the sender's place, and without encryption hosts on the path can read
-/// it. It is never displayed.
+/// The identity is a bearer value: any host that knows it can resume in the sender's place. Without encryption, hosts on the path
+/// can read it. It is never displayed.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SenderId([u8; SenderId::LEN]);
 

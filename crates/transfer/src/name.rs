@@ -67,16 +67,16 @@ pub enum BadName {
 /// Reason why a symbolic link is refused.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum BadLink {
-    /// Its target is empty, too long or contains a control character.
-    #[error("its target is nothing that a link can lead to")]
+    /// The target of the link is empty, too long or contains a control character.
+    #[error("its target is empty, too long or contains a control character")]
     Target,
-    /// It leads out of the transferred folder.
+    /// The link leads out of the transferred folder.
     #[error("it leads out of the folder that is transferred")]
     Outside,
     /// The target has `..` behind a name, so where it leads depends on other links.
     #[error("its target has `..` behind a name, so where it leads depends on other links")]
     Winding,
-    /// It is in no folder that is transferred with it.
+    /// The link is transferred alone, without the folder that contains it.
     #[error("it is in no folder that is transferred with it")]
     Alone,
 }

@@ -29,13 +29,13 @@ pub enum OfferingError {
     /// Two sources have the same name.
     #[error("two of the files and folders are called {0}: they would be fetched under one name; rename one")]
     SameName(PeerText),
-    /// Nothing can be read there, or filters exclude everything in it.
+    /// The source cannot be read, or filters exclude all of its content.
     #[error("{0}")]
     Unreadable(PeerText),
 }
 
 impl Offering {
-    /// Surveys the sources. To be called in a tokio runtime.
+    /// Surveys the sources. Requires a tokio runtime.
     ///
     /// # Errors
     /// Returns [`OfferingError`]. An unreadable entry below a folder is no error: it is reported when the folder is fetched.
@@ -57,7 +57,7 @@ impl Offering {
     /// Surveys the same sources again.
     ///
     /// # Errors
-    /// The errors of [`survey`](Self::survey).
+    /// Returns the errors of [`survey`](Self::survey).
     pub async fn survey_again(&self) -> Result<Self, OfferingError> {
         Self::survey(self.sources.clone()).await
     }
@@ -67,7 +67,7 @@ impl Offering {
         &self.catalogue
     }
 
-    /// Returns the sources of these names; all of them if there are no names. Nothing else is available, even in an offered folder.
+    /// Returns the sources with these names, or all sources if `names` is empty. A peer cannot request a part of an offered folder.
     pub(crate) fn wanted(&self, names: &[String]) -> Vec<SendSource> {
         let all = self.catalogue.entries.iter().zip(&self.sources);
         let wanted = all.filter(|(entry, _)| names.is_empty() || names.contains(&entry.name));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Numbers of the transfers that hold part files, by the files' names.
+/// Numbers of the transfers that hold part files, by the names of the part files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PartHolders(Arc<Mutex<BTreeMap<String, u64>>>);
 
@@ -19,7 +19,7 @@ impl PartHolders {
 pub(crate) struct PartLock {
     holders: PartHolders,
     number: u64,
-    /// Called with the number of the transfer that holds a file which this one needs.
+    /// Called with the number of the transfer that holds a part file which this transfer needs.
     contend: Arc<dyn Fn(u64) + Send + Sync>,
 }
 
@@ -32,7 +32,7 @@ impl PartLock {
         PartLock { holders, number, contend: Arc::new(contend) }
     }
 
-    /// Returns a part_lock without concurrent transfers.
+    /// Returns the access of a transfer that runs alone.
     pub(crate) fn uncontended() -> Self {
         PartLock::new(PartHolders::default(), 0, |_| {})
     }
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(
             asked.lock().expect("a list").len(),
             1,
-            "neither itself nor anybody for a file that nobody holds"
+            "neither the holder itself nor a transfer that holds another file is asked"
         );
         // Another transfer locks the file before the first one releases it.
         let _taken = three.hold(".a.part".to_owned());

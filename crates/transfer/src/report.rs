@@ -103,7 +103,7 @@ pub enum Event {
     Begun {
         /// Name of the entry.
         name: PeerText,
-        /// Its size in bytes, if known.
+        /// Size of the file in bytes, if known.
         size_bytes: Option<u64>,
         /// User bytes that the receiver has already.
         reused_bytes: u64,
@@ -112,25 +112,25 @@ pub enum Event {
     Done {
         /// Name of the entry.
         name: PeerText,
-        /// Its size in bytes; `None` for a folder.
+        /// Size of the file in bytes; `None` for a folder.
         size_bytes: Option<u64>,
         /// Result of the transfer.
         outcome: Outcome,
     },
     /// An offer of the peer, if only a list was requested.
     Listed(Box<Offer>),
-    /// Something was removed because the source does not have it.
+    /// The receiver has removed an entry because the source does not have it.
     Deleted {
         /// Name of the entry.
         name: PeerText,
-        /// Set if it would be removed, and nothing was done, as in a dry run.
+        /// Set in a dry run, which does not remove the entry.
         is_planned: bool,
     },
-    /// Something was not offered.
+    /// The source did not offer an entry.
     Skipped {
         /// Name of the entry.
         name: PeerText,
-        /// Reason why it was not offered.
+        /// Reason why the entry was not offered.
         failure: Failure,
     },
     /// Information that is no failure.

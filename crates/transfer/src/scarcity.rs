@@ -1,4 +1,4 @@
-//! Errors of a system that temporarily lacks descriptors or memory, and repetition until it has them again.
+//! Retries of calls that fail because the system temporarily lacks file descriptors or memory.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use crate::cancel::Cancel;
 use crate::protocol::{Failure, Reason};
 
-/// Time for which a step is repeated that fails because the system lacks resources.
+/// Maximum time for which a call is retried while the system lacks resources.
 pub(crate) const SCARCE_FOR: Duration = Duration::from_secs(60);
 /// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// An error that may be one of scarcity.
+/// Error that can report a temporary lack of resources.
 pub(crate) trait Scarcity {
     /// Returns `true` if the same call may succeed once other programs have released descriptors or memory.
     fn is_scarcity(&self) -> bool;
@@ -38,19 +38,20 @@ impl Scarcity for Failure {
     }
 }
 
-/// Repetition of calls that fail by scarcity, on threads that have nothing else to do. Clones share the token.
+/// Retries of calls that fail by scarcity. The calling thread sleeps between the attempts. Clones share the cancellation token.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Patience {
     cancel: Cancel,
 }
 
 impl Patience {
-    /// Creates a repetition that stops once this token is cancelled.
+    /// Returns a value that retries until this token is cancelled.
     pub(crate) fn until(cancel: &Cancel) -> Self {
         Patience { cancel: cancel.clone() }
     }
 
-    /// Returns the first result of `call` that is no scarcity, or the last one after [`SCARCE_FOR`].
+    /// Calls `call` until its result is not an error of scarcity. Returns the last error of scarcity after [`SCARCE_FOR`], or once
+    /// the token is cancelled.
     pub(crate) fn retry<T, E: Scarcity>(&self, mut call: impl FnMut() -> Result<T, E>) -> Result<T, E> {
         let mut since = None;
         loop {

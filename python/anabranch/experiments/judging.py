@@ -1,4 +1,4 @@
-"""Judgement of the claims of studies from measurements, in the form of `verdicts.json`."""
+"""Verdicts on the claims of a study from its measurements, in the form of `verdicts.json`."""
 
 from __future__ import annotations
 
@@ -110,7 +110,10 @@ def _claim(
 
 
 def _judged(study: Study, claim: Claim, measured: Measured, setting: str) -> Judgement:
-    """Returns the verdict under a setting. Other experiments without this setting use their default one."""
+    """Returns the verdict on a claim under a setting.
+
+    An experiment that lacks this setting contributes its default setting.
+    """
 
     def grids(experiment: str, measure: Measure) -> SampleGrid:
         found = measured.get(study, experiment, setting) or measured.get(study, experiment)
@@ -134,7 +137,7 @@ def _change(measure: Measure, change: Change, default: Measurements, changed: Me
 
 
 def _scheme_changes(measure: Measure, default: Measurements, changed: Measurements) -> list[out.SchemeChange]:
-    """Means over the cells that both settings have, where the measure was taken in all of them."""
+    """Returns the means of each scheme in both settings, over the samples that are complete in both."""
     if measure not in default.grids or measure not in changed.grids:
         return []
     found: list[out.SchemeChange] = []

@@ -20,7 +20,7 @@ from anabranch.text_file import read_text
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why claims are not reproduced, and the changes that show it, as `EXPERIMENT:CHANGE`."""
+    """Reason why claims are not reproduced. `evidence` names the changes that prove it, as `EXPERIMENT:CHANGE`."""
 
     claims: tuple[str, ...]
     text: str
@@ -31,7 +31,7 @@ class Cause:
 class Study:
     """Study with its experiments, its claims, and the causes of differences.
 
-    `decided` has the questions that its text or data settle, with the answers.
+    `decided` maps each question that the study's text or data settles to the answer.
     """
 
     key: str
@@ -102,7 +102,7 @@ def _texts(fields: Fields, key: str) -> dict[str, str]:
 
 
 def _check_variants(experiments: tuple[Experiment, ...], claims: tuple[Claim, ...], file: Path) -> None:
-    """Raises an error if a variant is to decide a claim that there is not."""
+    """Raises an error if a variant names an unknown claim."""
     for experiment in experiments:
         known = [claim.id for claim in claims if claim.experiment == experiment.id]
         for variant in experiment.variants:
@@ -115,7 +115,7 @@ def _check_variants(experiments: tuple[Experiment, ...], claims: tuple[Claim, ..
 
 
 def _check_readings(experiments: tuple[Experiment, ...], decided: Mapping[str, str], file: Path) -> None:
-    """Raises an error if a reading answers a question that `[decided]` of study.toml lacks."""
+    """Raises an error if a reading answers a question that is missing in `[decided]` of study.toml."""
     for experiment in experiments:
         for reading in experiment.readings:
             if reading.decided not in decided:

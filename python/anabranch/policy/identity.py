@@ -1,8 +1,8 @@
 """Identity of a scheme in Python: a hash of its code, of the code that it calls, and of its parameters.
 
-The code is the compiled code, since a file may have changed after it was imported. A run is cached only if all
-dependencies of its scheme are proven to be in its key. A dependency outside the analysis excludes the runs from the
-cache, unless the scheme declares a version.
+The hash covers the compiled code, because a source file may change after its import. The runs of a scheme are cached
+only if the hash covers everything that they depend on. If the analysis cannot read a dependency, the runs are not
+cached, unless the scheme declares a version.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from anabranch.policy.walk import Walk
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Hash of all that could be read of a scheme, and reasons why its runs may depend on more."""
+    """Hash of the readable state of a scheme, and the reasons why its runs may depend on state outside the hash."""
 
     digest: str
     reasons: tuple[str, ...]
 
     @property
     def is_complete(self) -> bool:
-        """`True` if two schemes with this digest make the same runs."""
+        """`True` if schemes with equal digests produce equal runs."""
         return not self.reasons
 
 
 def identity_of(policy: Policy) -> Identity:
-    """Reads the current state of a policy.
+    """Returns the identity of a policy in its current state.
 
-    A version in the class covers globals and modules that its methods use. A version of the object covers its
-    attributes too.
+    A `version` of the class stands for the globals and modules that its methods use, which are then not read. A
+    `version` of the object stands for its attributes too.
     """
     walk = Walk(follows=policy.version is None)
     try:
@@ -53,7 +53,7 @@ def identity_of(policy: Policy) -> Identity:
 
 
 def _place(policy: Policy) -> list[str]:
-    """Returns the place of the class definition, which distinguishes classes with a version."""
+    """Returns module, name and file of the class. Two classes with the same version then have different identities."""
     if policy.version is None:
         return []
     of = type(policy)
@@ -62,14 +62,14 @@ def _place(policy: Policy) -> list[str]:
 
 
 def _settings() -> list[object]:
-    """Returns settings of the process that affect conversions between numbers and text."""
+    """Returns the settings of the process that affect conversions between numbers and text."""
     digits = getattr(sys, "get_int_max_str_digits", int)()
     return [digits, sorted(locale.localeconv().items())]
 
 
 @functools.cache
 def _interface() -> str:
-    """Returns a hash of the code between a policy in Python and the engine, and of the version of Python."""
+    """Returns a hash of the code that connects policies in Python with the engine, and of the version of Python."""
     sources = [path.read_text(encoding="utf-8") for path in sorted(Path(__file__).parent.glob("*.py"))]
     content = json.dumps([sys.version, _native.policy_sources(), sources])
     return hashlib.sha256(content.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Progress of longer work on standard error, shown on terminals only."""
+"""Progress bars on standard error for long operations, shown on terminals only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Item = TypeVar("Item")
 
 
 class Progress:
-    """Bars that are shown on a terminal only, and never if `quiet`. `name` precedes each."""
+    """Progress bars with the label `name`. They are shown on terminals only, and never if `quiet` is set."""
 
     def __init__(self, *, quiet: bool, name: str = "report") -> None:
         self._name = name
@@ -18,7 +18,7 @@ class Progress:
         self._disable = True if quiet else None
 
     def track(self, items: Sequence[Item], unit: str) -> Iterator[Item]:
-        """Yields the items, and counts them in a bar."""
+        """Yields the items and advances a bar after each."""
         with self.bar(len(items), unit) as step:
             for item in items:
                 yield item

@@ -1,4 +1,4 @@
-"""Manifest of results: what was computed, and by which engine."""
+"""Manifest of a sweep's results: the scenario, the swept values and the engine that computed them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from anabranch.version import Engine
 
 
 def manifest(grid: Grid, engine: Engine, until: Precision | None, missing: int) -> dict[str, Any]:
-    """Returns the manifest of the results of a grid, which is the same for the same runs, without time and place."""
+    """Returns the manifest of the results of a grid.
+
+    It contains no times or paths, so equal runs have equal manifests.
+    """
     return {
         "format": FORMAT,
         "version": engine.version,
@@ -36,13 +39,16 @@ def manifest(grid: Grid, engine: Engine, until: Precision | None, missing: int) 
 
 
 def _own_schemes(grid: Grid) -> dict[str, Any]:
-    """Returns the base of each scheme in Python. Readers need it to tell them from those of the registry."""
+    """Returns the key `own_schemes` with the base scheme of each scheme in Python, or nothing if the grid has none."""
     own = {name: scheme.base for name, scheme in grid.python_schemes.items()}
     return {"own_schemes": own} if own else {}
 
 
 def _canonical(grid: Grid) -> str:
-    """Returns the scenario without the swept values, or with the first ones if it is invalid without them."""
+    """Returns the resolved scenario without the swept values.
+
+    If it is invalid without them, the first of each is set.
+    """
     overrides = [(key, literal(value)) for key, value in grid.overrides]
     try:
         return _native.resolve(grid.given.text, grid.given.name, overrides)

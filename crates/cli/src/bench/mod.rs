@@ -28,14 +28,14 @@ const EXAMPLES: &str = "\
 Examples:
   Wait for clients from this network:
     anabranch bench -s --from 192.0.2.0/24
-  Send for 10 seconds over all paths; or receive for 30, after 2 that do not
-  count:
+  Send for 10 seconds over all paths; or receive for 30 seconds, of which the
+  first 2 do not count:
     anabranch bench -c server.example
     anabranch bench -c server.example -R -t 30 -O 2
-  Write what two interfaces carry into a file:
+  Write the results of two interfaces to a file:
     anabranch bench -c 192.0.2.1 --path eth0 --path wlan0 --scheme cmt \\
         -n 100M -J > result.json
-  Try it on one machine, on a port of its own:
+  Run both sides on one machine, on a separate port:
     anabranch bench -s --listen 127.0.0.1 -p 5000 --from 127.0.0.0/8 \\
         --insecure
     anabranch bench -c 127.0.0.1 -p 5000 --insecure
@@ -46,8 +46,8 @@ other addresses get no answer.
 Sizes and rates are in bytes and bits per second, or have a unit: 64K, 64KiB
 (powers of 1024), 64kB; 8M, 8Mbit, 8Mbit/s (powers of 1000). Times are in
 seconds, or have a unit: 500ms, 2min.
-The figures of intervals are of DATA chunks acknowledged, those at the end of
-user bytes.";
+The figures of intervals count acknowledged DATA chunks, the final figures
+count user bytes.";
 
 /// Longest test.
 const DAY: Duration = Duration::from_secs(86_400);
@@ -60,74 +60,74 @@ const USUAL_LENGTH: u64 = 64 << 10;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, group = ArgGroup::new("role").required(true).args(["server", "client"]))]
 pub(crate) struct BenchArguments {
-    /// Wait for clients
+    /// Run as the server and wait for clients
     #[arg(short, long)]
     server: bool,
 
-    /// Measure with this server
+    /// Run as a client of this server
     #[arg(short, long, value_name = "HOST[:PORT]")]
     client: Option<String>,
 
-    /// End after one test
+    /// Exit after one test
     #[arg(short = '1', long, conflicts_with = "client")]
     one_off: bool,
 
-    /// The server's UDP port, also of addresses of --listen that name none [default: 9899]
+    /// UDP port of the server; also the port of --listen addresses without one [default: 9899]
     #[arg(short, long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
 
-    /// A local address that the server listens on; can be repeated [default: all that are usable]
+    /// Local address that the server listens on; can be repeated [default: all usable addresses]
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = read_listen, conflicts_with = "client")]
     listen: Vec<Listen>,
 
     #[command(flatten)]
     access: AccessOptions,
 
-    /// Time to send for [default: 10s]
+    /// Duration of the test [default: 10s]
     #[arg(short, long, value_name = "TIME", value_parser = read_at_most_a_day, conflicts_with_all = ["bytes", "server"])]
     time: Option<Duration>,
 
-    /// User bytes to send, instead of a time
+    /// User bytes to send, instead of a duration
     #[arg(short = 'n', long, value_name = "SIZE", value_parser = read_bytes, conflicts_with = "server")]
     bytes: Option<u64>,
 
-    /// User bytes of a message [default: 64K]
+    /// User bytes per message [default: 64K]
     #[arg(short, long, value_name = "SIZE", value_parser = read_bytes, conflicts_with = "server")]
     length: Option<u64>,
 
-    /// Streams that messages take in turn [default: 1]
+    /// Number of streams, to which messages are assigned in turn [default: 1]
     #[arg(short = 'P', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(MOST_STREAMS)), conflicts_with = "server")]
     parallel: Option<u16>,
 
-    /// The server sends
+    /// Let the server send, instead of the client
     #[arg(short = 'R', long, conflicts_with_all = ["bidir", "server"])]
     reverse: bool,
 
-    /// Both send at once
+    /// Let server and client send at the same time
     #[arg(long, conflicts_with = "server")]
     bidir: bool,
 
-    /// Time between two reports; 0 for none but the last [default: 1s]
+    /// Time between two reports; 0 prints the final report only [default: 1s]
     #[arg(short, long, value_name = "TIME", value_parser = read_at_most_a_day, conflicts_with = "server")]
     interval: Option<Duration>,
 
-    /// Time at the beginning that is not in the figures
+    /// Time at the start that the figures exclude
     #[arg(short = 'O', long, value_name = "TIME", value_parser = read_at_most_a_day, conflicts_with_all = ["bytes", "server"])]
     omit: Option<Duration>,
 
-    /// Most user bits per second of each sender; 0 for no bound
+    /// Maximum rate of each sender, in user bits per second; 0 for no limit
     #[arg(short, long, value_name = "RATE", value_parser = read_bound, conflicts_with = "server")]
     bitrate: Option<Bound>,
 
-    /// Print JSON: a client one object at its end, a server one a line
+    /// Print JSON: a client one object at the end, a server one object per line and test
     #[arg(short = 'J', long, conflicts_with = "json_stream")]
     json: bool,
 
-    /// Print one JSON object a line, as things happen
+    /// Print events as they occur, one JSON object per line
     #[arg(long)]
     json_stream: bool,
 
-    /// Do not say which key a server showed first, nor that nothing is protected
+    /// Do not report the key of a new server, or that the test is not protected
     #[arg(short, long)]
     quiet: bool,
 

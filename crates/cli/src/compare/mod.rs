@@ -33,7 +33,8 @@ Examples:
   Write the figures as JSON:
     anabranch compare scenarios/two-path.toml --json > pairs.jsonl
 
-The runs on sockets take as long as the scenario says, one after the other.";
+The runs on sockets take place one after the other, each as long as the
+scenario's duration.";
 
 /// Run a scenario in the simulator and over real sockets, and print both side by side.
 ///
@@ -42,19 +43,19 @@ The runs on sockets take as long as the scenario says, one after the other.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CompareArguments {
-    /// A scenario file, the name of a built-in one as `anabranch init` lists them, or - for standard input
+    /// Scenario file, name of a built-in scenario (`anabranch init` lists them), or - for standard input
     #[arg(value_name = "SCENARIO")]
     scenario: PathBuf,
 
-    /// Schemes to compare in place of those in the file: a list such as `sctp,cmt(trigger=4)`, or `all`
+    /// Schemes to compare instead of those in the file: a list such as `sctp,cmt(trigger=4)`, or `all`
     #[arg(long, value_name = "LIST")]
     schemes: Option<String>,
 
-    /// Seeds in place of those in the file: `5` stands for 1 to 5; `3,7,10-12` is a list, and so is `7,`
+    /// Seeds instead of those in the file: `5` means 1 to 5; `3,7,10-12` and `7,` are lists
     #[arg(long, value_name = "N|LIST", allow_negative_numbers = true)]
     seeds: Option<Seeds>,
 
-    /// Protocol details to follow in place of the file's `run.profile`
+    /// Profile of the protocol, instead of the file's `run.profile`
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
 

@@ -21,8 +21,8 @@ const LEAVE_OUT: &str = "leave --from out to accept callers from everywhere";
 /// Networks from which a command accepts peers.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AccessOptions {
-    /// Accept peers that call from this address or network; can be repeated. Others get no answer. Further addresses of a peer
-    /// that was accepted need not be named
+    /// Accept peers from this address or network only; can be repeated. Other peers get no answer. An accepted peer may use further
+    /// addresses
     #[arg(long, value_name = "ADDR[/PREFIX]", value_parser = read_network)]
     from: Vec<Network>,
 }

@@ -30,7 +30,7 @@ pub(crate) struct ConnectOptions {
     #[arg(long = "path", value_name = "ADDR|IFACE")]
     pub(crate) paths: Vec<String>,
 
-    /// Destinations of the paths instead of HOST's own addresses, such as relays; one for all, or one for each --path
+    /// Destination of the paths instead of HOST's own addresses, such as a relay; once for all paths, or once for each --path
     #[arg(long, value_name = "ADDR:PORT", value_parser = read_destination)]
     pub(crate) to: Vec<SocketAddr>,
 

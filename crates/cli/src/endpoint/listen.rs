@@ -20,7 +20,7 @@ use crate::exit::CommandError;
 /// Options for listening.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ListenOptions {
-    /// A local address to listen on; can be repeated [default: those that `anabranch paths` calls usable, port 9899]
+    /// Local address to listen on; can be repeated [default: those that `anabranch paths` calls usable, port 9899]
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = read_address)]
     pub(crate) listen: Vec<SocketAddr>,
 

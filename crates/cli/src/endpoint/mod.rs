@@ -37,8 +37,8 @@ pub(crate) struct AssociationOptions {
     #[arg(long, value_name = "SCHEME")]
     pub(crate) scheme: Option<String>,
 
-    /// Give a path up for new data when it has acknowledged nothing for this long, in ms or with a unit
-    /// [default: after its time-outs]
+    /// Stop using a path for new data after this time without an acknowledgement, in ms or with a unit [default: after its
+    /// time-outs]
     #[arg(long, value_name = "MS", value_parser = quantity::read_milliseconds)]
     pub(crate) failover_ms: Option<NonZeroU64>,
 

@@ -25,7 +25,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// Options for the protection of packets, and the keys with which both sides authenticate.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ProtectionOptions {
-    /// Go without encryption and authentication. The other side has to do the same
+    /// Disable encryption and authentication; the peer must disable them too
     #[arg(long, help_heading = HEADING)]
     pub(crate) insecure: bool,
 
@@ -45,7 +45,7 @@ pub(crate) struct ProtectionOptions {
     #[arg(long, help_heading = HEADING, value_name = "FILE", requires = "ca")]
     key: Option<PathBuf>,
 
-    /// Add the keys of packets to this file, for `anabranch decrypt`: its readers can read all transferred data
+    /// Append the packet keys to this file, for `anabranch decrypt`; a reader of the file can decrypt all transferred data
     #[arg(long, help_heading = HEADING, value_name = "FILE", conflicts_with = "insecure")]
     keylog: Option<PathBuf>,
 }

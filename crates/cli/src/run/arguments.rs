@@ -14,14 +14,14 @@ Examples:
   Compare the schemes that a built-in scenario names, or those of a file:
     anabranch run two-path
     anabranch run scenarios/two-path.toml
-  Compare other ones, with twenty seeds each:
+  Compare other schemes, with twenty seeds each:
     anabranch run scenarios/two-path.toml --schemes 'sctp,cmt(rtx=rtx-asap)' \\
         --seeds 20
   Change the scenario without editing it:
     anabranch run scenarios/two-path.toml --set path.path-1.loss=0.02 \\
         --set run.duration='10 s'
-  Run everything at several losses of one path, and print goodput as a table
-  of schemes and losses:
+  Run each scheme at several loss rates of one path, and print the goodput as
+  a table of schemes and loss rates:
     anabranch run scenarios/two-path.toml \\
         --sweep path.path-2.loss=0,0.02,0.05,0.1
   Capture the packets of one run, for Wireshark:
@@ -34,19 +34,19 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RunArguments {
-    /// A scenario file, the name of a built-in one as `anabranch init` lists them, or - for standard input
+    /// Scenario file, name of a built-in scenario (`anabranch init` lists them), or - for standard input
     #[arg(value_name = "SCENARIO")]
     pub(crate) scenario: PathBuf,
 
-    /// Schemes to compare in place of those in the file: a list such as `sctp,cmt(trigger=4)`, or `all`
+    /// Schemes to compare instead of those in the file: a list such as `sctp,cmt(trigger=4)`, or `all`
     #[arg(long, value_name = "LIST")]
     pub(crate) schemes: Option<String>,
 
-    /// Seeds in place of those in the file: `5` stands for 1 to 5; `3,7,10-12` is a list, and so is `7,`
+    /// Seeds instead of those in the file: `5` means 1 to 5; `3,7,10-12` and `7,` are lists
     #[arg(long, value_name = "N|LIST", allow_negative_numbers = true)]
     pub(crate) seeds: Option<Seeds>,
 
-    /// Protocol details to follow in place of the file's `run.profile`
+    /// Profile of the protocol, instead of the file's `run.profile`
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
 
@@ -78,7 +78,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) trace: Option<PathBuf>,
 
-    /// Runs to make at the same time; the results do not depend on it [default: one per processor]
+    /// Number of concurrent runs; does not affect the results [default: one per processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
 

@@ -19,12 +19,12 @@ use self::subject::Subject;
 
 const EXAMPLES: &str = "\
 Examples:
-  See all schemes, and the components that can be added to them:
+  List all schemes, and the components that can be added to them:
     anabranch schemes
-  See one in detail, with its rules, its open points, and the values that its
-  parameters take:
+  Show one scheme in detail: its rules, its open points, and the range of its
+  parameters:
     anabranch schemes cmt-pf
-  See what an expression is composed of:
+  Show the parts of an expression:
     anabranch schemes 'cmt(rtx=rtx-asap,sfr=false)'
   Use a scheme with parameters of your choice:
     anabranch run scenarios/two-path.toml \\

@@ -113,9 +113,9 @@ impl NameOptions {
 enum Clash {
     /// Refuse the new file
     Refuse,
-    /// Keep both, the new one with a number behind its name
+    /// Keep both files, and add a number to the name of the new one
     Rename,
-    /// Replace the old one, when the new one is complete
+    /// Replace the old file when the new one is complete
     Overwrite,
 }
 
@@ -135,7 +135,7 @@ enum LinkChoice {
     /// Transfer links whose target is in the transferred folder; leave out others
     #[default]
     Copy,
-    /// Their targets
+    /// Transfer the targets in place of the links
     Follow,
     /// Leave out links
     Skip,
@@ -154,10 +154,10 @@ impl From<LinkChoice> for Links {
 /// Values of `--fsync`.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum Fsync {
-    /// With the other files that are complete by then
+    /// Sync each file together with others that are complete at that time
     #[default]
     Batch,
-    /// Alone, and its folder
+    /// Sync each file separately, with its folder
     Each,
 }
 

@@ -30,8 +30,8 @@ pub(super) const SETTLED_WITHIN: Duration = Duration::from_secs(5);
 
 const EXAMPLES: &str = "\
 Examples:
-  Fetch a file and a folder that `anabranch serve` offers on another machine,
-  or all it offers:
+  Fetch a file and a folder from `anabranch serve` on another machine, or all
+  files that it offers:
     anabranch recv example.org video.mkv photos --dir inbox
     anabranch recv example.org --all --dir inbox
   List its offer below photos, and the names that would be fetched:
@@ -39,13 +39,13 @@ Examples:
     anabranch recv example.org photos --exclude 'raw/' --dry-run -v
   Fetch the offer of `anabranch send --code`, which printed this code:
     anabranch recv 42-marble-river@example.org
-  The same without a question and at most 5 GiB; after Ctrl-C the same command
-  resumes:
+  Fetch the same offer without a prompt, if it has at most 5 GiB. After Ctrl-C,
+  the same command resumes the transfer:
     anabranch recv 42-marble-river@example.org --yes --max 5GiB
   Write a file to another program while it arrives:
     anabranch recv example.org photos.tar --stdout | tar t
-  Wait for one transfer from `anabranch send`, take only this file or
-  everything, and exit:
+  Wait for one transfer from `anabranch send`, store only this file or all
+  files, and exit:
     anabranch recv --listen 192.0.2.1 --listen 198.51.100.1 \\
         --from 203.0.113.0/24 video.mkv
     anabranch recv --listen 192.0.2.1 --from 203.0.113.7 --all
@@ -100,11 +100,11 @@ pub(crate) struct RecvArguments {
     #[arg(long, short = 'o', value_name = "DIR", default_value = ".", visible_alias = "output")]
     dir: PathBuf,
 
-    /// Write one file to standard output as it comes
+    /// Write a single file to standard output as it arrives
     #[arg(long, conflicts_with_all = ["dir", "json"])]
     stdout: bool,
 
-    /// Action where there is another file of that name [default: refuse, with --listen as the sender asks]
+    /// Action if a different file with the same name exists [default: refuse, with --listen the sender's choice]
     #[arg(long, value_enum)]
     on_clash: Option<Clash>,
 

@@ -48,9 +48,9 @@ Examples:
   be passed on by telephone:
     anabranch send --code film.mkv
 
-With --code the first receiver that types the code is its only one. It may
-interrupt and repeat its command until everything is there; this command waits
-for it until Ctrl-C, or for --retry.
+With --code, only the first receiver that uses the code gets the files. The
+receiver may interrupt and repeat its command until it has all files. The
+sender waits for it until Ctrl-C, or for the time of --retry.
 The same command resumes an interrupted transfer.
 All packets are encrypted, and the host has to prove the key of its first
 connection (`anabranch keys`).
@@ -74,17 +74,17 @@ pub(crate) struct SendArguments {
     #[arg(long, value_name = "RATE", value_parser = read_limit)]
     limit: Option<RateLimit>,
 
-    /// Action where the receiver has another file of that name, if it leaves the choice to senders [default: refuse]
+    /// Action if the receiver has a different file with the same name and leaves the choice to senders [default: refuse]
     #[arg(long, value_enum)]
     on_clash: Option<Clash>,
 
-    /// Have removed what is in the folders that are sent at the receiver and not here, once everything has arrived; the receiver
-    /// has to allow it with --allow-delete
+    /// Once all files have arrived, remove entries of the sent folders at the receiver that do not exist here; the receiver must
+    /// allow it with --allow-delete
     #[arg(long)]
     delete: bool,
 
-    /// Listen instead of connecting, print a one-time code, and give the files to the peer that uses it with
-    /// `anabranch recv CODE@HOST`
+    /// Listen instead of connecting, print a one-time code, and send the files to the peer that uses the code with `anabranch recv
+    /// CODE@HOST`
     #[arg(long, conflicts_with_all = ["on_clash", "delete", "dry_run", "checksum", "insecure", "ca", "paths", "to", "connect_timeout"])]
     code: bool,
 
@@ -92,7 +92,7 @@ pub(crate) struct SendArguments {
     #[arg(long, requires = "code")]
     pub(super) pin: bool,
 
-    /// With --code: a local address to listen on; can be repeated [default: those that `anabranch paths` calls usable, port 9899]
+    /// With --code: local address to listen on; can be repeated [default: those that `anabranch paths` calls usable, port 9899]
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = read_address, requires = "code")]
     listen: Vec<SocketAddr>,
 

@@ -40,7 +40,7 @@ Examples:
     anabranch serve --dir inbox
   Offer the content of the folder as well:
     anabranch serve --dir inbox --allow both
-  Give Bert a folder of his own, to which he may add files of 10 GB in all:
+  Give Bert a separate folder, to which he may add files of 10 GB in total:
     anabranch keys add --allow write --folder bert --quota 10GB KEY Bert
   Only receive files, at two addresses, from one network:
     anabranch serve --dir inbox --allow write \\
@@ -71,11 +71,11 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_enum, default_value_t)]
     allow: Allowed,
 
-    /// Store names that begin with a dot, too
+    /// Also store names that begin with a dot
     #[arg(long)]
     hidden: bool,
 
-    /// Action where there is another file of that name, for all senders [default: the sender's choice]
+    /// Action for all senders if a different file with the same name exists [default: the sender's choice]
     #[arg(long, value_enum)]
     on_clash: Option<Clash>,
 
@@ -86,15 +86,15 @@ pub(crate) struct ServeArguments {
     #[command(flatten)]
     store: StoreOptions,
 
-    /// Transfers at a time; further ones are refused
+    /// Maximum number of concurrent transfers; further ones are refused
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..))]
     transfers: u16,
 
-    /// Transfers at a time from one IPv4 address, or one IPv6 network of 64 bits
+    /// Maximum number of concurrent transfers from one IPv4 address, or one IPv6 network of 64 bits
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
     transfers_per_address: u16,
 
-    /// Memory of all transfers together for data that is not written yet or waits to be sent, such as 1GiB
+    /// Memory of all transfers together for data that waits to be written or sent, such as 1GiB
     #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = quantity::read_size)]
     memory: u64,
 

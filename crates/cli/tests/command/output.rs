@@ -15,7 +15,7 @@ use crate::support::command;
 /// State of a broken output stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Broken {
-    /// Its descriptor is closed.
+    /// The descriptor of the stream is closed.
     Closed,
     /// Each write fails: no space is left on the device.
     Full,

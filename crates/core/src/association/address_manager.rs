@@ -21,9 +21,9 @@ struct Gone {
 /// Progress of the removal of a local address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Its paths are the only ones: they stay until another address has been confirmed.
+    /// The paths of the address are the only ones. They stay until another address has been confirmed.
     Needed,
-    /// Its paths are retired, and the removal has been or is being reported to the peer.
+    /// The paths of the address are retired, and the removal has been or is being reported to the peer.
     Retired,
 }
 

@@ -15,13 +15,13 @@ impl Sender {
         self.window_probe = Some(WindowProbe { tsn, answered_at: None });
     }
 
-    /// Removes the probe if it is this chunk, which was abandoned.
+    /// Ends the probe if its chunk, with this TSN, was abandoned.
     pub(crate) fn end_window_probe_of(&mut self, tsn: u64) {
         self.window_probe.take_if(|probe| probe.tsn == tsn);
     }
 
-    /// Records a SACK while a probe is in flight. Once the advertised window has room for the probe, it is a chunk like any other,
-    /// and its time-outs are errors again.
+    /// Records a SACK while a probe is in flight. The probe ends once the peer acknowledges its chunk or advertises a window with
+    /// room for it. Later time-outs of the chunk count as path errors again.
     pub(crate) fn note_probe_answer(&mut self, cumulative: u64, now: Time) {
         let Some(probe) = &mut self.window_probe else { return };
         let bytes = self.outstanding.get(probe.tsn).map_or(0, |chunk| chunk.draft.payload.len() as u64);
@@ -33,8 +33,8 @@ impl Sender {
         }
     }
 
-    /// Returns `true` if the peer has answered a probe of its closed window since the probe left on this path: its time-out is then
-    /// not an error. One answer counts for all paths that carry copies of it.
+    /// Returns `true` if the peer has sent a SACK since the latest copy of the zero-window probe was sent on this path. A time-out
+    /// of the probe then does not count as a path error. One SACK counts for all paths that carry copies of the probe.
     //= docs/rfc9260.txt#section-6.1
     //# If the sender continues to receive SACK chunks from the peer while doing zero window probing, the unacknowledged
     //# window probes SHOULD NOT increment the error counter for the association or any destination transport address.

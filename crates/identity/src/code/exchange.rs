@@ -295,14 +295,14 @@ pub struct Offer {
     state: Mutex<State>,
 }
 
-/// Receivers that may prove the code.
+/// State of a code: the receivers that may prove it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Any receiver.
+    /// Any receiver may prove the code.
     Open,
-    /// Holder of this key, which has proved the code before.
+    /// Only the holder of this key, who has proved the code before, may prove it again.
     Pinned(PublicKey),
-    /// None, because a wrong code was tried.
+    /// No receiver may prove the code, because a wrong code was tried.
     Spent,
 }
 
@@ -320,7 +320,7 @@ impl Offer {
         Offer { code, state: Mutex::new(State::Open) }
     }
 
-    /// Returns `false` once a wrong code was tried.
+    /// Returns `false` once an unsuccessful guess has spent the code.
     pub fn is_open(&self) -> bool {
         *self.state() != State::Spent
     }

@@ -13,7 +13,7 @@ pub struct PathResult {
     pub name: String,
     /// Packets with DATA that arrived.
     pub data_packets: u64,
-    /// Their wire bytes.
+    /// Wire bytes of the packets with DATA that arrived.
     pub bytes: u64,
     /// Packets with DATA that were dropped in the network.
     pub drops: u64,

@@ -16,7 +16,7 @@ use crate::run::recorder::{ChunkRecord, PacketRecorder};
 pub(crate) struct PathCount {
     /// Packets with DATA that arrived.
     pub(crate) arrived_packets: u64,
-    /// Their wire bytes.
+    /// Wire bytes of the packets with DATA that arrived.
     pub(crate) arrived_bytes: u64,
     /// Packets with DATA that were sent.
     pub(crate) sent_packets: u64,

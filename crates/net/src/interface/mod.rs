@@ -42,7 +42,7 @@ impl fmt::Display for LinkKind {
 pub enum Obstacle {
     /// The interface is down.
     Down,
-    /// Nothing is connected to the interface.
+    /// The interface has no carrier: no cable or access point is connected.
     NoCarrier,
     /// The interface leads to this machine only.
     Loopback,

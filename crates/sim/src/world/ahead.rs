@@ -26,9 +26,9 @@ impl World {
     /// are handled for departures and background traffic, which take most of the time of many runs. Packets that hosts send and
     /// receive, and the counters of links, are the same to the nanosecond.
     ///
-    /// It is possible before the world has begun to run, if nothing changes links, delays are constant, losses take place before
-    /// the queue, and background traffic passes one link and draws its gaps at random. There must be neither a digest nor a tap
-    /// that follows links. A tap does not observe drops of background traffic.
+    /// This computation is possible only before the world has begun to run, if nothing changes links, delays are constant, losses
+    /// take place before the queue, and background traffic passes one link and draws its gaps at random. There must be neither a
+    /// digest nor a tap that follows links. A tap does not observe drops of background traffic.
     ///
     /// [`World::link`] shows the state after [`World::run_until`]; in between, background traffic is counted late.
     ///

@@ -39,14 +39,14 @@ pub struct Run {
 /// Request of the side that connects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Intent {
-    /// It offers files.
+    /// The connecting side offers files.
     Push {
         /// Identity of the offering side.
         sender: SenderId,
-        /// Its requests to the receiver.
+        /// Requests of the offering side to the receiver.
         wishes: Wishes,
     },
-    /// It requests offers of files, with this window.
+    /// The connecting side requests offers of files, with this window.
     Pull {
         /// Maximum number of blocks that are in flight or not stored yet.
         window_blocks: u32,
@@ -97,7 +97,7 @@ pub enum Links {
 /// Reply of the side that accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Terms {
-    /// It accepts offers of files, with this window.
+    /// The accepting side accepts offers of files, with this window.
     Take {
         /// Maximum number of blocks that are in flight or not stored yet.
         window_blocks: u32,
@@ -107,7 +107,8 @@ pub enum Terms {
         /// Identity of the offering side.
         sender: SenderId,
     },
-    /// It refuses; the reason follows. A peer of another version learns this side's version from it.
+    /// The accepting side refuses, and a message with the reason follows. A peer of another version learns this side's version from
+    /// the reply.
     Refuse,
 }
 
@@ -191,17 +192,17 @@ pub enum Answer {
 /// Result for an offered file, link or folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
-    /// It is stored, complete and verified.
+    /// The entry is stored, complete and verified.
     Stored {
-        /// The name it is stored under, if it is not the offered one.
+        /// Name of the stored entry, if it differs from the offered one.
         #[serde(with = "text::raw_option")]
         renamed: Option<PeerText>,
     },
-    /// The receiver had it already.
+    /// The receiver had the entry already.
     Identical,
-    /// It was not stored.
+    /// The entry was not stored.
     Failed(Failure),
-    /// It would be stored, and nothing was done, as in a dry run.
+    /// The entry would be stored. A dry run changes nothing.
     Planned,
 }
 
@@ -241,9 +242,9 @@ pub enum Reason {
     System,
     /// The peer violated the protocol.
     Protocol,
-    /// It is a symbolic link that is not transferred.
+    /// The entry is a symbolic link that is not transferred.
     Link,
-    /// The system has too few descriptors or too little memory for it at the moment.
+    /// The system temporarily has too few descriptors or too little memory for the entry.
     Resources,
 }
 
@@ -273,22 +274,22 @@ pub enum Message {
     WantEnd,
     /// From a side that offers: a file, a stream, a link or a folder.
     Offer(Offer),
-    /// Something that was requested or found and is not offered.
+    /// An entry that was requested or found and is not offered.
     Passed {
         /// Name of the entry.
         #[serde(with = "text::raw")]
         name: PeerText,
-        /// Reason why it is not offered.
+        /// Reason why the entry is not offered.
         failure: Failure,
     },
-    /// Names in a folder. Nothing is offered after the first listing.
+    /// Names in a folder. The source offers no entry after the first listing.
     Listing(Listing),
-    /// The receiver has removed something that is not at the source, would remove it in a dry run, or could not.
+    /// The receiver has removed an entry that is not at the source, would remove it in a dry run, or failed to remove it.
     Deleted {
         /// Name of the entry.
         #[serde(with = "text::raw")]
         name: PeerText,
-        /// Reason why it could not be removed.
+        /// Reason why the entry could not be removed.
         failure: Option<Failure>,
     },
     /// The receiver has handled a folder whose listing is complete; in the order of those listings.
@@ -334,7 +335,7 @@ pub enum Message {
         /// Result of the offer.
         outcome: Outcome,
     },
-    /// Nothing more is offered, and every offer is done.
+    /// The source has no further offers, and every offer is done.
     Finished,
     /// Keep-alive, sent every few seconds.
     Alive,
@@ -343,7 +344,7 @@ pub enum Message {
     Total {
         /// Number of files.
         files: u64,
-        /// Their user bytes; `None` if one comes through a pipe.
+        /// User bytes of the files; `None` if one of them comes through a pipe.
         bytes: Option<u64>,
     },
 }

@@ -177,7 +177,7 @@ impl Machine {
         }
     }
 
-    /// Displays the size of the transfer. Nothing is allocated or decided by it.
+    /// Displays the size of the transfer. The size affects neither memory nor decisions, because the peer controls it.
     fn on_total(&mut self, files: u64, bytes: Option<u64>) -> Result<(), ProtocolError> {
         if std::mem::replace(&mut self.has_total, true) {
             return Err(ProtocolError::Unexpected("a second total"));
@@ -208,7 +208,7 @@ impl Machine {
         Some(remove(deletion, &context))
     }
 
-    /// Nothing is removed as long as any offer may still fail.
+    /// Processes a listing. Removals begin only after all offers are done, because an offer may still fail.
     fn on_listing(&mut self, listing: &Listing) -> Result<(), TransferError> {
         let mut taken_out = self.deletion.take().filter(|_| !self.has_open_offers());
         let (Some(deletion), Store::Folder(folder)) = (&mut taken_out, &self.store) else {

@@ -112,7 +112,7 @@ impl Store {
 /// Treatment of offers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// They are stored.
+    /// The receiver stores the offered entries.
     #[default]
     Store,
     /// The names that would be stored are reported, and nothing is stored.

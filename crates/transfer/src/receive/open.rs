@@ -11,15 +11,15 @@ use crate::store::{FileState, Flow, Part};
 
 /// Stage of an offered file.
 pub(super) enum Stage {
-    /// It waits and cannot proceed.
+    /// The file waits and cannot proceed.
     Waiting(Wait),
     /// The file may be stored already; its root will decide.
     Comparing,
-    /// It is received in a folder.
+    /// The file is being received in a folder.
     Part(Box<Part>),
-    /// It is received in a pipe.
+    /// The file is being received into a pipe.
     Flow(Box<Flow>),
-    /// It is complete; it is being synced to the disk and will get its name.
+    /// The file is complete. It is being synced to the disk, and will get its name.
     Committing,
 }
 
@@ -87,7 +87,7 @@ pub(super) struct Open {
     pub(super) name: Name,
     pub(super) offer: Offer,
     pub(super) stage: Stage,
-    /// Its size and root, once the source has sent everything.
+    /// Size and root of the file, once the source has sent everything.
     pub(super) end: Option<(u64, Hash)>,
     pub(super) held_bytes: u64,
     pub(super) reused_bytes: u64,

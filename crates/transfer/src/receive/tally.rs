@@ -1,7 +1,7 @@
 //! Upper bounds that a person has confirmed, and their use by offers.
 //!
-//! They apply to the whole transfer, over any number of associations. A source offers everything again on each of them, so a name
-//! counts once in all associations.
+//! The bounds apply to the whole transfer, over any number of associations. The source repeats all offers on each association, so a
+//! name counts once in all associations.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -221,7 +221,7 @@ fn offers_beyond_the_descriptor_share_wait_in_order_and_are_stored() {
         said.extend(receiver.hear(Message::Offer(offer(id, &format!("d/{id}"), file(NEW)))));
     }
     assert_eq!(said, [take_all(1), take_all(2)]);
-    // They are offered behind those that wait.
+    // These folders are offered behind the waiting files.
     said.extend(receiver.hear(Message::Offer(offer(FILES + 1, "d/e", Kind::Folder))));
     said.extend(receiver.hear(Message::Offer(offer(FILES + 2, "d/e", Kind::FolderEnd))));
     said.extend(receiver.hear(Message::Offer(offer(FILES + 3, "d", Kind::FolderEnd))));

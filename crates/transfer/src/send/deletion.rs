@@ -28,7 +28,7 @@ pub(super) struct Deletion {
 }
 
 enum Stage {
-    /// It has not begun on this association.
+    /// The deletion has not begun on this association.
     Waiting,
     Listing {
         /// `None` once everything is listed.

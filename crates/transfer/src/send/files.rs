@@ -54,9 +54,9 @@ pub(super) struct Entry {
 pub(super) enum Stage {
     /// The receiver has not answered.
     Offered,
-    /// It is being opened, to be sent except for these blocks. A file to compare is not sent at all.
+    /// The file is being opened. All blocks except these will be sent. A file to compare is not sent at all.
     Opening(Vec<Run>),
-    /// Its blocks are read, and sent except for those that the receiver has.
+    /// The blocks of the file are being read. The sender skips those that the receiver has.
     Sending(Sending),
     /// Everything was read; the reader checks that the file is unchanged.
     Checking(Root),

@@ -166,11 +166,11 @@ struct Running {
 /// Decision on the end of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// It ends by itself.
+    /// The transfer ends without intervention of the server.
     Own,
-    /// A later association of the same transfer replaces it.
+    /// A later association of the same transfer replaces this one.
     Replaced,
-    /// It made no progress, and another transfer needed its place.
+    /// The transfer made no progress, and another transfer needed its place.
     GivesWay,
 }
 

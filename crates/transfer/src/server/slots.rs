@@ -21,11 +21,11 @@ pub(super) struct Limits {
 /// Stage of an association.
 #[derive(Clone, Debug)]
 enum Stage {
-    /// It has sent no request.
+    /// The peer has sent no request.
     Greeting,
-    /// It transfers, and last made progress then.
+    /// The transfer is running, and made progress last at this time.
     Running(Moment),
-    /// It has to give way, and is ending.
+    /// The transfer has to give way to another one, and is ending.
     Leaving,
 }
 
@@ -36,12 +36,12 @@ pub(super) struct Slots {
     next: u64,
 }
 
-/// Decision on the begin of a transfer.
+/// Decision on the start of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begin {
-    /// It may begin.
+    /// The transfer may begin.
     Runs,
-    /// It may begin, and the transfer with this number has to end.
+    /// The transfer may begin, and the transfer with this number has to end.
     RunsFor(u64),
     /// Every slot is taken.
     Full,

@@ -1,24 +1,25 @@
-//! Names of the folders in one level of a tree that is read without an open descriptor for each level.
+//! Names of the subfolders of one folder, read in batches so that neither memory nor open descriptors grow with the tree.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 
-/// Maximum length of the names of folders that one level has read and not visited, in bytes.
+/// Maximum total length of the names in a batch, in bytes.
 pub(super) const MAX_BATCH_BYTES: usize = 32 << 10;
 
-/// The next folders of one level in the order of their names.
+/// Next subfolders of one folder to visit, in the order of their names.
 #[derive(Default)]
 pub(super) struct Batch {
     names: BTreeSet<OsString>,
     bytes: usize,
-    /// Set if the level has further folders behind these.
+    /// Set if the folder has further subfolders whose names follow the last name of this batch.
     is_cut: bool,
-    /// The most recently taken name.
+    /// Name that was taken last.
     taken: Option<OsString>,
 }
 
 impl Batch {
-    /// Adds a folder if it is admitted.
+    /// Adds a subfolder if [`admits`](Self::admits) accepts it. If the batch then exceeds [`MAX_BATCH_BYTES`], the last names are
+    /// removed.
     pub(super) fn add(&mut self, name: &OsStr) {
         if !self.admits(name) || !self.names.insert(name.to_owned()) {
             return;
@@ -30,14 +31,14 @@ impl Batch {
         }
     }
 
-    /// Returns `true` for a folder that was not taken before and does not lie behind this batch.
+    /// Returns `true` if the name follows the name taken last and does not follow the last name of a cut batch.
     pub(super) fn admits(&self, name: &OsStr) -> bool {
         let is_taken = self.taken.as_deref().is_some_and(|taken| name <= taken);
         let is_behind = self.is_cut && self.names.last().is_some_and(|last| name > last.as_os_str());
         !is_taken && !is_behind
     }
 
-    /// Takes the next folder.
+    /// Removes the first name and returns it.
     pub(super) fn take(&mut self) -> Option<OsString> {
         let name = self.names.pop_first()?;
         self.bytes -= name.len();
@@ -45,12 +46,13 @@ impl Batch {
         Some(name)
     }
 
-    /// Returns `true` if the level is to be read again for folders behind the last batch.
+    /// Begins the next batch. Returns `true` if the caller has to read the folder again, because the last batch was cut.
     pub(super) fn begin_next(&mut self) -> bool {
         std::mem::take(&mut self.is_cut)
     }
 
-    /// Returns `true` while the level is read for the first time, so that its files have not been seen.
+    /// Returns `true` until the first name is taken. The folder is then read for the first time, and its files have to be
+    /// processed.
     pub(super) fn is_first(&self) -> bool {
         self.taken.is_none()
     }

@@ -43,9 +43,9 @@ pub struct Folder {
     checksum: bool,
     /// Remedy for a clash, for the sender or user.
     advice: &'static str,
-    /// Its name below the served folder; empty for that one.
+    /// Name of this folder below the served folder; empty for the served folder itself.
     within: String,
-    /// Quota of the files in it, if any.
+    /// Quota of the files in the folder, if any.
     quota: Option<Quota>,
     /// Share of descriptors for its files.
     descriptors: Share,
@@ -56,9 +56,9 @@ pub struct Folder {
 /// Result of comparing a file with an offer.
 #[derive(Debug)]
 pub(crate) enum Comparison {
-    /// They are the same, which was recorded unless that failed.
+    /// File and offer are identical. The result reports whether this could be recorded.
     Same(io::Result<()>),
-    /// They differ; the file had this state when it was read.
+    /// File and offer differ. The file had this state when it was read.
     Different(FileState),
 }
 
@@ -94,9 +94,9 @@ impl Unfinished {
 /// Predicted treatment of an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Preview {
-    /// It would be received.
+    /// The offer would be received.
     Take,
-    /// It would be compared with the existing file.
+    /// The offer would be compared with the existing file.
     Compare,
     /// The existing entry is the offered one.
     Same,

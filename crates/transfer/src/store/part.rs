@@ -67,7 +67,7 @@ pub(crate) struct Part {
     cancel: Cancel,
     /// Descriptors of the file and the journal.
     _held: Held,
-    /// Its share of a quota, if there is one.
+    /// Charge of this part on a quota, if a quota applies.
     charge: Option<Charge>,
     is_discarded: bool,
     /// Size of the file that it has replaced, in bytes; set when it has its name.

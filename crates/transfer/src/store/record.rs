@@ -49,7 +49,7 @@ pub(super) struct Record {
 
 #[derive(Debug)]
 enum State {
-    /// It has not been read, or is not read again before this time.
+    /// The record has not been read, or a failed read is not repeated before `not_before`.
     Unread {
         not_before: Option<Instant>,
     },

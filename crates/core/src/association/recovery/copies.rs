@@ -1,4 +1,4 @@
-//! Outcomes of copies: the one that an acknowledgement credits, and those that are lost.
+//! Outcomes of the copies of a chunk that was sent more than once: delivered, or lost.
 
 use crate::association::dispatch::Dispatcher;
 use crate::association::recovery::LossRecovery;
@@ -7,13 +7,13 @@ use crate::profile::CopyFate;
 use crate::send::Transmission;
 
 impl LossRecovery {
-    /// Returns `true` if copies count as lost without a duplicate report. Before the peer's first report, a missing report is
-    /// no evidence.
+    /// Returns `true` if a copy may be declared lost because the peer does not report it as a duplicate. Before the peer's first
+    /// duplicate report, a missing one proves nothing, because some peers never report duplicates.
     pub(super) fn judges_copies(&self, paths: &Paths) -> bool {
         paths.profile().copy_fate == CopyFate::Judged && self.peer_reports_duplicates
     }
 
-    /// Returns the transmission of a chunk that an acknowledgement credits.
+    /// Returns the copy of a chunk that has most likely caused its acknowledgement.
     pub(super) fn credited_copy(&self, tsn: u64, d: &Dispatcher<'_>) -> Option<Transmission> {
         let guess = d.sender.credited_copy(tsn, self.source)?;
         let has_copies = d.sender.outstanding().get(tsn).is_some_and(|chunk| chunk.transmissions > 1);
@@ -23,7 +23,7 @@ impl LossRecovery {
         }
     }
 
-    /// Declares copies lost that later packets of their paths have overtaken.
+    /// Declares duplicate copies lost by the packet and time thresholds of RFC 9002 section 6.1, as [`CopyFate::Judged`] describes.
     pub(super) fn judge_duplicates(&mut self, d: &mut Dispatcher<'_>) {
         if !self.judges_copies(d.paths) || !d.sender.has_duplicates() {
             return;
@@ -44,9 +44,10 @@ impl LossRecovery {
     }
 }
 
-/// Returns the copy in flight that has most likely arrived just now. That is the guess, by the path of the SACK, unless its
-/// round trip is implausible: the difference to the path's smoothed round-trip time exceeds that of another copy by half a
-/// round trip. A SACK on a slow path, caused by a duplicate there, also acknowledges what has arrived on fast paths.
+/// Returns the copy in flight that has most likely just arrived. `guess` is the copy on the path of the SACK, or else the latest
+/// one. For each copy, the time since it was sent is compared with the smoothed round-trip time of its path. If this deviation is
+/// smaller for another copy, by more than half the smoothed round-trip time, the function returns that copy. This is necessary
+/// because a SACK that a duplicate causes on a slow path also acknowledges chunks that arrived on fast paths.
 fn plausible_copy(tsn: u64, guess: Transmission, d: &Dispatcher<'_>) -> Transmission {
     let deviation = |copy: &Transmission| {
         let smoothed = d.paths.facts(copy.path).rtt.smoothed?;

@@ -1,4 +1,4 @@
-//! Messages of the key management ahead of user data.
+//! Transmission of key management messages before user data may be sent.
 
 use anabranch_wire::{COMMON_HEADER_LEN, DATA_HEADER_LEN, PacketWriter, padded_len};
 
@@ -11,19 +11,20 @@ use crate::policy::{Reason, Refused, SendKind};
 use crate::send::Admitted;
 use crate::trace::Decided;
 
-/// Minimum length in bytes of a part of a message.
+/// Minimum length of a fragment of a key management message, in bytes.
 const LEAST_PIECE_BYTES: usize = 128;
 
 const AHEAD: Reason = Reason::rule("the key management goes ahead");
 
 impl Outlet<'_> {
-    /// Returns the first chunk that waits for retransmission, if it fits.
+    /// Returns the TSN of the first chunk that waits for retransmission, if the chunk fits into `room` bytes.
     fn lost_within(&self, room: usize) -> Option<u64> {
         let first = self.d.sender.lost().at_or_after(0);
         first.filter(|&tsn| padded_len(self.d.sender.chunk_len(tsn)) <= room)
     }
 
-    /// Returns the user bytes of the key management's next chunk that may be sent on a path, in this much room.
+    /// Returns the payload length of the next new key management chunk, at most `room` bytes with its header. Returns `None` if the
+    /// room is too small, no message waits, or the peer's window or the path admits no new data.
     fn early_payload(&self, path: PathId, room: usize) -> Option<usize> {
         let room = room.saturating_sub(DATA_HEADER_LEN) / 4 * 4;
         if room < LEAST_PIECE_BYTES {
@@ -34,7 +35,7 @@ impl Outlet<'_> {
         admitted.then_some(payload)
     }
 
-    /// Fills a packet with chunks of the key management. Returns `true` if there was one.
+    /// Fills a packet with new chunks of the key management. Returns `true` if it added at least one.
     fn fill_with_key_management(&mut self, path: PathId, writer: &mut PacketWriter<'_>) -> bool {
         let mut any = false;
         while let Some(payload) = self.early_payload(path, writer.remaining()) {
@@ -53,12 +54,13 @@ impl Outlet<'_> {
         any
     }
 
-    /// Returns `true` if data of the key management can be sent in this much room.
+    /// Returns `true` if a DATA chunk can be sent in `room` bytes behind a COOKIE ECHO: a retransmission or new data of the key
+    /// management.
     pub(crate) fn has_key_management(&self, path: PathId, room: usize) -> bool {
         self.lost_within(room).is_some() || self.early_payload(path, room).is_some()
     }
 
-    /// Adds as much of the key management behind a COOKIE ECHO as fits.
+    /// Adds DATA chunks behind a COOKIE ECHO while they fit: first retransmissions, then new chunks of the key management.
     pub(crate) fn fill_behind_cookie(&mut self, path: PathId, writer: &mut PacketWriter<'_>) {
         let mut any = false;
         while let Some(tsn) = self.lost_within(writer.remaining()) {
@@ -75,7 +77,8 @@ impl Outlet<'_> {
         }
     }
 
-    /// Builds a packet of the key management for a path whose address is not validated.
+    /// Builds a packet with new key management chunks for a path whose address is not validated. Returns `None` if no chunk may be
+    /// sent.
     pub(crate) fn key_management_packet(&mut self, path: PathId, buf: &mut PacketBuffer) -> Option<PathId> {
         let size = self.d.paths[path].packet_bytes;
         let first = DATA_HEADER_LEN + self.early_payload(path, size - COMMON_HEADER_LEN)?;

@@ -11,15 +11,16 @@ fn binding(byte: u8) -> ChannelBinding {
     ChannelBinding::new([byte; 32])
 }
 
-/// Begins an exchange at an offer.
+/// Passes the first message of an initiator to an offer. `by` determines the initiator's key, `bound` its channel binding.
 fn open(offer: &Offer, message: &[u8], by: u8, bound: u8) -> Result<(Answered, Vec<u8>), CodeError> {
     match offer.open(message, &binding(bound), key(by))? {
         Opening::Exchange(answered, answer) => Ok((*answered, answer)),
-        Opening::Resumed(_) => panic!("it was a share"),
+        Opening::Resumed(_) => panic!("the message is a share, not a resumption"),
     }
 }
 
-/// Runs an exchange until it succeeds or fails. Returns the results of the responder and of the initiator.
+/// Runs an exchange in which the initiator types the code `typed`. Returns the results of the responder and, if it accepted the
+/// proof, of the initiator.
 fn exchange(
     offer: &Offer,
     (typed, by): (&str, u8),
@@ -70,7 +71,7 @@ fn only_the_holder_resumes() {
     let offer = Offer::new(code("7-apple-river"));
     let resumed = |by| match offer.open(&resume(), &binding(1), key(by)) {
         Ok(Opening::Resumed(answer)) => is_resumed(&answer),
-        Ok(Opening::Exchange(..)) => panic!("it was no share"),
+        Ok(Opening::Exchange(..)) => panic!("the message is a resumption, not a share"),
         Err(error) => {
             assert_eq!(is_resumed(&error.refusal()), Err(error));
             Err(error)

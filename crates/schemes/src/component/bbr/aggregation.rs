@@ -7,7 +7,7 @@ use anabranch_core::windowed::WindowedMax;
 
 use crate::component::bbr::volume;
 
-/// ExtraAckedFilterLen, in rounds; one round in Startup.
+/// Window of the maximum excess, in rounds (ExtraAckedFilterLen). Startup uses one round.
 const MEMORY_ROUNDS: u64 = 10;
 
 /// Excess of a path's acknowledgements.

@@ -30,7 +30,7 @@ pub(super) struct FullPipe {
 }
 
 impl FullPipe {
-    /// ResetFullBW: restarts the search and expects growth beyond this rate.
+    /// Restarts the search, and expects growth beyond this rate (ResetFullBW).
     pub(super) fn look_beyond(&mut self, baseline: Rate) {
         *self = FullPipe { baseline, rounds: 0, now: false, ever: self.ever };
     }

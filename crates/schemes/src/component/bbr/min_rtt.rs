@@ -14,9 +14,9 @@ pub(super) const RULES: &[Equation] = &[Equation {
     file: file!(),
 }];
 
-/// MinRTTFilterLen.
+/// Time for which a minimum round-trip time is used (MinRTTFilterLen).
 const MEMORY: Span = Span::from_secs(10);
-/// ProbeRTTInterval.
+/// Time between two probes of the minimum round-trip time (ProbeRTTInterval).
 const PROBE_INTERVAL: Span = Span::from_secs(5);
 
 /// Minimum round-trip time of a path.

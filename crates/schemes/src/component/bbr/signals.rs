@@ -20,13 +20,14 @@ pub(super) const RULES: &[Equation] = &[Equation {
 /// Beta: minimum factor of the short-term bounds after a round with losses.
 pub(super) const BETA: f64 = 0.7;
 
-/// Latest round in terms of losses.
+/// Delivery and loss signals of the current loss round.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Signals {
-    /// Delivered bytes at which the round ends: a transmission sent after that many ends it (loss_round_delivered).
+    /// Number of delivered bytes at which the next round begins: the acknowledgement of a transmission that was sent at or after
+    /// this number ends the round (loss_round_delivered).
     ends_at: ChunkBytes,
     just_ended: bool,
-    /// Maximum rate and maximum delivered bytes of its samples (bw_latest, inflight_latest).
+    /// Maximum delivery rate and maximum delivered bytes of the round's samples (bw_latest, inflight_latest).
     latest: (Rate, ChunkBytes),
     lost: bool,
     /// Number of SACKs of the round that reported losses.
@@ -36,7 +37,7 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// NoteLoss: records a loss. Returns `true` if it is the first of the round.
+    /// Records a loss (NoteLoss). Returns `true` if it is the first loss of the round.
     pub(super) fn lose(&mut self, delivered: ChunkBytes) -> bool {
         let first = !std::mem::replace(&mut self.lost, true);
         if first {
@@ -48,7 +49,7 @@ impl Signals {
         first
     }
 
-    /// UpdateLatestDeliverySignals.
+    /// Updates the signals with the sample of an acknowledgement (UpdateLatestDeliverySignals).
     pub(super) fn take(&mut self, sample: Option<&DeliverySample>, delivered: ChunkBytes) {
         self.just_ended = false;
         self.reported = false;
@@ -61,25 +62,25 @@ impl Signals {
         }
     }
 
-    /// AdvanceLatestDeliverySignals: begins the next round with this sample.
+    /// Begins the next round with this sample if the round has just ended (AdvanceLatestDeliverySignals).
     pub(super) fn advance(&mut self, sample: Option<&DeliverySample>) {
         if let Some(sample) = sample.filter(|_| self.just_ended) {
             self.latest = (sample.rate.unwrap_or_default(), sample.delivered);
         }
     }
 
-    /// Ends a round. Returns the number of SACKs that reported losses, or `None` without losses.
+    /// Ends a round. Returns the number of its SACKs that reported losses, or `None` if no loss was recorded.
     pub(super) fn end_round(&mut self) -> Option<u32> {
         let reports = std::mem::take(&mut self.reports);
         std::mem::take(&mut self.lost).then_some(reports)
     }
 
-    /// ResetCongestionSignals.
+    /// Clears the signals of the round (ResetCongestionSignals).
     pub(super) fn reset(&mut self) {
         (self.lost, self.latest) = (false, (Rate::default(), ChunkBytes::ZERO));
     }
 
-    /// Revokes the losses, because they were spurious.
+    /// Revokes the losses of the round after they have proved spurious.
     pub(super) fn revoke_losses(&mut self) {
         self.lost = false;
     }
@@ -88,13 +89,13 @@ impl Signals {
         self.just_ended
     }
 
-    /// inflight_latest.
+    /// Returns the maximum delivered bytes of the round's samples (inflight_latest).
     pub(super) fn volume(&self) -> ChunkBytes {
         self.latest.1
     }
 }
 
-/// Bounds of rate and volume; `None` is infinite.
+/// Upper bounds of the model's bandwidth and inflight data; `None` means no bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Bounds {
     pub(super) bw_shortterm: Option<Rate>,
@@ -103,7 +104,7 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// InitLowerBounds and LossLowerBounds: lowers the bounds after a round with losses.
+    /// Lowers the short-term bounds after a round with losses (InitLowerBounds, LossLowerBounds).
     pub(super) fn lower(&mut self, latest: &Signals, max_bw: Rate, cwnd: ChunkBytes) {
         let (rate, volume) = latest.latest;
         let bw = self.bw_shortterm.unwrap_or(max_bw);
@@ -112,12 +113,13 @@ impl Bounds {
         self.inflight_shortterm = Some(volume.max(scaled(inflight, BETA)));
     }
 
-    /// ResetShortTermModel.
+    /// Removes the short-term bounds (ResetShortTermModel).
     pub(super) fn forget_short_term(&mut self) {
         (self.bw_shortterm, self.inflight_shortterm) = (None, None);
     }
 
-    /// Restores the bounds before spurious losses where they are wider.
+    /// Undoes the reduction by spurious losses: raises each bound to its value in `before`, the bounds before these losses, if that
+    /// is larger.
     pub(super) fn widen(&mut self, before: &Bounds) {
         let wider = |mine: Option<ChunkBytes>, other: Option<ChunkBytes>| Some(mine?.max(other?));
         self.bw_shortterm = self.bw_shortterm.zip(before.bw_shortterm).map(|(mine, other)| mine.max(other));

@@ -27,11 +27,11 @@ pub(super) const RULES: &[Equation] = &[Equation {
     file: file!(),
 }];
 
-/// StartupPacingGain: the minimum that doubles the rate in every round, 4 ln 2.
+/// Pacing gain of Startup: 4 ln 2, the minimum that doubles the rate in every round (StartupPacingGain).
 pub(super) const STARTUP_PACING_GAIN: f64 = 2.77;
-/// DefaultCwndGain.
+/// Window of most states in bandwidth-delay products (DefaultCwndGain).
 const CWND_GAIN: f64 = 2.0;
-/// ProbeRTTCwndGain.
+/// Window of ProbeRTT in bandwidth-delay products (ProbeRTTCwndGain).
 pub(super) const PROBE_RTT_CWND_GAIN: f64 = 0.5;
 
 /// States whose fields do not affect their gains.
@@ -89,7 +89,7 @@ impl State {
         matches!(self, State::Down | State::Cruise | State::Refill | State::Up)
     }
 
-    /// IsProbingBW: losses do not lower the short-term bounds in these states.
+    /// Returns `true` in states that probe for bandwidth. Losses do not lower the short-term bounds there (IsProbingBW).
     pub(super) fn seeks_bandwidth(self) -> bool {
         matches!(self, State::Startup | State::Refill | State::Up)
     }

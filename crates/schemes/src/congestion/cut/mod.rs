@@ -57,7 +57,7 @@ pub enum Floor {
     Published,
     /// The profile's, so that schemes can be compared with equal floors.
     Profile,
-    /// This number of largest chunks.
+    /// A number of chunks of maximum size.
     Chunks(u64),
 }
 

@@ -39,7 +39,7 @@ pub(super) const RULES: &[Equation] = &[
     },
 ];
 
-/// LossThresh.
+/// Maximum tolerated ratio of lost bytes to bytes in flight (LossThresh).
 pub(super) const THRESHOLD: f64 = 0.02;
 
 /// Reason for which the window differs from the model.
@@ -131,12 +131,12 @@ pub(in crate::component::bbr) struct LostChunk {
 }
 
 impl PathBbr {
-    /// IsInflightTooHigh.
+    /// Returns `true` if the losses of a sample exceed [`THRESHOLD`] (IsInflightTooHigh).
     pub(super) fn is_inflight_too_high(sample: Option<&DeliverySample>) -> bool {
         sample.is_some_and(|sample| exceeds(sample.lost, sample.stamps.in_flight))
     }
 
-    /// HandleLostPacket.
+    /// Handles the loss of a chunk (HandleLostPacket).
     pub(in crate::component::bbr) fn lose(
         &mut self,
         chunk: &LostChunk,
@@ -173,12 +173,13 @@ impl PathBbr {
         }
     }
 
-    /// TargetInflight.
+    /// Returns the bandwidth-delay product, at most the window (TargetInflight).
     pub(super) fn target_inflight(&self, facts: &PathFacts) -> ChunkBytes {
         self.bdp(self.bw(), 1.0, facts).min(self.cwnd)
     }
 
-    /// AdaptLowerBoundsFromCongestion, and CheckStartupHighLoss.
+    /// Ends a round with losses: checks whether Startup ends, and lowers the short-term bounds unless BBR probes for bandwidth
+    /// (CheckStartupHighLoss, AdaptLowerBoundsFromCongestion).
     pub(super) fn end_round_with_losses(&mut self, reports: u32, ack: &Ack<'_>) {
         self.consider_losses_in_startup(reports, ack);
         if !self.state.seeks_bandwidth() {
@@ -186,13 +187,14 @@ impl PathBbr {
         }
     }
 
-    /// OnEnterFastRecovery.
+    /// Saves the window and begins fast recovery (OnEnterFastRecovery).
     pub(in crate::component::bbr) fn begin_fast_recovery(&mut self, facts: &PathFacts) {
         self.save_cwnd();
         self.recovery.episode = Episode::Fast(facts.delivered);
     }
 
-    /// OnEnterRTO. Nothing is in flight after core has declared the chunks that T3 covers lost.
+    /// Saves the state and sets the window to one chunk (OnEnterRTO). The core has declared all chunks in flight on the path lost,
+    /// so none is in flight.
     pub(in crate::component::bbr) fn time_out(&mut self, facts: &PathFacts, now: Time) {
         self.save_cwnd();
         self.save_state(now);
@@ -207,19 +209,20 @@ impl PathBbr {
         }
     }
 
-    /// SaveCwnd.
+    /// Saves the window before a reduction. A value saved earlier in the same reduction is kept if it is larger (SaveCwnd).
     pub(super) fn save_cwnd(&mut self) {
         let as_it_is = self.recovery.episode == Episode::None && !self.state.is_probe_rtt();
         let before = if as_it_is { ChunkBytes::ZERO } else { self.recovery.cwnd_before };
         self.recovery.cwnd_before = self.cwnd.max(before);
     }
 
-    /// RestoreCwnd.
+    /// Raises the window to the saved one (RestoreCwnd).
     pub(super) fn restore_cwnd(&mut self) {
         self.cwnd = self.cwnd.max(self.recovery.cwnd_before);
     }
 
-    /// SaveStateUponLoss. One recovery saves once, regardless of its number of rounds with losses.
+    /// Saves window and bounds, for the case that the losses prove spurious (SaveStateUponLoss). One recovery saves once,
+    /// regardless of its number of rounds with losses.
     fn save_state(&mut self, now: Time) {
         if self.recovery.episode == Episode::None {
             self.save_cwnd();
@@ -227,8 +230,8 @@ impl PathBbr {
         }
     }
 
-    /// Records the arrival of a chunk that was declared lost. Once all chunks of the recovery have arrived:
-    /// HandleSpuriousLossDetection.
+    /// Records the arrival of a chunk that was declared lost. Once all chunks declared lost in the recovery have arrived, restores
+    /// the saved state (HandleSpuriousLossDetection).
     pub(in crate::component::bbr) fn arrive_after_all(&mut self, tsn: u64, facts: &PathFacts) {
         if !self.undo.arrive(tsn) {
             return;
@@ -258,7 +261,7 @@ fn exceeds(lost: ChunkBytes, in_flight: ChunkBytes) -> bool {
     lost.get() as f64 > THRESHOLD * in_flight.get() as f64
 }
 
-/// InflightAtLoss: returns the bytes in flight when losses crossed the threshold, including part of the lost chunk.
+/// Returns the bytes in flight when losses crossed the threshold, including part of the lost chunk (InflightAtLoss).
 fn inflight_at_loss(in_flight: ChunkBytes, lost: ChunkBytes, chunk: ChunkBytes) -> ChunkBytes {
     let before = (in_flight - chunk).get() as f64;
     let lost_before = (lost - chunk).get() as f64;

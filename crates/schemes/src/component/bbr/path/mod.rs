@@ -49,11 +49,12 @@ const CONTROL: &[Equation] = &[
     },
 ];
 
-/// MaxBwFilterLen, in ProbeBW cycles.
+/// Window of the maximum bandwidth, in ProbeBW cycles (MaxBwFilterLen).
 const BW_MEMORY_CYCLES: u64 = 2;
-/// PacingMarginPercent of 1.
+/// Factor that keeps the pacing rate 1 % below the estimated bandwidth (PacingMarginPercent).
 const PACING_MARGIN: f64 = 0.99;
-/// MinPipeCwnd: with a SACK for every other packet, two are in flight and two are being acknowledged.
+/// Minimum window in chunks (MinPipeCwnd). If the peer acknowledges every other packet, two packets are in flight while two are
+/// being acknowledged.
 const LEAST_CHUNKS: u64 = 4;
 /// Bounds of send_quantum (section 5.6.3), the offload budget of a sender in user space (section 5.5.8.2).
 const QUANTUM_MOST: ChunkBytes = ChunkBytes::new(65_536);
@@ -156,7 +157,7 @@ impl PathBbr {
         (self.cwnd, self.reason) = (cwnd, reason);
     }
 
-    /// UpdateOnACK (section 5.2.3).
+    /// Updates model and state with a SACK (UpdateOnACK, section 5.2.3).
     pub(super) fn acknowledge(&mut self, ack: &Ack<'_>, context: &mut Context<'_>) {
         self.end_recovery(ack);
         let limited = ack.sample().is_some_and(|sample| self.is_limited(sample));
@@ -183,7 +184,8 @@ impl PathBbr {
         withheld || matches!(stamps.limiter, Limiter::Scheduler | Limiter::Application)
     }
 
-    /// UpdateLatestDeliverySignals and UpdateCongestionSignals.
+    /// Updates delivery signals, rounds, bandwidth and congestion signals with a SACK (UpdateLatestDeliverySignals,
+    /// UpdateCongestionSignals).
     fn update_bandwidth(&mut self, ack: &Ack<'_>, limited: bool) {
         let delivered = ack.facts.delivered;
         self.signals.take(ack.sample(), delivered);
@@ -206,7 +208,7 @@ impl PathBbr {
         self.max_bw.get().unwrap_or_default()
     }
 
-    /// BoundBWForModel.
+    /// Returns the estimated bandwidth: the maximum, limited by the short-term bound (BoundBWForModel).
     fn bw(&self) -> Rate {
         let max = self.max_bw();
         self.bounds.bw_shortterm.map_or(max, |bound| bound.min(max))
@@ -226,7 +228,7 @@ impl PathBbr {
         }
     }
 
-    /// QuantizationBudget.
+    /// Raises an amount in flight to the minimum that delayed acknowledgements and offload need (QuantizationBudget).
     fn with_budget(&self, inflight: ChunkBytes, chunk: ChunkBytes) -> ChunkBytes {
         let carried = volume(self.rate.unwrap_or_default(), QUANTUM_TIME);
         let quantum = carried.min(QUANTUM_MOST).max(chunk.times(QUANTUM_LEAST_CHUNKS));
@@ -234,7 +236,7 @@ impl PathBbr {
         if self.state == State::Up { inflight + chunk.times(2) } else { inflight }
     }
 
-    /// SetPacingRateWithGain, and InitPacingRate before any rate was measured.
+    /// Sets the pacing rate (SetPacingRateWithGain), from the initial window until a rate was measured (InitPacingRate).
     fn set_rate(&mut self, gain: f64, facts: &PathFacts) {
         if self.rate.is_none() {
             let nominal = facts.rtt.smoothed.map(|rtt| crate::component::bbr::rate(self.initial, rtt));
@@ -247,7 +249,7 @@ impl PathBbr {
         }
     }
 
-    /// SetCwnd.
+    /// Sets the window after a SACK (SetCwnd).
     fn set_cwnd(&mut self, ack: &Ack<'_>) {
         let bdp = self.bdp(self.bw(), self.state.cwnd_gain(), ack.facts);
         let most = self.with_budget(bdp + self.aggregation.get(), ack.chunk());
@@ -267,7 +269,7 @@ impl PathBbr {
         }
     }
 
-    /// BoundCwndForModel.
+    /// Returns the bound of the window in the current state, or `None` without a bound (BoundCwndForModel).
     fn volume_bound(&self, chunk: ChunkBytes) -> Option<ChunkBytes> {
         let longterm = match self.state {
             State::Startup | State::Drain { .. } => None,

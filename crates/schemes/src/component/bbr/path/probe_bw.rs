@@ -70,9 +70,9 @@ pub(super) struct Probe {
     feedback: Feedback,
     /// Set while data sent by the probe is still being acknowledged or lost (is_bw_probe_sample).
     pub(super) unanswered: bool,
-    /// prev_probe_too_high.
+    /// Set if the previous probe ended because of losses (prev_probe_too_high).
     too_high: bool,
-    /// prev_probe_precautionary.
+    /// Set if the previous probe ended as a precaution (prev_probe_precautionary).
     precautionary: bool,
     /// Bytes acknowledged since inflight_longterm grew, and the number that lets it grow by a chunk; `None` stops growth.
     acked: ChunkBytes,
@@ -128,7 +128,7 @@ impl PathBbr {
         self.raise_slope(ack.chunk());
     }
 
-    /// UpdateProbeBWCyclePhase.
+    /// Advances the cycle of the ProbeBW states (UpdateProbeBWCyclePhase).
     pub(super) fn advance_probe_bw(&mut self, ack: &Ack<'_>, limited: bool, context: &mut Context<'_>) {
         if !self.full_pipe.was_full() || self.adapt_longterm(ack, limited) {
             return;
@@ -152,7 +152,7 @@ impl PathBbr {
         }
     }
 
-    /// AdaptLongTermModel. Returns `true` if it changed the state.
+    /// Adapts the long-term bound to the feedback on a probe (AdaptLongTermModel). Returns `true` if it changed the state.
     fn adapt_longterm(&mut self, ack: &Ack<'_>, limited: bool) -> bool {
         if self.rounds.just_ended() && self.end_round_of_feedback(limited) {
             self.begin_refill(ack.facts.delivered);
@@ -184,21 +184,21 @@ impl PathBbr {
         false
     }
 
-    /// IsTimeToProbeBW.
+    /// Returns `true` if the next probe for bandwidth is due (IsTimeToProbeBW).
     fn is_time_to_probe(&self, ack: &Ack<'_>) -> bool {
         let waited = ack.now > self.probe.cycle_began + self.probe.wait;
         let target = self.target_inflight(ack.facts).get() / ack.chunk().get().max(1);
         waited || self.rounds.since_probe() >= target.min(RENO_ROUNDS)
     }
 
-    /// IsTimeToCruise.
+    /// Returns `true` if the queue of the last probe is drained (IsTimeToCruise).
     fn is_time_to_cruise(&self, ack: &Ack<'_>) -> bool {
         let drained = self.with_budget(self.bdp(self.max_bw(), 1.0, ack.facts), ack.chunk());
         let headroom = self.with_headroom(ack.chunk());
         ack.in_flight() <= drained && headroom.is_none_or(|most| ack.in_flight() <= most)
     }
 
-    /// IsTimeToGoDown.
+    /// Returns `true` if the probe has to end (IsTimeToGoDown).
     fn is_time_to_go_down(&mut self, ack: &Ack<'_>) -> bool {
         let longterm = self.bounds.inflight_longterm;
         if self.probe.too_high && longterm.is_some_and(|longterm| ack.in_flight() >= longterm) {
@@ -212,27 +212,27 @@ impl PathBbr {
         self.full_pipe.is_full()
     }
 
-    /// C.is_cwnd_limited, with a window that inflight_longterm bounds.
+    /// Returns `true` if the window limits sending and inflight_longterm bounds the window (C.is_cwnd_limited in the draft).
     fn is_bounded_by_longterm(&self, ack: &Ack<'_>) -> bool {
         let full = ack.ack.in_flight_before >= self.cwnd || ack.facts.limiter == Limiter::Window;
         full && self.bounds.inflight_longterm.is_some_and(|longterm| self.cwnd >= longterm)
     }
 
-    /// InflightWithHeadroom.
+    /// Returns the long-term bound minus headroom for other flows, or `None` without that bound (InflightWithHeadroom).
     pub(super) fn with_headroom(&self, chunk: ChunkBytes) -> Option<ChunkBytes> {
         let longterm = self.bounds.inflight_longterm?;
         let headroom = scaled(longterm, HEADROOM).max(chunk);
         Some((longterm - headroom).max(chunk.times(LEAST_CHUNKS)))
     }
 
-    /// RaiseInflightLongtermSlope.
+    /// Doubles the growth per round of the long-term bound (RaiseInflightLongtermSlope).
     fn raise_slope(&mut self, chunk: ChunkBytes) {
         let growth = 1_u64 << self.probe.growth_rounds;
         self.probe.growth_rounds = (self.probe.growth_rounds + 1).min(MOST_GROWTH_ROUNDS);
         self.probe.acked_per_chunk = Some(self.cwnd.over(growth).max(chunk));
     }
 
-    /// ProbeInflightLongtermUpward.
+    /// Raises the long-term bound by the bytes that a SACK acknowledges (ProbeInflightLongtermUpward).
     fn raise_longterm(&mut self, ack: &Ack<'_>) {
         if !self.is_bounded_by_longterm(ack) {
             return;

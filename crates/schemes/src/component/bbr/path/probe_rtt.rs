@@ -20,11 +20,11 @@ pub(super) const RULES: &[Equation] = &[Equation {
     file: file!(),
 }];
 
-/// ProbeRTTDuration.
+/// Minimum duration of a probe of the minimum round-trip time (ProbeRTTDuration).
 const DURATION: Span = Span::from_millis(200);
 
 impl PathBbr {
-    /// CheckProbeRTT.
+    /// Enters or advances ProbeRTT if it is due (CheckProbeRTT).
     pub(super) fn advance_probe_rtt(&mut self, ack: &Ack<'_>, context: &mut Context<'_>) {
         if !self.state.is_probe_rtt() && self.min_rtt.is_due() && !self.restarted {
             self.save_cwnd();
@@ -38,7 +38,7 @@ impl PathBbr {
         self.restarted &= ack.sample().is_none();
     }
 
-    /// HandleProbeRTT.
+    /// Advances ProbeRTT with a SACK (HandleProbeRTT).
     fn handle_probe_rtt(&mut self, ack: &Ack<'_>, context: &mut Context<'_>) {
         let from = self
             .withheld
@@ -56,7 +56,7 @@ impl PathBbr {
         }
     }
 
-    /// CheckProbeRTTDone and ExitProbeRTT.
+    /// Leaves ProbeRTT once it has lasted long enough (CheckProbeRTTDone, ExitProbeRTT).
     pub(super) fn end_probe_rtt(&mut self, facts: &PathFacts, now: Time, context: &mut Context<'_>) {
         let State::ProbeRtt { done_at: Some(done_at), .. } = self.state else { return };
         if now <= done_at {
@@ -73,7 +73,7 @@ impl PathBbr {
         }
     }
 
-    /// ProbeRTTCwnd.
+    /// Returns the window of ProbeRTT (ProbeRTTCwnd).
     pub(super) fn probe_rtt_cwnd(&self, facts: &PathFacts) -> ChunkBytes {
         self.bdp(self.bw(), PROBE_RTT_CWND_GAIN, facts).max(facts.largest_chunk.times(LEAST_CHUNKS))
     }

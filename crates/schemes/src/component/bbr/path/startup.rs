@@ -12,7 +12,7 @@ pub(super) const LOSS_REPORTS: u32 = 6;
 const DRAIN_ROUNDS: u64 = 3;
 
 impl PathBbr {
-    /// CheckFullBWReached.
+    /// Records the rate at the end of a round, to detect that the pipe is full (CheckFullBWReached).
     pub(super) fn look_for_a_full_pipe(&mut self, ack: &Ack<'_>, limited: bool) {
         if !self.rounds.just_ended() || limited {
             return;
@@ -22,7 +22,7 @@ impl PathBbr {
         }
     }
 
-    /// CheckStartupDone.
+    /// Enters Drain once the pipe was full (CheckStartupDone).
     pub(super) fn advance_startup(&mut self, ack: &Ack<'_>) {
         if self.state != State::Startup || !self.full_pipe.was_full() {
             return;
@@ -31,7 +31,7 @@ impl PathBbr {
         self.rounds.begin(ack.facts.delivered);
     }
 
-    /// CheckStartupHighLoss, at the end of a round in which this number of SACKs reported losses.
+    /// Ends Startup if losses are high, at the end of a round in which this number of SACKs reported losses (CheckStartupHighLoss).
     pub(super) fn consider_losses_in_startup(&mut self, reports: u32, ack: &Ack<'_>) {
         let many = reports >= LOSS_REPORTS && self.recovery.lasts_for_a_round(ack.facts);
         if self.state != State::Startup || !many || !Self::is_inflight_too_high(ack.sample()) {
@@ -43,7 +43,7 @@ impl PathBbr {
         self.bounds.inflight_longterm = Some(bdp.max(self.signals.volume()));
     }
 
-    /// CheckDrainDone.
+    /// Leaves Drain once the queue is drained, or after [`DRAIN_ROUNDS`] (CheckDrainDone).
     pub(super) fn advance_drain(&mut self, ack: &Ack<'_>, context: &mut Context<'_>) {
         let State::Drain { began } = self.state else { return };
         let target = self.with_budget(self.bdp(self.bw(), 1.0, ack.facts), ack.chunk());
