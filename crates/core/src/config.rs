@@ -91,7 +91,7 @@ pub struct AddressChanges {
     /// `true` to use ASCONF (RFC 5061) with a peer that supports it: each side reports added and removed addresses to the other, in
     /// authenticated chunks (RFC 4895).
     pub asconf: bool,
-    /// Key configured on both endpoints. Without one, the key of ASCONF can be computed by an attacker who has seen the handshake.
+    /// Key configured on both endpoints. If it is `None`, an attacker who has seen the handshake can compute the key of ASCONF.
     pub shared_key: Option<SharedKey>,
     /// `true` if a driver with a new local address is to use it for this association automatically.
     pub follow: bool,
@@ -158,7 +158,7 @@ pub struct AssociationConfig {
     /// Treatment of changes of addresses while the association is up.
     pub address_changes: AddressChanges,
     /// Protection of packets by the DTLS chunk; `None` for plain packets. Messages are refused until the driver has installed keys.
-    /// With protection, [`AddressChanges::asconf`] needs no AUTH, and works with protected peers only.
+    /// If it is set, [`AddressChanges::asconf`] needs no AUTH, and works with protected peers only.
     pub protection: Option<Protection>,
 }
 

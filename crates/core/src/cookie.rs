@@ -38,10 +38,10 @@ const HAS_TRANSCRIPT: u8 = 0x08;
 const HAS_OFFERS: u8 = 0x20;
 /// Length in bytes of the HMAC-SHA256 at the end of a cookie: the minimum of RFC 2104 section 5.
 const MAC_LEN: usize = 16;
-/// Length of the screen in bytes. With eight, the answer would be too long for the shortest INIT.
+/// Length of the screen in bytes. A screen of eight bytes would make the answer too long for the shortest INIT.
 const SCREEN_LEN: usize = 4;
-/// Zeros that pad a cookie whose answer need not be short. With them, cookies over IPv4 have the same length as with all covered
-/// fields inside, which keeps the duration of simulated handshakes.
+/// Number of zeros that pad a cookie whose answer need not be short. Padded cookies over IPv4 are as long as cookies that contain
+/// all covered fields, which keeps the duration of simulated handshakes.
 const FILLER: usize = 34;
 /// Maximum number of listed addresses of an INIT in a cookie.
 pub(crate) const MAX_PEER_ADDRESSES: usize = 8;
@@ -172,7 +172,7 @@ pub(crate) struct CookieJar {
 }
 
 impl CookieJar {
-    /// Returns a jar with new secrets, which are replaced once per `period`. With `fills_up` its cookies are padded.
+    /// Returns a jar with new secrets, which are replaced once per `period`. `fills_up` pads its cookies.
     pub(crate) fn new(now: Time, period: Span, fills_up: bool, entropy: &mut Entropy) -> Self {
         Self {
             current: Secret::fresh(entropy),

@@ -13,16 +13,16 @@ use crate::source::Source;
 pub struct FairPool<K> {
     capacity: usize,
     entries: BTreeMap<K, Entry>,
-    /// Entries by source, in the order of eviction. `None` is the lower bound of a search. A set for each source would take a node
-    /// of hundreds of bytes for a single entry.
+    /// Entries by source, in the order of eviction. `None` is the lower bound of a search. A separate set for each source would
+    /// need a node of hundreds of bytes even for a single entry.
     by_source: BTreeSet<(Source, bool, Option<K>)>,
     /// Number of entries of each source with more than one.
     counts: BTreeMap<Source, usize>,
-    /// The same numbers with their sources, the largest number last.
+    /// Numbers of `counts` with their sources, the largest number last.
     by_count: BTreeSet<(usize, Source)>,
 }
 
-/// Error of a new entry whose source would have as many entries as any other.
+/// Error of a new entry that is refused, because its source would have as many entries as any other source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoPlace;
 
@@ -61,7 +61,7 @@ impl<K: Copy + Ord> FairPool<K> {
     /// evicted for it.
     ///
     /// # Errors
-    /// [`NoPlace`] in that case: nothing has changed.
+    /// Returns [`NoPlace`] in that case, and changes nothing.
     pub fn insert_if_due(&mut self, key: K, source: Source) -> Result<Option<K>, NoPlace> {
         let most = self.by_count.last().map_or(1, |(count, _)| *count);
         if self.entries.len() >= self.capacity && most <= self.count(source) + 1 {
@@ -70,7 +70,7 @@ impl<K: Copy + Ord> FairPool<K> {
         Ok(self.insert(key, source))
     }
 
-    /// Removes an entry. Returns `true` if it was there.
+    /// Removes an entry. Returns `true` if the pool contained the entry.
     pub fn remove(&mut self, key: &K) -> bool {
         let Some(Entry { source, advanced }) = self.entries.remove(key) else { return false };
         self.recount(source, self.count(source) - 1);
@@ -78,7 +78,7 @@ impl<K: Copy + Ord> FairPool<K> {
         true
     }
 
-    /// Records a sign of life of an entry. It is evicted after the entries of its source without one.
+    /// Marks an entry as advanced. It is evicted after the entries of its source that have not advanced.
     pub fn advance(&mut self, key: &K) {
         let Some(entry) = self.entries.get_mut(key).filter(|entry| !entry.advanced) else { return };
         entry.advanced = true;

@@ -2,8 +2,8 @@
 
 use std::ops::{Deref, DerefMut};
 
-/// Number of removed items that is always tolerated. More of them are at most as many as the remaining ones, so that an item is
-/// moved at most once per removed one.
+/// Number of removed items that is always tolerated. Above that number, the removed items that still occupy memory are at most as
+/// many as the remaining items. So each removal moves at most one item on average.
 const FEW: usize = 32;
 
 #[derive(Clone, Debug)]

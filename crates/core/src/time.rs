@@ -130,7 +130,8 @@ impl Span {
 /// assert_eq!(earliest([None, Some(Time::from_nanos(u64::MAX))]), None);
 /// ```
 pub fn earliest<const N: usize>(deadlines: [Option<Time>; N]) -> Option<Time> {
-    // Without a branch for each deadline, because every packet needs it. None is stored as 0, and one less wraps to the end.
+    // The minimum is computed without a branch for each deadline, because the computation is repeated for every packet. `None` is
+    // stored as 0. Subtracting 1 wraps it to the latest time.
     let ahead = |at: &Option<Time>| at.map_or(0, |at| at.0.get()).wrapping_sub(1);
     let soonest = deadlines.iter().map(ahead).fold(u64::MAX, u64::min);
     (soonest < Time::END.as_nanos()).then(|| Time::from_nanos(soonest))

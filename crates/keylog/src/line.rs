@@ -61,7 +61,7 @@ fn digits(word: &str) -> Result<Zeroizing<Vec<u8>>, &'static str> {
     bytes.map(Zeroizing::new).ok_or("expected at most 64 hexadecimal digits, an even number of them")
 }
 
-/// Fuzz target: the keys of a valid line make a cipher that opens what it sealed.
+/// Fuzz target: the keys of a valid line make a cipher that opens its own records.
 #[cfg(feature = "fuzzing")]
 pub(crate) fn fuzz(line: &str) {
     let Ok(Some(keys)) = read(line) else { return };

@@ -111,7 +111,8 @@ impl Association {
 
     /// Returns the next message, or `None` once the association has ended gracefully and all messages were received.
     ///
-    /// A message larger than the receive buffer is delivered in pieces. Without calls the receive buffer fills and stops the peer.
+    /// A message larger than the receive buffer is delivered in pieces. If the application does not call it, the receive buffer
+    /// fills and the peer stops sending.
     ///
     /// Cancel-safe: only the call that returns a message removes it.
     ///

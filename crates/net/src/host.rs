@@ -106,7 +106,7 @@ impl HostBuilder {
         HostBuilder { max_handshakes: most, ..self }
     }
 
-    /// Observes the host. Without an observer there is no cost.
+    /// Observes the host. A host without an observer has no additional cost.
     pub fn observer(self, observer: impl Observer) -> Self {
         HostBuilder { watch: ObserverSlot::new(Box::new(observer)), ..self }
     }

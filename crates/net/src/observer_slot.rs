@@ -35,7 +35,8 @@ impl ObserverSlot {
         self.0.is_some()
     }
 
-    /// Returns `true` if associations must record decisions. Without an observer to take them, they would fill the memory.
+    /// Returns `true` if associations must record decisions. Only an observer that takes them may request this, because they would
+    /// fill the memory otherwise.
     pub(crate) fn wants_decisions(&self) -> bool {
         self.0.as_ref().is_some_and(|watched| watched.decisions)
     }

@@ -51,8 +51,8 @@ impl Protection {
     }
 }
 
-/// Configures an association of this role. Without `dtls`, the configuration keeps its protection. Key management methods named in
-/// the configuration are the ones offered.
+/// Configures an association of this role. If `dtls` is not given, the protection of the configuration is unchanged. Key management
+/// methods named in the configuration are the ones offered.
 pub(crate) fn configure(
     config: &mut AssociationConfig,
     dtls: Option<&DtlsProtection>,

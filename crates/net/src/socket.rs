@@ -234,7 +234,7 @@ impl RecvBuffers {
 }
 
 impl Socket {
-    /// Binds a socket. With a device, packets leave only through that interface, if the system supports it.
+    /// Binds a socket. If a device is given, packets are sent only through that interface, provided that the system supports this.
     pub(crate) fn bind(address: SocketAddr, device: Option<&str>) -> io::Result<Self> {
         let socket = socket2::Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
         let device = device.map(|name| match bind_to_device(&socket, name) {
@@ -452,7 +452,7 @@ impl Socket {
         if self.reports_errors == enabled {
             return;
         }
-        // Without reports, silence is the only sign.
+        // If the system reports no errors, silence is the only sign of a failure.
         self.reports_errors = error_queue::enable(&self.io, enabled).is_ok() && enabled;
         self.undelivered.clear();
         if !enabled {

@@ -28,7 +28,7 @@ type Wanted = (usize, Py<Prepared>, u64);
 type Finished = (usize, serde_json::Result<String>);
 
 /// Executes runs, given as pairs of a prepared scenario and a seed (any 64-bit number), on this number of native threads (one for
-/// each processor if `None`). Neither runs nor results are stored, for any number of runs.
+/// each processor if `None`). The function stores neither runs nor results, so its memory does not grow with the number of runs.
 ///
 /// `done` is called in this thread with the index of the job and its figures as JSON, as soon as a run is finished, in any order.
 /// Runs wait if it falls behind.

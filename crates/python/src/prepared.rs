@@ -15,7 +15,7 @@ use crate::scenario::{NativeScenario, ScenarioOrText};
 
 /// A scenario with a scheme, for runs with any seed.
 ///
-/// It cannot be pickled: another process gets the text of the scenario instead.
+/// The class cannot be pickled: another process receives the text of the scenario instead.
 #[pyclass(frozen, module = "anabranch._native")]
 pub struct Prepared {
     scenario: Arc<Scenario>,
@@ -46,8 +46,8 @@ pub(crate) struct Output {
 #[pymethods]
 impl Prepared {
     /// Reads a scenario, which may be text, and the scheme of flows without one of their own, and builds the network once to check
-    /// it. Files that flows send are relative to `folder`. `file` names the scenario in messages. With `own`, policies in Python
-    /// replace some of the scheme's.
+    /// it. Files that flows send are relative to `folder`. `file` names the scenario in messages. `own` contains policies in Python
+    /// that replace some of the scheme's policies.
     #[new]
     #[pyo3(signature = (scenario, scheme, folder=PathBuf::new(), file="scenario", own=None))]
     fn new(

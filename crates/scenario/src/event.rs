@@ -50,8 +50,8 @@ section! {
         direction: Option<Direction> = "direction" [optional "both"] ONE;
         /// New values.
         change: Change = "" [flatten] ();
-        /// Replaces the model of the link's first loss process, and keeps its `where`; only the first entry of a list
-        /// counts. Without `direction` in event or table, forward only.
+        /// Replaces the model of the link's first loss process, and keeps its `where`; only the first entry of a list counts.
+        /// Without `direction` in event or table, the change applies forward only.
         loss: Option<Losses> = "loss" [optional "no change"] LossList;
     }
 }

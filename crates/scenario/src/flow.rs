@@ -1,4 +1,4 @@
-//! `[[flow]]`: an association, and what is sent over it.
+//! `[[flow]]`: an association and its traffic.
 
 use std::path::PathBuf;
 
@@ -42,7 +42,7 @@ pub struct Flow {
     pub start: Span,
     /// Paths that the flow may use, the primary path first, as indices into [`Scenario::paths`](crate::Scenario::paths).
     pub paths: Vec<usize>,
-    /// Scheme, as an expression of [`Scenario::vocabulary`](crate::Scenario::vocabulary). Without one, the flow uses each of
+    /// Scheme, as an expression of [`Scenario::vocabulary`](crate::Scenario::vocabulary). If it is missing, the flow uses each of
     /// [`Run::schemes`] in turn. It is not checked here.
     pub scheme: Option<String>,
     /// Sending hosts.

@@ -44,7 +44,7 @@ section! {
     }
 }
 
-/// Limits by the type of the frame. All of them are the same for flows other than videos.
+/// Limits by the type of the frame. Flows other than videos have the same reliability for all messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrameReliability {
     /// Limit of I frames.

@@ -215,7 +215,7 @@ fn write_udp(out: &mut Vec<u8>, ports: (u16, u16), length: u16, addresses: usize
     out.extend([0; 2]);
     let header = sum(u32::from(pseudo), &out[begin..]);
     let checksum = match !sum(u32::from(header), payload) {
-        // A checksum of zero would mean that there is none.
+        // A checksum of zero means that the sender computed no checksum.
         0 => u16::MAX,
         checksum => checksum,
     };
@@ -279,8 +279,8 @@ impl<W: Write> PcapngTap<W> {
         PcapngTap { writer, names: BTreeMap::new(), interfaces: BTreeMap::new(), drops: false }
     }
 
-    /// Names the interface of an address. Without a name it has that of the address. Call it before the first packet of the
-    /// interface.
+    /// Names the interface of an address. An interface without a name is named after its address. Call this function before the
+    /// first packet of the interface.
     pub fn name_interface(&mut self, address: Address, name: impl Into<String>) {
         self.names.insert(address, name.into());
     }

@@ -22,8 +22,8 @@ pub struct Playback<T> {
     pub trace: T,
     /// Time in the trace at the beginning of the run.
     pub offset: Span,
-    /// Starts the trace again after its end. Without repetition a link carries nothing after the end of its capacity, and keeps the
-    /// last value of a series.
+    /// Set to start the trace again after its end. If it is not set, a link with a trace of capacity carries no packets after the
+    /// end, and a link with a series keeps the last value.
     pub repeat: bool,
 }
 

@@ -17,9 +17,9 @@ pub const MAX_PATTERN_BYTES: usize = 1024;
 pub struct Rule {
     /// Set if matching names are included.
     pub includes: bool,
-    /// Pattern in which `*`, `?` and `[...]` have their meaning in a shell, and `**` stands for any number of folders. With a slash
-    /// at its beginning it begins where the transfer does. With a slash at its end it matches folders only. Without a slash
-    /// elsewhere it matches the last part of a name.
+    /// Pattern in which `*`, `?` and `[...]` have their meaning in a shell, and `**` stands for any number of folders. A pattern
+    /// that begins with a slash matches from the root of the transfer. A pattern that ends with a slash matches folders only. A
+    /// pattern without any other slash matches the last part of a name.
     pub pattern: String,
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::protocol::{Failure, Offer, Outcome, Reason};
 use crate::text::PeerText;
 
-/// Counters of a transfer, which one side advances and any thread may read. All of them cover all associations of the transfer.
+/// Counters of a transfer, which one side advances and any thread may read. Each counter covers all associations of the transfer.
 #[derive(Debug, Default)]
 pub struct Counters {
     found_files: AtomicU64,

@@ -1,4 +1,4 @@
-//! The `anabranch` command inside a Python process, and what else the command line crate knows.
+//! Access of a Python process to the `anabranch` command and to other functions of the command line crate.
 
 use std::ffi::OsString;
 

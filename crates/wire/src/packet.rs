@@ -27,7 +27,7 @@ pub struct PacketView<'a> {
 }
 
 impl<'a> PacketView<'a> {
-    /// Parses the common header. Neither the checksum nor any chunk is checked yet.
+    /// Parses the common header. The function checks neither the checksum nor the chunks.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
         if bytes.len() < COMMON_HEADER_LEN {
             return Err(ParseError::new(ParseErrorKind::PacketTooShort, bytes.len()));
@@ -72,8 +72,8 @@ impl<'a> Chunks<'a> {
         Self(Tlvs::new(bytes, 0))
     }
 
-    /// Returns the bytes after the chunks returned so far, up to the end of the packet. If the next chunk is an AUTH,
-    /// these bytes are what it covers.
+    /// Returns the bytes after the chunks returned so far, up to the end of the packet. If the next chunk is an AUTH, it covers
+    /// these bytes.
     pub const fn rest(&self) -> &'a [u8] {
         self.0.rest()
     }

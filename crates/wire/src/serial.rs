@@ -59,8 +59,8 @@ macro_rules! wrapping_number {
 
             /// Returns `true` if `self` precedes `other` in the circular order of RFC 1982 section 3.2.
             ///
-            /// RFC 1982 leaves the order of two numbers exactly half the space apart undefined. Here neither
-            /// precedes the other, so this function and [`is_after`](Self::is_after) both return `false`.
+            /// RFC 1982 leaves the order of two numbers exactly half the space apart undefined. This function and
+            /// [`is_after`](Self::is_after) return `false` for such numbers.
             //= docs/rfc9260.txt#section-1.6
             //# Comparisons and arithmetic on TSNs in this document SHOULD use Serial Number Arithmetic, as defined in
             //# [RFC1982], where SERIAL_BITS = 32.

@@ -10,7 +10,7 @@ use crate::error::NoSpace;
 use crate::header::{COMMON_HEADER_LEN, Header};
 use crate::reader::padded_len;
 
-/// Sizes of what follows the chunks in an enclosing chunk, in bytes.
+/// Sizes of the fields that follow the chunks inside an enclosing chunk, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Trailer {
     /// Bytes counted in the length of the enclosing chunk.

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Cost:
-    """Numbers of computed runs and of runs from the cache, packets with DATA of the computed ones, and the time.
+    """Number of computed runs, number of runs from the cache, packets with DATA in the computed runs, and elapsed time.
 
-    Verdicts do not depend on it.
+    Verdicts do not depend on the cost.
     """
 
     computed: int = 0
@@ -22,7 +22,10 @@ class Cost:
     seconds: float = 0.0
 
     def add(self, results: Results) -> None:
-        """Adds a sweep. The packets of its computed runs are estimated from the mean of all its runs."""
+        """Adds the cost of a sweep.
+
+        The packets of the computed runs are estimated from the mean over all runs of the sweep.
+        """
         import pyarrow.compute as pc
 
         effort = results.effort

@@ -37,7 +37,7 @@ def hint(word: str, known: Iterable[str]) -> str:
 
 
 class Fields:
-    """One table of a file, of which every key has to be asked for.
+    """One table of a file. A key that the program does not read is an error.
 
     `where` is its place in the file, such as `claim db6-avg-cmt`. All errors are `ExperimentError`.
     """
@@ -197,7 +197,7 @@ def read_each(path: Path, key: str, read: Callable[[Fields], T]) -> tuple[T, ...
 
 
 def check_unique(names: Iterable[str], file: Path, what: str) -> None:
-    """Raises an error if a name is there twice."""
+    """Raises an error if a name occurs twice."""
     seen: set[str] = set()
     for name in names:
         if name in seen:

@@ -36,7 +36,7 @@ class Measured:
         self._found: dict[tuple[str, str, str], Measurements] = {}
 
     def put(self, study: Study, measurements: Measurements) -> None:
-        """Adds those of a setting."""
+        """Adds the measurements of a setting."""
         setting = measurements.setting
         self._found[study.key, setting.experiment.id, setting.id] = measurements
 
@@ -64,7 +64,7 @@ class Job:
 
 
 def jobs_of(selections: Iterable[Selection], scope: Scope) -> list[Job]:
-    """Returns the jobs of the selected experiments, and of those that their claims compare them with."""
+    """Returns the jobs of the selected experiments, and of the experiments with which their claims compare them."""
     jobs = []
     for selection in selections:
         study = selection.study
@@ -81,14 +81,14 @@ def jobs_of(selections: Iterable[Selection], scope: Scope) -> list[Job]:
                 deciding = [claim for claim in claims if not only or claim.id in only]
                 if not scope.claims:
                     jobs.append(Job(study, setting, wanted(setting, deciding, changed=len(settings) > 1)))
-                # Claims of other experiments are judged by this setting, too, if they have one of the same name.
+                # This setting also judges claims of other experiments that have a setting of the same name.
                 elif kept := narrowed(setting, [c for c in claims if c in deciding or c.experiment != experiment.id]):
                     jobs.append(Job(study, kept, wanted(kept, deciding)))
     return jobs
 
 
 def run_job(job: Job, options: SweepOptions, tracer: Tracer, cost: Cost, done: Callable[[int], None]) -> Measurements:
-    """Runs one job. `done` is called with numbers of runs that are finished.
+    """Runs one job. `done` is called with the number of runs that have finished since the last call.
 
     Raises what `anabranch.sweep` raises.
     """

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from anabranch.values import Value
 
 Settings: TypeAlias = Mapping[str, Value]
-"""Values put into a scenario by dotted key, as `--set` does."""
+"""Values of a scenario to set, by dotted key as in `--set`."""
 
 FigureKind = Literal[
     "lines",
@@ -62,7 +62,7 @@ class Axis:
         return None
 
     def only(self, values: tuple[Value, ...]) -> Axis:
-        """Returns the axis with a part of its values, in its own order."""
+        """Returns the axis with a part of its values, in the order of the axis."""
         kept = [i for i, own in enumerate(self.values) if any(same_value(own, value) for value in values)]
         columns = (self.values, self.settings, self.positions, self.labels)
         return Axis(self.name, self.label, *(tuple(column[i] for i in kept) for column in columns))  # type: ignore[arg-type]
@@ -117,7 +117,10 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """Less of an experiment: fewer seeds, fewer values, other settings. `None` and what is missing stay as they are."""
+    """Reduction of an experiment: fewer seeds, fewer axis values, other settings.
+
+    `None` and missing axes change nothing.
+    """
 
     seeds: int | None = None
     values: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
@@ -129,14 +132,14 @@ ChangeKind = Literal["variant", "reading", "ablation"]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Something else in place of what an experiment has.
+    """Change of an experiment: a variant, a reading or an ablation.
 
-    A *variant* has another plausible value of something the source leaves open or contradicts itself on; it can decide
-    the claims in `claims` (all of the experiment's if empty). A *reading* is another answer to a question that the
-    source or its data settle; it is shown, and no verdict depends on it. An *ablation* shows what a part does; nothing
-    depends on it. `unknown` is what is open, `decided` the name of the question that is settled. `schemes` are
-    expressions in place of those that their names stand for. `measure` replaces the measure of the experiment.
-    `sets` replaces what each value of an axis puts into the scenario, by the name of the axis.
+    A *variant* is another plausible value of a setting that the source does not state, or contradicts itself on. It can
+    decide the claims in `claims` (all claims of the experiment if empty). A *reading* is another answer to a question
+    that the source or its data settle; it is shown, and no verdict depends on it. An *ablation* shows the effect of a
+    part, and no verdict depends on it. `unknown` names the open question of a variant, `decided` the settled question
+    of a reading. `schemes` replaces the expressions of scheme names. `measure` replaces the measure of the experiment.
+    `sets` replaces the settings of each value of an axis, by the name of the axis.
     """
 
     id: str
@@ -195,7 +198,7 @@ class Experiment:
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """Variants, then readings, then ablations."""
+        """Changes in the order of display: variants, then readings, then ablations."""
         return self.variants + self.readings + self.ablations
 
     def axis(self, name: str) -> Axis:

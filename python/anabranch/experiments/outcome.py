@@ -1,6 +1,6 @@
 """Verdicts on studies in the form of `verdicts.json`, the only input of the pages.
 
-Equal runs give equal content, without times, versions or host names.
+The content has no times, versions or host names, so equal runs give equal content.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ VERDICTS_FILE = "verdicts.json"
 RUN_FILE = "run.json"
 
 DIGITS = 9
-"""Significant digits of numbers. More would differ from one processor to the next."""
+"""Significant digits of numbers. Further digits would differ between processors."""
 
 
 class EstimateOutcome(TypedDict):
@@ -46,7 +46,7 @@ class PartOutcome(TypedDict):
 
 
 class Sensitivity(TypedDict):
-    """Verdict on a claim under a change. `decides` is `True` if the change may decide it."""
+    """Verdict on a claim under a change. `decides` is `True` if the change may decide the claim."""
 
     change: str
     kind: str
@@ -128,7 +128,7 @@ class ExperimentOutcome(TypedDict):
 
 
 class CauseOutcome(TypedDict):
-    """Why claims are not reproduced."""
+    """Reason why claims are not reproduced."""
 
     claims: list[str]
     text: str

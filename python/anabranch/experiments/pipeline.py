@@ -34,7 +34,7 @@ _Figures: TypeAlias = "dict[str, list[Future[out.FigureOutcome]]]"
 """Figures of experiments, by id, that are being drawn."""
 
 _FORMATS = {False: ("svg", "png"), True: ("svg",)}
-"""Of pictures. A quick reproduction has no time for PNG, which takes long for many dots."""
+"""File formats of pictures, by `True` for a quick reproduction. It omits PNG, which takes long for many dots."""
 
 
 def reproduce(
@@ -44,11 +44,11 @@ def reproduce(
     options: SweepOptions,
     processes: Workers | None = None,
 ) -> tuple[out.Outcome, Cost]:
-    """Runs everything that is selected, judges the claims and writes pages, figures and data into a folder.
+    """Runs the selected experiments, judges their claims, and writes pages, figures and data into a folder.
 
-    `processes` trace and draw; some are started, and ended again, if there are none. After Ctrl-C finished runs and
-    values from traces stay in the cache, and complete studies have pages. Raises `ExperimentError` if the folder cannot
-    be written to, and the errors of `anabranch.sweep`.
+    `processes` trace runs and draw figures. If it is `None`, the function starts worker processes and ends them. After
+    Ctrl-C, finished runs and values from traces stay in the cache, and complete studies have pages. Raises
+    `ExperimentError` if the folder cannot be written to, and the errors of `anabranch.sweep`.
     """
     jobs = jobs_of(selections, scope)
     measured, cost = Measured(), Cost()
@@ -79,7 +79,7 @@ def reproduce(
 def _draw(
     job: Job, measurements: Measurements, folder: Path, formats: Sequence[str], workers: Workers
 ) -> list[Future[out.FigureOutcome]]:
-    """Has the figures of an experiment drawn by other processes."""
+    """Submits the figures of an experiment to the worker processes."""
     experiment = job.setting.experiment
     place = folder / job.study.key / experiment.id
     claims = job.study.claims

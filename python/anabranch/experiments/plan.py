@@ -1,4 +1,4 @@
-"""From experiments to what has to be run: settings, measures, and the runs that need traces."""
+"""Plan of the runs of experiments: settings, measures, and the runs that need traces."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from anabranch.values import Value
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Part of the studies that is run.
+    """Selected part of the studies.
 
     `seeds` replaces the number of seeds of every experiment. `claims` omits runs that no verdict depends on.
     """
@@ -40,7 +40,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Setting of an experiment: that of the source, or one with a change.
+    """Setting of an experiment: the default one, or one with a change.
 
     `schemes` are expressions by their names. The axes are applied to the scenario after `overrides`. `shortened` is
     `True` if `--quick` changed the scenario.
@@ -68,14 +68,14 @@ class Setting:
     def drawn(self, seed: int) -> dict[str, Value]:
         """Returns the values drawn for a seed: for each key a number, uniformly distributed between its ends.
 
-        They depend on key and seed only, so that all schemes, axes and variants have the same values.
+        The values depend on key and seed only, so all schemes, axes and variants have the same ones.
         """
         return {
             key: round(random.Random(f"{key} {seed}").uniform(low, high), 6) for key, (low, high) in self.draw.items()
         }
 
     def axis(self, name: str) -> Axis:
-        """Returns the axis of this name with the values that are run."""
+        """Returns the axis of this name with the values to run."""
         return next(axis for axis in self.axes if axis.name == name)
 
     def cells(self, at: At | None = None) -> Iterator[tuple[int, ...]]:
@@ -148,7 +148,7 @@ def narrowed(setting: Setting, claims: Iterable[Claim]) -> Setting | None:
 
 
 def _narrowed_axis(axis: Axis, read: Sequence[At]) -> Axis:
-    """Returns the part of an axis that is read: all of it for a mean over the axis."""
+    """Returns the values of an axis that the claims read: all of them for a mean over the axis."""
     if any(axis.name not in at for at in read):
         return axis
     return axis.only(tuple(value for at in read for value in at[axis.name]))
@@ -156,7 +156,7 @@ def _narrowed_axis(axis: Axis, read: Sequence[At]) -> Axis:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Something over time that a figure draws, of one traced run. `kind` is that of the figure."""
+    """Curve over time in a figure, from one traced run. `kind` is the kind of the figure."""
 
     kind: str
     window_s: tuple[float, float] | None = None

@@ -29,7 +29,7 @@ class Progress(Protocol):
 def progress_of(runs: int, shown: bool | None, about: str) -> Iterator[Progress]:
     """Shows progress on standard error. `shown` is `True` for a bar in any case, and `False` for no output.
 
-    Lines begin with `about`. A bar has it as its description before the first experiment.
+    Lines begin with `about`, which is also the description of a bar before the first experiment.
     """
     if shown is None and not sys.stderr.isatty():
         lines = Lines(runs, about)
@@ -68,7 +68,7 @@ class Lines:
 
     @contextmanager
     def printed(self, every_s: float = LINE_EVERY_S) -> Iterator[None]:
-        """Prints a line every few seconds inside the block, also while a single run takes longer."""
+        """Prints a line every few seconds inside the block, even while a single run takes longer."""
         ended = threading.Event()
         thread = threading.Thread(target=self._print, args=(ended, every_s), daemon=True)
         thread.start()

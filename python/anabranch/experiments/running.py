@@ -26,8 +26,8 @@ def run_experiments(
 
     The folder has `study.toml`, `experiments.toml`, `claims.toml` and scenarios. `quick` and `seeds` reduce the runs as
     `anabranch papers reproduce` does; `cache`, `executor`, `workers` and `progress` are those of `anabranch.sweep`.
-    Finished runs stay in the cache, so that an interrupted call resumes. Returns the outcome, which `out/verdicts.json`
-    has as well.
+    Finished runs stay in the cache, so that an interrupted call resumes. Returns the outcome, which is also written to
+    `out/verdicts.json`.
 
     Raises `ExperimentError` if the folder is wrong or `out` cannot be written, and the errors of `anabranch.sweep`.
     """

@@ -13,15 +13,15 @@ from anabranch.values import Value
 
 
 class LeftOutError(Exception):
-    """Error for a value of an axis, or a scheme, without runs, as with `--quick`."""
+    """Error for an axis value or a scheme that has no runs, for example because of `--quick`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampleGrid:
     """Values of one measure under one setting of an experiment.
 
-    `values` has the shape (schemes, values of the first axis, ..., seeds). A run without a value has NaN. `whole` are
-    the axes with all values of the experiment. `shortened` marks runs whose scenario `--quick` changed.
+    `values` has the shape (schemes, values of the first axis, ..., seeds). A run without a value has NaN. `whole`
+    contains the axes that have all values of the experiment. `shortened` marks runs whose scenario `--quick` changed.
     """
 
     schemes: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Selects experiments from a folder that has a folder of data for each study."""
+"""Selects experiments from a folder with a subfolder of data for each study."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def keys(data: Path) -> list[str]:
 
 
 def read_key(key: str, data: Path) -> Study:
-    """Reads the study of a key. Raises `ExperimentError` if there is none, or something in its data is wrong."""
+    """Reads the study of a key. Raises `ExperimentError` if the study does not exist or its data is invalid."""
     known = keys(data)
     if key not in known:
         raise ExperimentError(f"there is no study `{key}`; {hint(key, known)}")

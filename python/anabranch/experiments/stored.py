@@ -25,7 +25,7 @@ from anabranch.version import engine
 FORMAT = "anabranch reproduction 1"
 
 LARGEST_PICTURE_BYTES = 200_000
-"""Largest picture of the book, as SVG. Data of larger ones, which are mostly time series, is not stored."""
+"""Maximum size of a picture of the book, as SVG. The data of larger pictures, mostly time series, is not stored."""
 
 
 class About(TypedDict):
@@ -43,7 +43,7 @@ class About(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Results of a reproduction. `frames` has the data of figures, by `KEY/EXPERIMENT/NAME`."""
+    """Results of a reproduction. `frames` contains the data of figures, by `KEY/EXPERIMENT/NAME`."""
 
     about: About
     outcome: out.Outcome
@@ -51,7 +51,7 @@ class Stored:
 
 
 def store(folder: Path, file: Path) -> None:
-    """Writes what the book needs of the reproduction in `folder` to `file`.
+    """Writes the results that the book shows, of the reproduction in `folder`, to `file`.
 
     Raises `ExperimentError` if the folder has no complete reproduction.
     """
@@ -74,9 +74,9 @@ def write_compact(file: Path, content: Mapping[str, Any]) -> None:
 
 
 def read_compact(file: Path, kind: str, command: str) -> dict[str, Any]:
-    """Reads what `write_compact` has written, with `kind` as its format.
+    """Reads a file that `write_compact` has written, with `kind` as its format.
 
-    Raises `ExperimentError`, which names the `command` that writes such files.
+    Raises `ExperimentError` for any other file. The message names the `command` that writes such files.
     """
     try:
         content = json.loads(lzma.decompress(file.read_bytes()))
@@ -100,7 +100,10 @@ def about_now(cost: Cost) -> About:
 
 
 def load(file: Path) -> Stored:
-    """Reads what `store` has written. Raises `ExperimentError` if the file is missing, damaged or of another format."""
+    """Reads a file that `store` has written.
+
+    Raises `ExperimentError` if the file is missing, damaged or of another format.
+    """
     content = read_compact(file, FORMAT, "anabranch papers store")
     outcome: out.Outcome = content["outcome"]
     if outcome["format"] != out.FORMAT:
@@ -133,7 +136,7 @@ def _data_of_pictures(folder: Path, outcome: out.Outcome) -> dict[str, Path]:
 
 
 def columns_of(frame: pd.DataFrame) -> dict[str, Any]:
-    """Returns the columns of a frame as JSON has them, with their types; missing numbers are null."""
+    """Returns the columns of a frame in the form of JSON, with their types; missing numbers are null."""
     return {
         name: {
             "dtype": "str" if column.dtype.kind not in "if" else str(column.dtype),

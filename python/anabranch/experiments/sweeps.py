@@ -37,7 +37,10 @@ class SweepOptions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Collected:
-    """Runs of a setting. `keys` has their keys in the shape (schemes, values of the first axis, ..., seeds)."""
+    """Runs of a setting.
+
+    `keys` contains the keys of the runs in the shape (schemes, values of the first axis, ..., seeds).
+    """
 
     setting: Setting
     keys: NDArray[Any]
@@ -53,7 +56,7 @@ class Collected:
 
     @property
     def failures(self) -> pd.Series:
-        """Failures of the runs that failed."""
+        """Errors of the runs that failed."""
         return self.tables.runs["failure"].dropna()
 
 
@@ -118,7 +121,7 @@ def _sweep(setting: Setting, schemes: list[str], seeds: Sequence[int], options: 
 
 
 def over_of(axis: Axis) -> tuple[str | tuple[str, ...], list[Value]]:
-    """Returns an axis for `over` of a sweep: a key with its values, or several keys that vary side by side."""
+    """Returns an axis for `over` of a sweep: a key with its values, or several keys that vary together."""
     keys = tuple(axis.settings[0])
     if len(keys) == 1:
         return keys[0], [settings[keys[0]] for settings in axis.settings]

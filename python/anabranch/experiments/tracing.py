@@ -1,8 +1,9 @@
 """Measures and curves from traces: runs are repeated with a trace by separate processes.
 
-A trace of a run takes megabytes. It is written to a temporary folder and removed before the next run of the process, so
-that there are only as many traces as processes. A trace has only the tables that are read, and the run ends after the
-last time that is read. The extracted values are cached under the key of the run with the measure and its version.
+A trace of a run takes megabytes. Each process writes the trace to a temporary folder and removes it before the next
+run, so that at most one trace per process exists. A trace contains only the tables that the measures read, and the run
+ends after the last time that they read. The extracted values are cached under the key of the run with the measure and
+its version.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ if TYPE_CHECKING:
     from anabranch.series import Series
 
 _TRACES = "traces"
-"""Folder in that of the cache for values that were taken from traces."""
+"""Subfolder of the cache for values from traces."""
 
 CURVES_VERSION = 2
-"""Of what is taken from traces for figures."""
+"""Version of the computation of curves, which is part of their cache keys."""
 
 Columns: TypeAlias = "dict[str, list[Any]]"
 """Table by columns."""
@@ -52,7 +53,7 @@ Traced: TypeAlias = "dict[Extract, dict[RunIndex, Extracted]]"
 class Task:
     """Run to trace with the requested extracts.
 
-    The trace is written to a folder in `scratch`. `key` is the run's key in caches.
+    The trace is written to a folder in `scratch`. `key` is the cache key of the run.
     """
 
     run: RunIndex
@@ -66,7 +67,7 @@ class Task:
 
 
 def take(task: Task) -> tuple[list[Extracted], int]:
-    """Makes the run of a task; gives what is taken from its trace, and the number of packets with DATA."""
+    """Makes the run of a task. Returns the extracted values, and the number of packets with DATA."""
     from anabranch.series import Series
 
     with tempfile.TemporaryDirectory(dir=task.scratch) as folder:
@@ -219,8 +220,8 @@ class Tracer:
         return Task(run, key, scenario, folder, label, seed, tuple(extracts), str(self._workers.folder))
 
     def _finished(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, tuple[list[Extracted], int]]]:
-        """Tasks with what they gave, in the order in which they end; few are handed out at once, so that Ctrl-C has
-        little to wait for."""
+        """Yields tasks with their results, in the order in which they end. Few tasks are submitted at a time, so that
+        Ctrl-C waits for few."""
         waiting = list(reversed(tasks))
         running: dict[Future[tuple[list[Extracted], int]], Task] = {}
         while waiting or running:

@@ -17,10 +17,10 @@ T = TypeVar("T")
 
 
 class Workers:
-    """Processes of this machine, started when they are first needed, and a folder for what they leave on the disk.
+    """Worker processes on this machine, started at the first task, and a folder for their temporary files.
 
-    Leaving the `with` block waits for what they do, unless something was raised: then they are ended at once. The
-    folder is removed in any case.
+    Leaving the `with` block waits for running tasks, or ends the processes at once after an exception. The folder is
+    removed in both cases.
     """
 
     def __init__(self, count: int | None = None) -> None:
@@ -47,7 +47,7 @@ class Workers:
         return Path(self._folder.name)
 
     def submit(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Has a function of a module called in one of the processes."""
+        """Submits a call of a module's function to one of the processes."""
         if self._processes is None:
             self._processes = Processes(self.count)
         return self._processes.executor.submit(work, *args, **kwargs)

@@ -265,7 +265,7 @@ class LinkEvent(Table):
     """For packets that leave the queue later; packets do not overtake each other."""
     loss: float | str | Loss | Sequence[Loss] | None = None
     """Replaces the model of the link's first loss process, and keeps its `where`; only the first entry of a
-    list counts. Without `direction` in event or table, forward only."""
+    list counts. Without `direction` in event or table, the change applies forward only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -97,7 +97,8 @@ pub(crate) struct Asconf {
     correlation: u32,
     queue: VecDeque<Request>,
     sent: Option<Sent>,
-    /// `true` if the peer refused what it had announced: it gets no more requests (RFC 5061 sections 5.1 A9 and 5.3 F3).
+    /// Set if the peer refused a request although it had announced support for ASCONF. It gets no further requests (RFC 5061
+    /// sections 5.1 A9 and 5.3 F3).
     refused: bool,
     pub(super) inbound: Inbound,
 }
@@ -157,11 +158,11 @@ impl Association {
         self.addresses.asconf().is_some_and(|asconf| !asconf.refused)
     }
 
-    /// Asks the peer to send to this local address rather than to others (RFC 5061 section 4.2.4). Without ASCONF on both sides it
-    /// has no effect.
+    /// Asks the peer to send to this local address rather than to others (RFC 5061 section 4.2.4). The call has no effect unless
+    /// both sides use ASCONF.
     ///
     /// # Errors
-    /// [`PathError::Unknown`] if no path begins at it; [`PathError::Closed`].
+    /// [`PathError::Unknown`] if no path begins at the address; [`PathError::Closed`].
     pub fn prefer_local_address(&mut self, now: Time, local: IpAddr) -> Result<(), PathError> {
         self.clock(now);
         if self.is_closed() {
@@ -195,7 +196,7 @@ impl Association {
     }
 
     /// Announces the local address of a new path to the peer; the path is verified once the peer knows the address (RFC 5061
-    /// section 5.3 F1). Without ASCONF it is verified at once: the peer may know the address.
+    /// section 5.3 F1). If ASCONF is not in use, the path is verified at once, because the peer may know the address.
     pub(crate) fn announce_added(&mut self, id: PathId) {
         if self.is_opening() {
             // The end of the handshake announces it.

@@ -110,9 +110,9 @@ impl Answers {
 }
 
 impl Association {
-    /// Checks an AUTH; `covered` is the packet from it on.
+    /// Checks an AUTH chunk. `covered` is the part of the packet that begins with this chunk.
     pub(crate) fn check_auth(&mut self, auth: &AuthView<'_>, covered: &[u8]) -> Result<Proof, Discard> {
-        // Without an agreement it is an unknown chunk, whose type demands that the packet is dropped.
+        // If AUTH was not negotiated, it is an unknown chunk type whose upper bits demand that the packet is dropped.
         let keys = self.addresses.keys().ok_or(Discard::Unexpected)?;
         match keys.verify(auth, covered) {
             Ok(()) => Ok(Proof::Authenticated),
@@ -362,7 +362,7 @@ impl Association {
         for &local in locals {
             let idle = !self.paths.live().any(|id| self.paths[id].address.local_end() == local);
             if idle && !self.addresses.is_gone(local) {
-                // Without a free path id, the address stays without a path.
+                // If no path id is free, the address gets no path.
                 let _ = self.add_local_address(self.now, local);
             }
         }

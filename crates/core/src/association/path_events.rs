@@ -45,7 +45,7 @@ impl Dispatcher<'_> {
     pub(crate) fn path_proved(&mut self, id: PathId, proof: ProofOfLife) {
         let facts = self.paths.facts(id);
         let healthy = facts.error_count == 0 && facts.state == PathState::Active;
-        // A removed path stays out of service even if what it still carried arrives.
+        // A removed path stays out of service even if its data in flight arrives.
         if healthy || self.paths[id].removed {
             return;
         }

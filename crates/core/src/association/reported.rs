@@ -53,7 +53,8 @@ impl Association {
 
 /// Side that opened the association.
 impl Association {
-    /// Returns `true` if the driver pairs addresses that the peer adds by name. With protection, an ASCONF counts in a record only.
+    /// Returns `true` if the driver pairs addresses that the peer adds by name. Only protected associations do, because an ASCONF
+    /// of such an association is accepted in a record only.
     pub(super) fn takes_reports(&self) -> bool {
         self.identity.initiator
             && self.config.listed_addresses == ListedAddresses::Protected

@@ -17,7 +17,8 @@ use crate::recv::{BlocksByDelivery, Receiver};
 
 /// Maximum number of packets with DATA that arrive together and share a SACK. In slow start such a SACK permits twice as many
 /// packets, fewer than Max.Burst of [profile `net`](crate::profile::Profile::net), which lets one SACK open the window by that
-/// many. Other stacks open theirs by one packet per SACK (RFC 9260 section 7.2.1), so they get as many SACKs as without this rule.
+/// many. Other stacks open their congestion window by one packet per SACK (RFC 9260 section 7.2.1), so they get as many SACKs as
+/// without this rule.
 const TOGETHER: u32 = 4;
 
 impl Association {

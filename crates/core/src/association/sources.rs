@@ -29,7 +29,7 @@ impl Association {
             // RFC 5061 section 5.3 F4: packets in flight to an address that is being deleted are processed.
             return Some(self.control_path(None));
         }
-        // Without room for another path the packet is processed too, and answered on another path.
+        // If no path can be added, the packet is processed nevertheless, and answered on another path.
         Some(self.learn(origin).unwrap_or_else(|| self.control_path(None)))
     }
 

@@ -1,5 +1,5 @@
-//! Messages of the key management ahead of user data: behind the COOKIE ECHO, and to an address that has not answered a HEARTBEAT.
-//! Keys are then in use one round trip after the handshake, instead of two or three. User data needs keys and is not sent so.
+//! Early key management messages: behind the COOKIE ECHO, and to an address that has not answered a HEARTBEAT. Keys are then in use
+//! one round trip after the handshake, instead of two or three. User data is not sent early, because it needs keys.
 
 use anabranch_wire::PacketWriter;
 
@@ -12,14 +12,15 @@ use crate::paths::AddressValidation;
 use crate::policy::LossCause;
 
 /// Maximum number of COOKIE ECHOs sent at a time, each with a part of the key management's first message. A key share against
-/// quantum computers needs two. It is less than the five of one cookie that a guarded endpoint opens at once.
+/// quantum computers needs two. The maximum is below the number of packets with one cookie that a guarded endpoint processes at
+/// once, which is five.
 const MOST_ECHOES: u32 = 3;
 
 /// Data behind the COOKIE ECHO.
 impl Association {
-    /// Sends the COOKIE ECHO again if it can carry more of the key management. Before the COOKIE ACK, no other packet may be sent
-    /// (RFC 9260 section 5.1), because the peer may not have created the association. With a cookie in each, the packets may arrive
-    /// in any order.
+    /// Sends the COOKIE ECHO again if further key management chunks wait. Before the COOKIE ACK, no packet may be sent without the
+    /// cookie (RFC 9260 section 5.1), because the peer may not have created the association. Each packet contains the cookie, so
+    /// the packets may arrive in any order.
     pub(crate) fn echo_again(&mut self) {
         let State::CookieEchoed { echoed_on: path, echoes, .. } = self.state else { return };
         let room = self.paths[path].packet_bytes.saturating_sub(self.cookie_echo_bytes());
@@ -29,7 +30,7 @@ impl Association {
         }
     }
 
-    /// Adds as much of the key management behind a COOKIE ECHO as fits.
+    /// Adds key management chunks behind a COOKIE ECHO while they fit.
     pub(crate) fn fill_behind_cookie(&mut self, path: PathId, writer: &mut PacketWriter<'_>) {
         if let State::CookieEchoed { echoes, .. } = &mut self.state {
             *echoes += 1;
@@ -52,8 +53,8 @@ impl Association {
 /// Data to an unvalidated address.
 impl Association {
     /// Sends the key management's answer to a peer that has just opened the association. A guarded endpoint sends no other data to
-    /// an address that has not answered a HEARTBEAT. Here the cookie has come from the address, which therefore may get three times
-    /// the received bytes, as in QUIC (RFC 9000 section 8.1).
+    /// an address that has not answered a HEARTBEAT. The cookie has come from this address. Therefore the endpoint may send three
+    /// times the received bytes to the address, as in QUIC (RFC 9000 section 8.1).
     pub(crate) fn transmit_to_unvalidated(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
         let in_service = self.paths.any_active();
         if in_service || !matches!(self.state, State::Established) {

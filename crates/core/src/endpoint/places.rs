@@ -7,9 +7,9 @@ use crate::source::Source;
 const SHARE: usize = 8;
 
 impl Endpoint {
-    /// Returns `true` if there is room for an association from this source. With a guard, a source may have up to [`SHARE`] times
-    /// as many places as are free (the dynamic threshold of Choudhury and Hahne, 1998): a single source leaves a ninth of all
-    /// places to others, two sources a seventeenth, and so on. No association is closed for another one.
+    /// Returns `true` if there is room for an association from this source. On an endpoint with a guard, a source may have up to
+    /// [`SHARE`] times as many places as are free (the dynamic threshold of Choudhury and Hahne, 1998). A single source leaves a
+    /// ninth of all places free, two sources leave a seventeenth. No association is closed for another one.
     pub(super) fn has_place_for(&self, source: Source) -> bool {
         let free = self.config.max_associations.saturating_sub(self.table.len());
         free > 0

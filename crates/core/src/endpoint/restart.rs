@@ -58,10 +58,10 @@ impl<'a> Echo<'a> {
 }
 
 impl Endpoint {
-    /// Opens an association in place of one with this peer that was lost without an end, such as in a crash, with the keys that
-    /// were kept for it. Addresses and ports must be the same, and the configuration must offer restarts. For the peer, its
-    /// association has [restarted](crate::AssociationEvent::Restarted). These keys protect the agreement on new ones, for which
-    /// user messages wait. The same keys cannot restart an association twice.
+    /// Restarts an association that ended without notice to the peer, for example in a crash, with the keys that were kept for it.
+    /// Addresses and ports must be the same, and the configuration must offer restarts. The peer reports
+    /// [`Restarted`](crate::AssociationEvent::Restarted). The kept keys protect the agreement on new keys, and user messages wait
+    /// until it is complete. The same keys cannot restart an association twice.
     ///
     /// # Errors
     /// [`ConnectError`].
@@ -93,8 +93,8 @@ impl Endpoint {
         restart.then(|| self.by_address(origin, header.source_port)).flatten()
     }
 
-    /// Handles a record that is to restart an association. Without kept keys it is dropped without an answer; with them, all chunks
-    /// except a COOKIE ECHO are dropped.
+    /// Handles a record that requests the restart of an association. An endpoint without kept keys drops the record without an
+    /// answer. An endpoint with kept keys processes only a COOKIE ECHO, and drops all other chunks.
     pub(super) fn handle_restart(
         &mut self,
         id: AssociationId,

@@ -555,8 +555,9 @@ impl Endpoint {
         }
     }
 
-    /// Returns the source of a valid cookie. RFC 9260 section 5.4 takes the address to which the cookie was sent as confirmed. With
-    /// a guard it must answer a HEARTBEAT first, because the packet may be a copy of the peer's or have a forged source.
+    /// Returns the source of a valid cookie. By RFC 9260 section 5.4, the address to which the cookie was sent is confirmed. An
+    /// endpoint with a guard requires an answer to a HEARTBEAT first, because the packet may be a copy of the peer's or have a
+    /// forged source.
     fn source(&self, path: PathId, origin: Origin) -> CookieSource {
         CookieSource { path, proved: self.config.guard.is_none(), bytes: origin.bytes }
     }

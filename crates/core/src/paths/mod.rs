@@ -1,7 +1,7 @@
 //! All state of the paths of an association, and the facts that policies see of it.
 //!
-//! [`Paths`] alone changes a [`Path`] or its [`PathFacts`]: other modules get shared references, and name the transition that
-//! they want. Each file has the transitions of one concern. None of them asks a policy, and none draws a random number.
+//! [`Paths`] alone changes a [`Path`] or its [`PathFacts`]: other modules get shared references, and name the transition that they
+//! want. Each file contains the transitions of one concern. A transition asks no policy and draws no random number.
 
 mod heartbeat;
 mod mtu;

@@ -19,8 +19,9 @@ pub(crate) enum MtuStep {
 }
 
 impl Paths {
-    /// Returns the user bytes that fit one DATA chunk on every path if each packet needs room for `reserved_bytes` beside it. Where
-    /// sizes are searched for, only paths in service count: a path without answers would hold all others to the base size.
+    /// Returns the user bytes that fit one DATA chunk on every path if each packet needs room for `reserved_bytes` beside it. If
+    /// the path MTU is searched for, only paths in service count, because a path without answers would limit all others to the base
+    /// size.
     //= docs/rfc9260.txt#section-6
     //# The size of each DATA chunk SHOULD be smaller than or equal to the Association Maximum DATA Chunk Size (AMDCS).
     //= docs/rfc9260.txt#section-6.9
@@ -59,7 +60,7 @@ impl Paths {
         let (confirmed, next) = (search.confirmed(), search.next());
         if next != wanted {
             path.pending_mtu_probe = None;
-            // Without a timer the path is not in service yet.
+            // A path that has no timer is not in service yet.
             path.timers.mtu = path.timers.mtu.map(|at| if next == Next::Rest { at } else { now });
         }
         if confirmed != before {

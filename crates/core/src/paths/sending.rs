@@ -7,7 +7,8 @@ use crate::profile::BurstArming;
 use crate::time::Time;
 
 impl Paths {
-    /// Sets the number of packets that may still be sent on a path in this opportunity. Without `limited` there is no limit.
+    /// Sets the number of packets that may still be sent on a path in this opportunity. The number is unlimited unless `limited` is
+    /// set.
     pub(crate) fn refresh_burst(&mut self, id: PathId, limited: bool) {
         let used = self.paths[id.index()].burst_used;
         let facts = &mut self.facts[id.index()];

@@ -25,7 +25,7 @@ pub(crate) enum Progress {
     Cutting { first: u64, last: u64 },
     /// First and last TSN of the whole message.
     Cut { first: u64, last: u64 },
-    /// Without a limit: the message was abandoned, or is delivered reliably.
+    /// The limit applies no longer: the message was abandoned, or is delivered reliably.
     Settled,
 }
 

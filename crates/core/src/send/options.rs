@@ -8,13 +8,13 @@ pub enum Reliability {
     /// No limit: the message is delivered unless the association ends.
     #[default]
     Full,
-    /// Number of retransmissions of a chunk after which its next loss abandons the message (RFC 7496 section 3.1). With 0, no chunk
-    /// is retransmitted. Copies that a scheme sends of a chunk that is not lost do not count.
+    /// Number of retransmissions of a chunk after which its next loss abandons the message (RFC 7496 section 3.1). The value 0
+    /// permits no retransmission. Copies that a scheme sends of a chunk that is not lost do not count.
     MaxRetransmissions(u32),
     /// Time from the call that sends the message until it is abandoned (RFC 3758 section 4.1).
     Lifetime(Span),
     /// Priority in a full send buffer (RFC 7496 section 3.2): the message is abandoned if a message of any other kind, or with a
-    /// smaller number, needs the room. With an unlimited send buffer it is never abandoned.
+    /// smaller number, needs the room. In an unlimited send buffer, the message is never abandoned.
     Priority(u32),
     /// Lifetime and limit of retransmissions, each as in the variants of one limit; the first that is reached counts.
     LifetimeAndRetransmissions {

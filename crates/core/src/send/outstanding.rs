@@ -466,7 +466,7 @@ impl Outstanding {
     /// Chunks that wait for a retransmission are included only if reports count for them.
     ///
     /// The search takes the shorter of two walks. After an acknowledged retransmission the order of transmissions is long: it lists
-    /// all chunks that left before. With chunks that are lost repeatedly, TSN order is long.
+    /// all chunks that left before. If chunks are lost repeatedly, the order by TSN is long.
     pub(crate) fn sent_before(&self, path: PathId, bound: (Time, u64), limit: u64, found: &mut Vec<u64>) {
         let PathChunks { sent, kinds } = &self.by_path[path.index()];
         let by_time = || sent.iter(&self.ring).take_while(|&tsn| self.order_of(tsn) < bound);

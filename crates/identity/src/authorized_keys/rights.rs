@@ -203,8 +203,8 @@ fn checked_folder(folder: String) -> Result<String, String> {
     Ok(folder)
 }
 
-/// Parses a size such as `10GB`, `512 MiB` or `10G`. Without a unit it is in bytes, and K, M, G and T are powers of 1024, as on the
-/// command line.
+/// Parses a size such as `10GB`, `512 MiB` or `10G`. A number without a unit is in bytes. K, M, G and T are powers of 1024, as on
+/// the command line.
 fn parse_size(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());

@@ -108,7 +108,7 @@ pub fn run_each(
     let all = || jobs.enumerate().take_while(begins).par_bridge().for_each(one);
     match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
         Ok(pool) => pool.install(all),
-        // Without threads of its own, the batch uses those of the process.
+        // If the threads cannot be started, the batch uses the thread pool of the process.
         Err(_) => all(),
     }
     failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)

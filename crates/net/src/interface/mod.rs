@@ -215,8 +215,8 @@ fn obstacle(address: IpAddr, state: AddressState, link: LinkState, kind: &LinkKi
 pub fn check_route(local: IpAddr, interface: Option<&str>, remote: SocketAddr) -> io::Result<()> {
     connect(local, interface, remote)?;
     let Some(interface) = interface else { return Ok(()) };
-    // With an interface, the kernel treats a destination without a route as a neighbour. It may be one if there is a route through
-    // another interface, because a host answers for all of its addresses.
+    // If an interface is given, the kernel treats a destination without a route as a neighbour. It may be one if there is a route
+    // through another interface, because a host answers for all of its addresses.
     match connect(local, None, remote) {
         Err(error) if !has_route(local, interface, remote.ip()) => Err(error),
         _ => Ok(()),
@@ -310,7 +310,7 @@ struct Kinds {
 impl Kinds {
     #[cfg(target_os = "linux")]
     fn read() -> Self {
-        // Without the list, the properties of the interfaces decide.
+        // If the list is not available, the properties of the interfaces decide.
         Kinds { links: linux::links().unwrap_or_default() }
     }
 

@@ -18,8 +18,8 @@ pub struct ListenAddresses {
 }
 
 impl ListenAddresses {
-    /// Creates the selection. An unspecified address selects the usable addresses of its IP version. Without addresses, selects all
-    /// usable ones with this UDP port.
+    /// Creates the selection. An unspecified address selects the usable addresses of its IP version. An empty list selects all
+    /// usable addresses, with this UDP port.
     pub fn new(listen: Vec<SocketAddr>, port: u16, options: OptionNames) -> Self {
         ListenAddresses { listen, port, options }
     }

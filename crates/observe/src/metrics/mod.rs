@@ -1,7 +1,7 @@
 //! Metrics of hosts, in the OpenMetrics text format over HTTP.
 //!
-//! The values are those at the time of the scrape: the exporter queries the host once, between two of its packets. Without scrapes
-//! the exporter costs nothing. Closed associations are omitted.
+//! The values are those at the time of the scrape: the exporter queries the host once, between two of its packets. The exporter has
+//! no cost while it is not scraped. Closed associations are omitted.
 
 mod authority;
 mod page;

@@ -312,7 +312,7 @@ mod tests {
         world.association.send_buffer_limit = Some(11 * M);
         let all = Split { sharers: Sharers::All, ..QUEUED };
         assert_eq!([QUEUED, all].map(|split| admits(split, &world)[0]), [true, false]);
-        // Without an active path there is one share.
+        // If no path is active, the buffer has one share.
         world.paths[0].state = PathState::Inactive;
         assert!(admits(QUEUED, &world)[0]);
     }

@@ -205,7 +205,8 @@ impl RateDifferenceGrowth {
         }
     }
 
-    /// Returns the step of equation 4, which leaves equality open. Here a difference equal to a threshold is between the two.
+    /// Returns the step of equation 4, which leaves equality open. This implementation counts a difference equal to a threshold as
+    /// between the two.
     fn step(&self, difference: f64, largest: ChunkBytes) -> (ChunkBytes, &'static str) {
         if difference < self.lambda.bytes(largest) {
             (largest, "a light load: one chunk")

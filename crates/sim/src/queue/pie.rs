@@ -125,8 +125,8 @@ impl PieState {
         self.current_qdelay = if fifo.is_empty() { Span::ZERO } else { now.since(head.since) };
     }
 
-    /// Makes the updates that are due. Nothing that an update reads changes between two calls, so that a late update is the same as
-    /// one in time.
+    /// Performs the updates that are due. The input of an update does not change between two calls, so a late update has the same
+    /// result as a punctual one.
     fn catch_up(&mut self, now: Time) {
         while self.next_update <= now {
             let before = (self.drop_prob, self.qdelay_old, self.burst_allowance);

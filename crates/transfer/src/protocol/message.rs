@@ -12,7 +12,8 @@ use crate::text::{self, PeerText};
 /// Protocol version of this crate.
 pub const PROTOCOL_VERSION: u16 = 5;
 
-/// Maximum length of a control message, in bytes. Nothing in it can be longer, so this bounds the memory that a message can occupy.
+/// Maximum length of a control message, in bytes. No field can be longer, so the length bounds the memory that a message can
+/// occupy.
 pub const MAX_CONTROL_BYTES: usize = 64 << 10;
 /// Maximum length of a text for people in a message, in bytes.
 pub const MAX_TEXT_BYTES: usize = 1024;

@@ -13,7 +13,7 @@ use crate::store::{self, Folder, ListedNames};
 
 use super::refusals::{excluded, hidden};
 
-/// Maximum number of folders that are in no other offered one and in which something may be removed.
+/// Maximum number of offered top-level folders from which entries may be removed.
 const MAX_ROOTS: usize = 4096;
 
 /// Input of a removal, besides the listings.
@@ -30,11 +30,11 @@ pub(super) struct Context<'a> {
 pub(super) struct Deletion {
     /// Set if removals are reported to the source, which has requested this.
     tells: bool,
-    /// Folders that were offered on this association and are in no other such folder.
+    /// Top-level folders among those that were offered on this association.
     roots: BTreeSet<Name>,
     rules: Vec<Rule>,
     begun: Option<Begun>,
-    /// The folder whose listing is not complete, and its names so far.
+    /// Folder whose listing is not complete, and the names received so far.
     open: Option<(Name, ListedNames)>,
 }
 

@@ -263,7 +263,7 @@ impl Watch {
         let (mut said, mut busy) = (Instant::now(), self.began);
         loop {
             tick.tick().await;
-            // Nothing is read from the peer while the thread is busy, so the peer's silence does not count.
+            // The receiver reads no messages of the peer while the thread is busy, so the peer's silence does not count.
             let is_busy = |ticks: mpsc::Sender<_>| {
                 matches!(ticks.try_send(Input::Tick), Err(mpsc::error::TrySendError::Full(_)))
             };

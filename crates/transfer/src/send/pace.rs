@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Maximum delay, of a timer or of the machine, that a sender compensates. Without it every segment is late by up to a tick of the
-/// timer, one after the other, and the rate stays at half of a high limit.
+/// Maximum delay, of a timer or of the machine, that a sender compensates. If delays were not compensated, each segment would be
+/// late by up to a tick of the timer, and the rate would stay at half of a high limit.
 const CATCH_UP: Duration = Duration::from_millis(100);
 
 /// Maximum number of user bytes per second.

@@ -604,7 +604,7 @@ impl Sender {
                 Err(ProtocolError::Unexpected("a block of no offer"))
             };
         };
-        // Neither blocks that were never sent nor those that were confirmed count, even if the receiver claims so.
+        // A confirmation of a block that was never sent, or was confirmed before, is a protocol error.
         if !entry.under_way.remove(&index) {
             return Err(ProtocolError::Unexpected("a block that was not sent"));
         }

@@ -150,7 +150,7 @@ pub(super) enum Item {
 /// Error: the caller has dropped the channel.
 pub(super) struct Gone;
 
-/// A folder that was found and is in no other one of its source.
+/// A top-level folder of a source that the walk has found.
 #[derive(Clone)]
 pub(super) struct Root {
     pub(super) place: Place,

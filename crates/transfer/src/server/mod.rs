@@ -77,8 +77,8 @@ pub struct ServerOptions {
     pub most_transfers: usize,
     /// Maximum number of concurrent transfers from one IPv4 address or one IPv6 network of 64 bits.
     pub most_per_address: usize,
-    /// Memory of all transfers together for blocks that are not written yet or wait to be sent, in bytes. With less than
-    /// [`least_memory_bytes`](Self::least_memory_bytes) some of them are refused.
+    /// Memory of all transfers together for blocks that are not written yet or wait to be sent, in bytes. If it is below
+    /// [`least_memory_bytes`](Self::least_memory_bytes), some transfers are refused.
     pub memory_bytes: u64,
     /// Time limits of a peer.
     pub deadlines: Deadlines,

@@ -1,8 +1,8 @@
-//! Gives complete files their names, all that are waiting at a time, on its own thread.
+//! Thread that gives complete files their names, in batches of all files that are waiting.
 //!
 //! Syncing one file and its folder costs a disk as much as syncing a hundred. So files wait while earlier ones are being synced,
-//! and form the next batch: first the content of all of them is synced, then come their names, then the folders, then the record.
-//! None is reported as stored before all of that is on the disk.
+//! and form the next batch. A batch syncs the content of all its files, gives them their names, syncs the folders, and then the
+//! record. A file is reported as stored only after all of these are on the disk.
 
 use std::collections::BTreeMap;
 #[cfg(target_os = "linux")]

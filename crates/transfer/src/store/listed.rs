@@ -2,7 +2,7 @@
 
 use crate::protocol::{LISTED_NAME_BYTES, MAX_LISTED_BYTES, ProtocolError};
 
-/// Names in byte order, stored contiguously: their memory is what [`LISTED_NAME_BYTES`] and the limits count.
+/// Names in byte order, stored contiguously. [`LISTED_NAME_BYTES`] and the limits bound their memory.
 #[derive(Debug, Default)]
 pub(crate) struct ListedNames {
     text: String,

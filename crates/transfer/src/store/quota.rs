@@ -90,7 +90,7 @@ impl Charge {
         Ok(())
     }
 
-    /// Counts the present bytes of the file in place of what was charged, less those of the file that it has replaced.
+    /// Replaces the charged bytes by the bytes `now` of the file on the disk, minus the bytes of the file that it has replaced.
     pub(super) fn settle(&mut self, now: u64, replaced: u64) {
         let mut counted = self.quota.0.usage.lock();
         let before = counted.bytes.saturating_sub(self.charged).saturating_sub(self.there);
@@ -100,7 +100,7 @@ impl Charge {
 }
 
 impl Drop for Charge {
-    /// Without a settlement nothing of the file has arrived.
+    /// Releases the charge: the file was not settled, so none of its bytes are on the disk.
     fn drop(&mut self) {
         let mut counted = self.quota.0.usage.lock();
         counted.bytes = counted.bytes.saturating_sub(self.charged);

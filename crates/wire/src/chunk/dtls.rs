@@ -54,7 +54,7 @@ pub const fn dtls_overhead(tag_bytes: usize) -> usize {
     DTLS_HEADER_LEN + trailer(tag_bytes).bytes()
 }
 
-/// Returns the sizes of what follows the chunks: content type, tag and padding of the DTLS chunk.
+/// Returns the sizes of the fields that follow the chunks: content type, tag and padding of the DTLS chunk.
 const fn trailer(tag_bytes: usize) -> Trailer {
     let counted = CONTENT_TYPE_LEN.saturating_add(tag_bytes);
     Trailer { counted, padding: padded_len(counted) - counted }
@@ -94,8 +94,8 @@ impl DtlsRecordHeader {
         Self { sequence_number: self.sequence_number ^ u16::from_be_bytes(mask), ..self }
     }
 
-    /// Returns the encoded header. With a plaintext sequence number these bytes are the additional data of the AEAD (RFC 9147
-    /// section 4).
+    /// Returns the encoded header. If the sequence number is not encrypted, these bytes are the additional data of the AEAD (RFC
+    /// 9147 section 4).
     pub const fn to_wire(self) -> [u8; DTLS_RECORD_HEADER_LEN] {
         let [high, low] = self.sequence_number.to_be_bytes();
         [FIXED_BITS | self.epoch_bits, high, low]

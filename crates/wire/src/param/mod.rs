@@ -331,7 +331,7 @@ impl Param<'_> {
         }
     }
 
-    /// Writes the parameter alone, without padding, and returns its length. Serves to keep a copy of what was sent.
+    /// Writes the parameter alone, without padding, and returns its length. Callers keep a copy of a sent parameter in this form.
     pub fn put(&self, space: &mut [u8]) -> Result<usize, NoSpace> {
         let mut cursor = Cursor::new(space);
         self.write(&mut cursor)?;

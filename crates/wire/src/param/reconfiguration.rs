@@ -22,7 +22,7 @@ use crate::cursor::Cursor;
 use crate::error::{NoSpace, ParseError, ParseErrorKind};
 use crate::reader::Reader;
 
-/// Reads a correlation identifier and an address parameter. Nothing may follow them.
+/// Reads a correlation identifier and an address parameter. Further bytes are an error.
 pub(super) fn read_request(mut value: Reader<'_>) -> Result<(u32, IpAddr), ParseError> {
     let correlation = value.u32()?;
     let wrong = value.error(ParseErrorKind::WrongLength);

@@ -1,4 +1,4 @@
-"""Claim of a source: how it is read from `claims.toml`, and how it is judged."""
+"""Claim of a source: its form in `claims.toml`, and its verdict."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ Status = Literal["ok", "derived", "suspect", "inconsistent", "misprint"]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One claim of a source. `contradiction` names the contradiction inside the source that it is part of, as `I2`."""
+    """One claim of a source.
+
+    `contradiction` names the contradiction inside the source to which the claim belongs, such as `I2`.
+    """
 
     id: str
     experiment: str
@@ -59,7 +62,7 @@ class Claim:
 
     @property
     def contradictory(self) -> bool:
-        """Returns `True` if the source contradicts itself about it."""
+        """Returns `True` if the source contradicts itself about this claim."""
         return self.status in ("inconsistent", "misprint") or (self.status == "suspect" and self.rank == "X")
 
     def quantities(self) -> Iterator[Quantity]:

@@ -26,9 +26,9 @@ _RELATIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Compare(CellStatement):
-    """Claim that a is higher or lower than b, or about the same, with `percent` by this much.
+    """Claim that quantity `a` is higher or lower than `b`, or about the same. `percent` is the claimed difference.
 
-    With `each`, a and b have the same scheme, and the claim is about each scheme.
+    If `each` is set, `a` and `b` have the same scheme, and the claim is about each scheme.
     """
 
     a: Quantity

@@ -1,4 +1,4 @@
-"""Quantities, schemes and axes, as they stand in `claims.toml`."""
+"""Reader of the quantities, schemes and axes that claims in `claims.toml` name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ ALL = "all"
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Context of a claim's table: its experiment, all experiments of the study, default measure and axis values."""
+    """Context in which the table of a claim is read.
+
+    It contains the experiment of the claim, all experiments of the study, and the default measure and axis values.
+    """
 
     experiment: Experiment
     experiments: Mapping[str, Experiment]
@@ -23,7 +26,10 @@ class Context:
     at: At
 
     def quantity(self, fields: Fields, key: str, schemes: tuple[str, ...] = ()) -> Quantity:
-        """Reads the quantity in the table `key`. `schemes` are those of a claim about each of them."""
+        """Reads the quantity in the table `key`.
+
+        If `schemes` is not empty, the claim is about each of them, and the table names none.
+        """
         inner = fields.inner(key)
         if inner is None:
             raise fields.error(key, 'is missing; it has to be a table such as { scheme = "CMT" }')

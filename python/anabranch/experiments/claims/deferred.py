@@ -1,4 +1,4 @@
-"""Claims of kind `deferred`: nothing here can judge them yet."""
+"""Claims of kind `deferred`, for which no rule exists yet."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from anabranch.experiments.verdicts.finding import Part
 
 @dataclass(frozen=True, slots=True)
 class Deferred(Statement):
-    """Nothing here can judge it yet."""
+    """Claim for which no rule exists yet."""
 
     reason: str
 

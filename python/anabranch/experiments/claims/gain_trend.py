@@ -33,11 +33,11 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class GainTrend(Statement):
-    """Claim that the gain of a over b rises or falls along points.
+    """Claim that the gain of quantity `a` over quantity `b` rises or falls along points.
 
-    The gain is in percent, or with `difference` in the unit of the measure. `gains` are the published ones, one for
-    each point. Without them the trend and the sign of the gain are judged. With `sign = "any"` only the trend is
-    judged.
+    The gain is in percent, or in the unit of the measure if `difference` is set. `gains` are the published gains, one
+    for each point. If they are missing, the trend and the sign of the gain are judged, or only the trend if `sign` is
+    "any".
     """
 
     a: Quantity
@@ -139,7 +139,7 @@ class GainTrend(Statement):
 
 
 def _read_points(fields: Fields, context: Context) -> tuple[Point, ...]:
-    """Values of an axis, all of it if none are named, or tables that name another experiment or several axes."""
+    """Values of an axis (all values if none are named), or tables that name another experiment or several axes."""
     given = fields.raw("points")
     if isinstance(given, list) and all(isinstance(point, dict) for point in given):
         return fields.each("points", lambda inner: _read_point(inner, context))

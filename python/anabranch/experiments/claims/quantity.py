@@ -75,6 +75,6 @@ class PairedSamples:
 
 
 def shared(samples: Sequence[tuple[tuple[int, ...], Sample]]) -> list[Sample]:
-    """Samples, each with its seeds, cut down to the seeds that all of them have."""
+    """Returns the samples, each given with its seeds, reduced to the seeds that all of them share."""
     seeds = [seed for seed in samples[0][0] if all(seed in own for own, _ in samples)]
     return [sample[..., [own.index(seed) for seed in seeds]] for own, sample in samples]

@@ -30,7 +30,7 @@ class Statement(ABC):
         """Reads the statement from the table of a claim. Raises `ExperimentError` if the table is invalid."""
 
     def quantities(self) -> Iterator[Quantity]:
-        """Yields all quantities of the statement. The default is the fields of that type."""
+        """Yields all quantities of the statement. The default implementation yields the fields of type `Quantity`."""
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
             if isinstance(value, Quantity):

@@ -1,4 +1,4 @@
-"""Claims of kind `value`: a quantity is about so much."""
+"""Claims of kind `value`: a quantity is about a number, or between two numbers."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ from anabranch.experiments.verdicts.sizes import NEAR_PERCENT, Tolerance
 
 @dataclass(frozen=True, slots=True)
 class Number(Statement):
-    """a is about so much: from `low` to `high`, which are the same for a single number.
+    """Claim that quantity `a` is about a number, or between two: from `low` to `high`, which are equal for a single
+    number.
 
-    `ci95` is the interval that the source prints. It is shown and decides nothing: those of the sources describe the
-    scatter over the points of a figure, such as its losses, and not how well the mean is known.
+    `ci95` is the interval that the source prints. It is shown, but does not affect the verdict: the intervals of the
+    sources describe the scatter over the points of a figure, such as its loss rates, and not the uncertainty of the
+    mean.
     """
 
     a: Quantity

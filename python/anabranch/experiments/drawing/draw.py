@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PANEL_HEIGHT_IN = 2.4
 
 Draw = Callable[["Axes", pd.DataFrame, Figure, Setting], str]
-"""Draws the rows of one panel, and gives the note above the legend."""
+"""Function that draws the rows of one panel and returns the note above the legend."""
 
 
 def draw(frame: pd.DataFrame, figure: Figure, setting: Setting, published: Sequence[Published] = ()) -> Drawn | None:
@@ -56,13 +56,14 @@ def draw(frame: pd.DataFrame, figure: Figure, setting: Setting, published: Seque
             if axes is places[-1]:
                 legend(axes)
         if figure.kind in _FROM_ZERO:
-            # Once all panels are drawn: it ends the scaling of all that share an axis.
+            # The limit is set once all panels are drawn, because it ends the automatic scaling of all panels that share
+            # the axis.
             places[-1].set_ylim(bottom=0)
     return drawn
 
 
 def scheme_looks(figure: Figure, setting: Setting) -> Mapping[str, Look]:
-    """Returns the look of each scheme by its name: that of its expression elsewhere."""
+    """Returns the style of each scheme by its name: the style that its expression has in other figures."""
     expressions = {name: setting.schemes[name] for name in figure.schemes}
     found = looks(expressions.values())
     return {name: found[expression] for name, expression in expressions.items()}
@@ -80,7 +81,7 @@ def _overlay(axes: Axes, published: Sequence[Published], rows: pd.DataFrame, fig
     if figure.kind == "bars":
         place, width = _bar_places(rows, figure)
         shown = [each for each in published if each.extent == "point" and each.x in set(x)]
-        # Beside the middle of the bar, where its own interval is.
+        # The mark is drawn beside the middle of the bar, which the bar's own interval occupies.
         overlay(axes, shown, lambda each: ON_BARS, lambda each: place(each.scheme, each.x) + width / 4, span)
         return
     schemes, paths = scheme_looks(figure, setting), path_looks(figure.paths)
@@ -249,7 +250,7 @@ _OF_PATHS = ("cwnd", "tsn", "out-of-order")
 """Kinds whose colours are those of paths."""
 
 _ONE_SCALE = ("cwnd", "out-of-order")
-"""Kinds with a panel for each scheme, whose heights are there to be compared."""
+"""Kinds with a panel for each scheme and a common y axis, so that heights can be compared."""
 
 _FROM_ZERO = ("cwnd",)
 """Kinds of one scale that begins at zero."""

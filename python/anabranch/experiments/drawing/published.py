@@ -1,4 +1,4 @@
-"""Figures that a source prints, where a figure of ours shows the same: taken from the claims about numbers."""
+"""Numbers that a source prints, taken from its claims, for the figures of this package that show the same quantity."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _OVER_TIME: Mapping[tuple[str, str], Extent] = {
 class Published:
     """Published number, from `low` to `high`, which are equal for a single number.
 
-    Its position is `x`, or the range from `x` to `x_end`; NaN is the begin or end of the figure. `path` is empty in a
+    The position is `x`, or the range from `x` to `x_end`; NaN is the begin or end of the figure. `path` is empty in a
     figure that does not distinguish paths. `ci_low` and `ci_high` are the ends of the published interval, or NaN.
-    `status` is that of the claim, whose id is `claim`.
+    `claim` is the id of the claim, and `status` the status of that claim.
     """
 
     claim: str
@@ -77,7 +77,7 @@ def frame_of(published: Iterable[Published]) -> pd.DataFrame:
 
 
 _Spot = tuple[str, str, Extent, float, float]
-"""Panel, path, extent, and where it begins and ends on the axis."""
+"""Position of a number: panel, path, scope, and the begin and end on the axis."""
 
 
 def _published(

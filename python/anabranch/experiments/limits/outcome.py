@@ -18,7 +18,10 @@ DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Scheme at one point: a mean over seeds that has to lie between `low` and `high`. `note` explains it."""
+    """Finding about a scheme at one point: a mean over seeds that has to be between `low` and `high`.
+
+    `note` explains it.
+    """
 
     setting: str
     judged: Judged
@@ -28,12 +31,12 @@ class Finding:
 
     @property
     def reached(self) -> bool:
-        """Returns `True` if the mean itself lies there."""
+        """Returns `True` if the mean is between the limits, regardless of its bounds."""
         return self.low <= self.judged.mean <= self.high
 
     @property
     def excess(self) -> float:
-        """Factor of the mean beyond its limit; the further beyond, the more it is above 1."""
+        """Ratio of the mean to its limit, above 1 if the limit is exceeded."""
         mean = max(self.judged.mean, 1e-9)
         return max(self.low / mean, mean / self.high if self.high > 0 else mean)
 
@@ -49,7 +52,7 @@ class Overall:
 
 @dataclass(frozen=True, slots=True)
 class CheckOutcome:
-    """Check of one scheme. Its points count one by one, unless there is a verdict on all of them."""
+    """Check of one scheme. Each point counts separately, unless `overall` contains a verdict on all of them."""
 
     check: str
     title: str
@@ -76,7 +79,7 @@ class CheckOutcome:
 
     @property
     def worst(self) -> Finding | None:
-        """Finding that is furthest from its limit; none if nothing was compared."""
+        """Finding that is furthest beyond its limit; `None` if no point was compared."""
         return max(self.findings, key=lambda each: each.excess, default=None)
 
     def count(self, verdict: Verdict) -> int:
@@ -88,7 +91,7 @@ class CheckOutcome:
 class Plan:
     """Seeds, duration and schemes that all checks have in common.
 
-    `seeds` are compared; what they are compared with is chosen on the seeds `choosing`.
+    The checks compare runs of `seeds`. The best schemes to compare with are chosen from runs of the seeds `choosing`.
     """
 
     schemes: tuple[str, ...]
@@ -100,13 +103,13 @@ class Plan:
     def find(
         self, setting: str, values: Sequence[float], low: float = -math.inf, high: float = math.inf, note: str = ""
     ) -> Finding:
-        """Judges the values of a point, whose mean has to lie between `low` and `high`."""
+        """Judges the values of a point, whose mean has to be between `low` and `high`."""
         return Finding(setting, within(values, low, high, self.least_seeds), low, high, note)
 
     def outcomes(
         self, check: str, title: str, limit: str, points: Iterable[T], find: Callable[[str, T], Finding]
     ) -> list[CheckOutcome]:
-        """Returns the outcome of a check for each scheme, with what `find` returns for the scheme at each point."""
+        """Returns the outcome of a check for each scheme, with the finding that `find` returns at each point."""
         listed = list(points)
         return [
             CheckOutcome(check, title, limit, scheme, tuple(find(scheme, point) for point in listed))
@@ -115,7 +118,7 @@ class Plan:
 
 
 def as_json(plan: Plan, outcomes: Iterable[CheckOutcome]) -> dict[str, Any]:
-    """Returns everything as JSON has it."""
+    """Returns the outcome in the form of JSON."""
     return {"plan": asdict(plan), "checks": [_check_json(each) for each in outcomes]}
 
 
@@ -145,7 +148,10 @@ def _finding_json(each: Finding) -> dict[str, Any]:
 
 
 def of_json(content: Mapping[str, Any]) -> tuple[Plan, list[CheckOutcome]]:
-    """Returns what `as_json` was given. Raises `LookupError`, `TypeError` or `ValueError` for other content."""
+    """Returns the outcome that `as_json` has converted.
+
+    Raises `LookupError`, `TypeError` or `ValueError` if the content has another form.
+    """
     plan: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in content["plan"].items()
     }

@@ -36,7 +36,7 @@ def summary_table(outcomes: Sequence[CheckOutcome]) -> Table:
 
 
 def _median(findings: Sequence[Finding]) -> str:
-    """Returns nothing for findings of different limits, which may have different units."""
+    """Returns an empty text if the findings have different limits, which may have different units."""
     if len({(each.low, each.high) for each in findings}) != 1:
         return ""
     return f"{median(each.judged.mean for each in findings):.2f}"
@@ -92,7 +92,7 @@ def _cell(finding: Finding | None) -> str:
 
 
 def _notes(setting: str, own: Sequence[CheckOutcome], found: Mapping[tuple[str, str], Finding]) -> str:
-    """Returns the note that all schemes have, or that of each."""
+    """Returns the note that all schemes share, or the note of each scheme."""
     notes = {each.scheme: found[setting, each.scheme].note for each in own if (setting, each.scheme) in found}
     if len(set(notes.values())) == 1:
         return next(iter(notes.values()))
@@ -109,7 +109,7 @@ def conditions(plan: Plan) -> str:
 
 
 def blocks(plan: Plan, outcomes: Sequence[CheckOutcome], folded: bool = False) -> list[Block]:
-    """Returns everything as parts of a page, with the points of each check below a heading or folded."""
+    """Returns the outcome as blocks of a page, with the points of each check below a heading or folded."""
     parts: list[Block] = [summary_table(outcomes), Paragraph(conditions(plan) + "."), Items(limit_lines(outcomes))]
     for name, own in by_check(outcomes).items():
         table, title = detail_table(own), own[0].title

@@ -50,7 +50,7 @@ def at_most(values: Sequence[float], limit: float, least_seeds: int = MIN_SEEDS)
 
 
 def within(values: Sequence[float], low: float, high: float, least_seeds: int = MIN_SEEDS) -> Judged:
-    """Judges two limits, between which the mean has to lie."""
+    """Judges a lower and an upper limit of the mean."""
     n, mean, half_width = _mean(values)
     if mean + half_width < low or mean - half_width > high:
         verdict = Verdict.BROKEN
@@ -64,8 +64,8 @@ def within(values: Sequence[float], low: float, high: float, least_seeds: int = 
 def share_kept(judged: Sequence[Judged], limit: float, share: float) -> Verdict:
     """Judges a lower limit that this share of the settings has to respect.
 
-    It is broken if the upper bound is below the limit in too many settings. It is respected if the mean reaches the
-    limit in enough settings, and all have enough seeds. Otherwise it is undecided.
+    The limit is broken if the upper bound is below it in too many settings. It is respected if the mean reaches it in
+    enough settings, and all settings have enough seeds. Otherwise the verdict is undecided.
     """
     if not judged:
         return Verdict.UNDECIDED
@@ -96,7 +96,7 @@ def worst_of(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def _mean(values: Sequence[float]) -> tuple[int, float, float]:
-    """Returns number, mean, and the distance of a one-sided bound from it, which is NaN for one value."""
+    """Returns number and mean of values, and the distance of a one-sided bound from the mean (NaN for one value)."""
     from scipy import stats
 
     sample = np.asarray(values, dtype=float)

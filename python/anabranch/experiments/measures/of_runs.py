@@ -1,4 +1,4 @@
-"""Measures that the figures of finished runs give. The book's chapter "Figures of a run" defines those figures."""
+"""Measures from the figures of finished runs, which the book's chapter "Figures of a run" defines."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     import pandas
 
 HEADERS_BYTES = 48
-"""IP, SCTP and DATA chunk: what a full packet has beside user data."""
+"""Bytes of headers in a full packet: IP, SCTP and DATA chunk."""
 
 Place: TypeAlias = tuple[tuple[int, ...], int]
-"""Place of a scenario: a cell, and the first of the seeds with this scenario."""
+"""Place of a scenario: the indices of a cell, and the first seed with this scenario."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Runs:
-    """Runs of a setting: three frames by the key of the run, and the place of each run.
+    """Runs of a setting: three tables whose index is the key of the run, and the place of each run.
 
     `scenario` returns the tables of the scenario at a place.
     """
@@ -37,7 +37,7 @@ class Runs:
     """Folder of the scenario file."""
 
     def of_scenario(self, figure: Callable[[dict[str, Any]], float]) -> pandas.Series:
-        """Returns a figure of the scenario of each run."""
+        """Returns a figure that is computed from the scenario of each run."""
         import pandas
 
         figures = {place: figure(self.scenario(place)) for place in set(self.places.values())}
@@ -58,26 +58,26 @@ class Runs:
 
 @measure("Throughput", "kbit/s", "db-cmt 5.2.1, cmt-mptcp-analysis IV, cmt-dfr 4, cmt-qa 7.1")
 def goodput_kbps(runs: Runs, asked: Measure) -> pandas.Series:
-    """Unique data that reached the receiver, over the time of the run and all paths: the papers' average throughput. In
-    profile ns2 it counts DATA chunks with headers, as in ns-2's traces."""
+    """Unique data that reached the receiver over all paths, divided by the time of the run: the papers' average
+    throughput. In profile ns2 the measure counts DATA chunks with headers, as in ns-2's traces."""
     return runs.runs["goodput_kbps"]
 
 
 @measure("Throughput", "kbit/s", "as goodput_kbps", needs=["flow"])
 def flow_goodput_kbps(runs: Runs, asked: Measure) -> pandas.Series:
-    """The same of one flow."""
+    """`goodput_kbps` of one flow."""
     return runs.of_flow(asked)["goodput_kbps"]
 
 
 @measure("Throughput of the path", "kbit/s", "smt-afr equation 1", needs=["path"])
 def path_throughput_kbps(runs: Runs, asked: Measure) -> pandas.Series:
-    """Wire bytes of packets with DATA that arrived over one path, over the time of the run."""
+    """Wire bytes of packets with DATA that arrived over one path, divided by the time of the run."""
     return runs.of_path(asked)["bytes"] * 8 / 1000 / runs.runs["duration_s"]
 
 
 @measure("Share of the path", "%", "none; used in causes", needs=["path"])
 def path_share_percent(runs: Runs, asked: Measure) -> pandas.Series:
-    """Packets with DATA that arrived over one path, of those over all paths."""
+    """Packets with DATA that arrived over one path, in per cent of those that arrived over all paths."""
     return 100 * runs.of_path(asked)["share"]
 
 
@@ -88,16 +88,18 @@ def path_share_percent(runs: Runs, asked: Measure) -> pandas.Series:
     "stands here",
 )
 def utilisation_percent(runs: Runs, asked: Measure) -> pandas.Series:
-    """Wire bytes of packets with DATA that arrived over all paths, over the time of the run, as a part of the sum of
-    the paths' nominal rates."""
+    """Rate of the packets with DATA that arrived over all paths, in wire bytes, in per cent of the sum of the paths'
+    nominal rates."""
     total = runs.paths.groupby(level=0)["bytes"].sum() * 8 / runs.runs["duration_s"]
     return 100 * total / runs.of_scenario(lambda tables: sum(in_base_unit(path["rate"]) for path in tables["path"]))
 
 
 @measure("File transfer time", "s", "db-cmt 5.2.1 and 5.2.2", allows=["flow"])
 def transfer_s(runs: Runs, asked: Measure) -> pandas.Series:
-    """From the start of the association to the last byte read, of the flow that ends last. Runs without that
-    end have no value."""
+    """Time from the start of the association to the last byte read, of the flow that ends last.
+
+    Runs in which a flow does not end have no value.
+    """
     return runs.of_flow(asked).groupby(level=0)["transfer_s"].agg(lambda each: each.max(skipna=False))
 
 
@@ -108,13 +110,16 @@ def transfer_s(runs: Runs, asked: Measure) -> pandas.Series:
     grows=True,
 )
 def timeouts(runs: Runs, asked: Measure) -> pandas.Series:
-    """Expiries of T3 over all paths. ns-2's own counter has unanswered HEARTBEATs as well."""
+    """Expiries of T3 over all paths. The counter of ns-2 includes unanswered HEARTBEATs as well."""
     return runs.runs["timeouts"]
 
 
 @measure("Timeouts", "per MB", "none; takes the amount sent out of the papers' counts")
 def timeouts_per_mb(runs: Runs, asked: Measure) -> pandas.Series:
-    """Expiries of T3 by 10^6 delivered bytes: a sender that sends more meets more losses."""
+    """Expiries of T3 per 10^6 delivered bytes.
+
+    The number of losses grows with the amount sent, which this ratio removes.
+    """
     delivered = runs.delivered_bytes() / 1e6
     return (runs.runs["timeouts"] / delivered).where(delivered > 0)
 
@@ -126,15 +131,15 @@ def heartbeat_timeouts(runs: Runs, asked: Measure) -> pandas.Series:
 
 
 NS2_TIMEOUTS_AT_START = 2
-"""`timeoutCount_` of ns-2's agent before it has sent anything (`tools/ns2/settle.py timeouts`)."""
+"""Initial value of `timeoutCount_` in ns-2's agent (`tools/ns2/settle.py timeouts`)."""
 
 
 @measure(
     "Timeouts by ns-2's counter", "per run", "none; a reading of db-cmt Fig. 4 and cmt-dfr Figs. 4 and 7", grows=True
 )
 def timeouts_by_ns2(runs: Runs, asked: Measure) -> pandas.Series:
-    """Value that `timeoutCount_` of ns-2's agent would have: expiries of T3, unanswered HEARTBEATs, and two that it has
-    at the start."""
+    """Value of `timeoutCount_` in ns-2's agent: expiries of T3, unanswered HEARTBEATs, and two, at which the counter
+    starts."""
     return runs.runs["timeouts"] + runs.runs["heartbeat_timeouts"] + NS2_TIMEOUTS_AT_START
 
 
@@ -157,7 +162,7 @@ def retransmissions_mean_per_path(runs: Runs, asked: Measure) -> pandas.Series:
 
 @measure("Retransmissions", "per delivered chunk", "none; takes the amount sent out of cmt-qa Fig. 8")
 def retransmissions_per_delivered_chunk(runs: Runs, asked: Measure) -> pandas.Series:
-    """Transmissions of a TSN after its first, by what was delivered to the application in full chunks."""
+    """Transmissions of a TSN after its first, divided by the data delivered to the application in full chunks."""
     full_bytes = runs.of_scenario(lambda tables: in_base_unit(tables["association"]["mtu"]) - HEADERS_BYTES)
     chunks = runs.delivered_bytes() / full_bytes
     return (runs.runs["retransmissions"] / chunks).where(chunks > 0)
@@ -177,7 +182,7 @@ def spurious_retransmissions(runs: Runs, asked: Measure) -> pandas.Series:
 
 @measure("Blocked by the receive window", "s", "none; used in causes", grows=True)
 def rwnd_blocked_s(runs: Runs, asked: Measure) -> pandas.Series:
-    """Time in which data waited and a window was open, but the peer's receive window was not."""
+    """Time in which data waited and a congestion window was open, but the peer's receive window was closed."""
     return runs.runs["rwnd_blocked_s"]
 
 
@@ -189,7 +194,10 @@ def peak_reorder_bytes(runs: Runs, asked: Measure) -> pandas.Series:
 
 @measure("Receive buffer", "packets", "cmt-qa 7.1, which has 64 * 1024 / 1500")
 def recv_buffer_packets(runs: Runs, asked: Measure) -> pandas.Series:
-    """The receive buffer by the size of the largest packet: arithmetic, not a measurement."""
+    """Receive buffer divided by the size of the largest packet.
+
+    This value is computed from the scenario, not measured.
+    """
 
     def packets(tables: dict[str, Any]) -> float:
         return in_base_unit(tables["association"]["recv_buffer"]) / in_base_unit(tables["association"]["mtu"])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from anabranch.series import Series
 
 OFFSETS_WINDOW_S = (10.0, 20.0)
-"""Of out-of-order offsets, where a measure has none of its own: as in cmt-qa Fig. 7."""
+"""Window of out-of-order offsets for measures without `window_s`, in seconds, as in cmt-qa Fig. 7."""
 
 
 def _states_of_path(series: Series, asked: Measure) -> pandas.DataFrame:
@@ -44,7 +44,7 @@ def _time(asked: Measure) -> float | None:
 
 
 def _arrivals(series: Series) -> pandas.DataFrame:
-    """Chunks that arrived, with TSNs from 0 on."""
+    """Returns the chunks that arrived, with TSNs from 0 on."""
     tsn = series.tsn()
     arrived = tsn[tsn["event"] == "received"]
     return arrived.assign(tsn=arrived["tsn"] - tsn["tsn"].min())
@@ -59,7 +59,7 @@ def _arrivals(series: Series) -> pandas.DataFrame:
     reads="paths",
 )
 def cwnd_mean_bytes(series: Series, asked: Measure) -> float:
-    """The congestion window of a path as the mean over time: from the path's first row to the end of the run, or in
+    """Mean over time of the congestion window of a path, from the path's first row to the end of the run, or in
     `window_s`."""
     import numpy
 
@@ -76,7 +76,7 @@ def cwnd_mean_bytes(series: Series, asked: Measure) -> float:
 
 @measure("First congestion window", "B", "db-cmt 5.2.1", needs=["path"], allows=["flow"], reads="paths")
 def cwnd_initial_bytes(series: Series, asked: Measure) -> float:
-    """The congestion window with which a path begins."""
+    """Initial congestion window of a path."""
     rows = _states_of_path(series, asked)
     return math.nan if rows.empty else float(rows["cwnd_bytes"].iloc[0])
 
@@ -90,8 +90,8 @@ def cwnd_initial_bytes(series: Series, asked: Measure) -> float:
     until=_offsets_until,
 )
 def ooo_peak(series: Series, asked: Measure) -> float:
-    """Largest offset of the TSN of an arriving chunk from that of the chunk that arrived before it, over all paths,
-    from 10 to 20 s or in `window_s`."""
+    """Largest increase between the TSNs of two chunks that arrive one after the other, over all paths, from 10 to 20
+    s or in `window_s`."""
     return float(_offsets(series, asked).max())
 
 
@@ -104,13 +104,13 @@ def ooo_peak(series: Series, asked: Measure) -> float:
     until=_offsets_until,
 )
 def ooo_mean_absolute(series: Series, asked: Measure) -> float:
-    """The mean of the same offsets without their signs; a flow without reordering has 1."""
+    """Mean absolute difference between the TSNs of two chunks that arrive one after the other; 1 without reordering."""
     return float(_offsets(series, asked).abs().mean())
 
 
 @measure("Highest TSN received", "TSN", "cmt-qa Fig. 6", needs=["time_s"], reads="packets", until=_time)
 def highest_tsn_received(series: Series, asked: Measure) -> float:
-    """The highest TSN that had arrived by `time_s`, the first one being 0 as in ns-2's traces."""
+    """Highest TSN that had arrived by `time_s`. TSNs start at 0, as in ns-2's traces."""
     arrived = _arrivals(series)
     return float(arrived[arrived["time_s"] <= (asked.time_s or 0.0)]["tsn"].max())
 
@@ -125,7 +125,8 @@ def highest_tsn_received(series: Series, asked: Measure) -> float:
     until=_window_end,
 )
 def path_tsn_slope(series: Series, asked: Measure) -> float:
-    """The slope of the TSNs that arrive over a path against their times of arrival, by least squares, in `window_s`."""
+    """Slope of the line, by least squares, of the TSNs that arrive over a path against their arrival times in
+    `window_s`."""
     from scipy import stats
 
     arrived = _between(_arrivals(series), asked.window_s or (0.0, series.end_s))
@@ -144,8 +145,8 @@ def path_tsn_slope(series: Series, asked: Measure) -> float:
     until=_window_end,
 )
 def throughput_kbps(series: Series, asked: Measure) -> float:
-    """Bytes of DATA chunks that arrived, each chunk once, by time in `window_s`: what a figure over time shows, as a
-    mean over a part of it."""
+    """Bytes of DATA chunks that arrived in `window_s`, each chunk once, divided by the length of the window: the mean
+    over a part of a figure over time."""
     window_s = asked.window_s or (0.0, series.end_s)
     packets = series.packets()
     arrived = packets[packets["event"] == "received"].drop_duplicates(["flow", "direction", "tsn"])

@@ -1,8 +1,8 @@
 """Measures of video flows: frames that are not shown, and the quality of the pictures shown in their place.
 
-The figures of runs have the fate of each frame. Quality is computed from the fates and from the clip, which is encoded
-again. The trace of the scenario is named after its clip, and has to be equal to that of the encoder. Quality has no
-values if the packages for video are missing or the encoder is another one. A message reports this once.
+The figures of runs contain the fate of each frame. Quality is computed from the fates and from the clip, which is
+encoded again. The trace of the scenario is named after its clip, and has to be equal to that of the encoder. Quality
+has no values if the packages for video are missing or the encoder is another one. A message reports this once.
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ _ENCODER = "imageio-ffmpeg==0.8.1"
 
 
 def _summed(runs: Runs, asked: Measure, columns: list[str]) -> pandas.Series:
-    """Columns of videos added up, for each run; NaN for a run without a video."""
+    """Returns the sum of columns of videos for each run; NaN for a run without a video."""
     flows = runs.of_flow(asked)
     return flows[columns].sum(axis=1, min_count=len(columns)).groupby(level=0).sum(min_count=1)
 
 
 @measure("Frames not shown", "per run", "none; used in causes", allows=["flow"], grows=True)
 def dropped_frames(runs: Runs, asked: Measure) -> pandas.Series:
-    """Frames of a video that are not shown at their time: lost, late, or undecodable without another one."""
+    """Frames of a video that are not shown at their time: lost, late, or undecodable because another frame is
+    missing."""
     return _summed(runs, asked, [f"dropped_{kind}_frames" for kind in "ipb"])
 
 
@@ -51,19 +52,19 @@ def missing_frames(runs: Runs, asked: Measure) -> pandas.Series:
 
 @measure("Dropped I frames", "per run", _TABLE, allows=["flow"], grows=True)
 def missing_i_frames(runs: Runs, asked: Measure) -> pandas.Series:
-    """The same of I frames."""
+    """`missing_frames` of I frames only."""
     return _summed(runs, asked, ["missing_i_frames"])
 
 
 @measure("Dropped P frames", "per run", _TABLE, allows=["flow"], grows=True)
 def missing_p_frames(runs: Runs, asked: Measure) -> pandas.Series:
-    """The same of P frames."""
+    """`missing_frames` of P frames only."""
     return _summed(runs, asked, ["missing_p_frames"])
 
 
 @measure("Dropped B frames", "per run", _TABLE, allows=["flow"], grows=True)
 def missing_b_frames(runs: Runs, asked: Measure) -> pandas.Series:
-    """The same of B frames."""
+    """`missing_frames` of B frames only."""
     return _summed(runs, asked, ["missing_b_frames"])
 
 
@@ -75,49 +76,50 @@ def lost_frames(runs: Runs, asked: Measure) -> pandas.Series:
 
 @measure("Late frames", "per run", "none; used in causes", allows=["flow"], grows=True)
 def late_frames(runs: Runs, asked: Measure) -> pandas.Series:
-    """Frames that were complete after their playout."""
+    """Frames that were complete only after their playout time."""
     return _summed(runs, asked, ["late_frames"])
 
 
 @measure("Messages given up", "per run", "none; used in causes", allows=["flow"], grows=True)
 def abandoned_messages(runs: Runs, asked: Measure) -> pandas.Series:
-    """Messages that were given up within their limits."""
+    """Messages that the sender abandoned because they had reached their limits."""
     return _summed(runs, asked, ["abandoned_messages"])
 
 
 @measure("Delay of frames, 95th percentile", "ms", "none; used in causes", needs=["flow"])
 def frame_delay_p95_ms(runs: Runs, asked: Measure) -> pandas.Series:
-    """From handing a frame over to its last packet, of frames that were complete."""
+    """Time from the hand-over of a frame to the arrival of its last packet, over frames that were complete."""
     return runs.of_flow(asked)["frame_delay_p95_ms"]
 
 
 @measure("PSNR", "dB", "cmt-qa Table 2, whose PSNR seems to be against the source", needs=["flow"])
 def video_psnr_db(runs: Runs, asked: Measure) -> pandas.Series:
-    """Mean PSNR of luma over frames, of what is shown against the source, as `anabranch video evaluate` has it."""
+    """Mean PSNR of luma over frames, of the shown pictures against the source, as `anabranch video evaluate` computes
+    it."""
     return _quality(runs, asked, "psnr_db", "source")
 
 
 @measure("SSIM against the clip as sent", "1", "cmt-qa Table 2, which compared with the sent video", needs=["flow"])
 def video_ssim_sent(runs: Runs, asked: Measure) -> pandas.Series:
-    """Mean SSIM of luma over frames, of what is shown against the clip as it left the encoder."""
+    """Mean SSIM of luma over frames, of the shown pictures against the encoder's output."""
     return _quality(runs, asked, "ssim", "sent")
 
 
 @measure("VQM against the clip as sent", "1", "cmt-qa Table 2, which compared with the sent video", needs=["flow"])
 def video_vqm_sent(runs: Runs, asked: Measure) -> pandas.Series:
-    """Mean VQM over frames, of what is shown against the clip as it left the encoder; lower is better."""
+    """Mean VQM over frames, of the shown pictures against the encoder's output; lower is better."""
     return _quality(runs, asked, "vqm", "sent")
 
 
 @measure("SSIM", "1", "another reading of cmt-qa Table 2", needs=["flow"])
 def video_ssim_source(runs: Runs, asked: Measure) -> pandas.Series:
-    """Mean SSIM of luma over frames, of what is shown against the source."""
+    """Mean SSIM of luma over frames, of the shown pictures against the source."""
     return _quality(runs, asked, "ssim", "source")
 
 
 @measure("VQM", "1", "another reading of cmt-qa Table 2", needs=["flow"])
 def video_vqm_source(runs: Runs, asked: Measure) -> pandas.Series:
-    """Mean VQM over frames, of what is shown against the source; lower is better."""
+    """Mean VQM over frames, of the shown pictures against the source; lower is better."""
     return _quality(runs, asked, "vqm", "source")
 
 
@@ -135,14 +137,15 @@ def _quality(runs: Runs, asked: Measure, metric: SpatialMetric, against: str) ->
         _say_once(f"papers: PSNR, SSIM and VQM are left out: {error}")
         return pandas.Series(math.nan, index=fates.index)
     shown = {text: shown_by_fates(text) for text in fates.unique()}
-    # All that are missing at once: ffmpeg is started for thousands of pairs, and not for the few of a run.
+    # All missing pairs are compared in one call, so that ffmpeg is started once for thousands of pairs instead of once
+    # per run.
     quality.learn(shown.values())
     means = {text: quality.mean(frames, metric) for text, frames in shown.items()}
     return pandas.Series({key: means[text] for key, text in fates.items()}, dtype=float)
 
 
 def _trace(runs: Runs, asked: Measure) -> Path:
-    """Returns the trace that the flow sends, which is the same in all runs."""
+    """Returns the trace that the flow sends in all runs."""
 
     def named(tables: dict[str, Any]) -> str:
         return next(str(flow["trace"]) for flow in tables["flow"] if flow["name"] == asked.flow)

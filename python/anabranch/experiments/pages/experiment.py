@@ -102,7 +102,7 @@ def under_standard(claim: out.ClaimOutcome) -> str:
 
 
 def ours(parts: Sequence[out.PartOutcome], detail: str = "") -> str:
-    """Returns our figures, one for each part."""
+    """Returns the measured figures, one for each part."""
     return "; ".join(_part(part) for part in parts) or detail or "-"
 
 

@@ -68,7 +68,7 @@ class FigureBox:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentSection:
-    """Experiment. `more` has the effects of its changes, under a heading each."""
+    """Experiment. `more` contains the effects of its changes, each under a heading."""
 
     id: str
     experiment: out.ExperimentOutcome

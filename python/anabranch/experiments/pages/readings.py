@@ -1,4 +1,4 @@
-"""Settled questions of a study, and the figures of each of the other readings."""
+"""Settled questions of a study, and the figures under each other reading."""
 
 from __future__ import annotations
 

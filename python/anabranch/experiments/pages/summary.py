@@ -87,7 +87,7 @@ def scope_text(outcome: out.Outcome) -> str:
         said.append("This is a quick run: fewer seeds and values, and neither variants nor ablations.")
     if scope["seeds"] is not None:
         said.append(f"The number of seeds was set to {scope['seeds']}.")
-    # Outcomes of earlier versions do not have it.
+    # Outcomes of earlier versions lack this field.
     if scope.get("claims"):
         said.append("Only what verdicts rest on was run: no figures, no readings, and no ablations.")
     if not scope["quick"]:

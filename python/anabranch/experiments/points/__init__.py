@@ -1,4 +1,4 @@
-"""Runs of points that are no grid: scenarios as text, each with a scheme, under the same seeds.
+"""Runs of single points that form no grid: scenarios as text, each with a scheme, under the same seeds.
 
 A point may have links, paths and flows of its own, which no key of one scenario describes. Runs share the cache, the
 executors and the progress of sweeps.

@@ -1,4 +1,4 @@
-"""Runs that several rules share: each is made once."""
+"""Runs that several rules share. Each run is made once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from anabranch.sweeps.steps import fill, open_cache
 
 
 class Bench:
-    """Makes runs, or takes them from the cache, and remembers their figures. `cost` counts them."""
+    """Makes runs, or takes them from the cache, and stores their figures. `cost` counts the runs."""
 
     def __init__(self, options: SweepOptions) -> None:
         self._options = options
@@ -24,7 +24,7 @@ class Bench:
         self.cost = Cost()
 
     def run(self, about: str, trials: Iterable[Trial], seeds: Sequence[int]) -> None:
-        """Makes the missing runs of these trials. Progress shows `about`.
+        """Makes the missing runs of these trials. The progress display shows `about`.
 
         A finished run is stored in the cache at once. Raises the errors of `anabranch.sweep`, and `KeyboardInterrupt`
         with a message on how to resume.

@@ -17,11 +17,11 @@ class PathFigures:
     arrived_packets: int
     arrived_bytes: int
     delay_ms: float | None
-    """Mean one-way delay of arrived packets; `None` if it was not measured or nothing arrived."""
+    """Mean one-way delay of arrived packets; `None` if it was not measured or no packet arrived."""
 
     @property
     def sent_bytes(self) -> float:
-        """Wire bytes that were sent, by the mean size of the packets that arrived."""
+        """Estimated number of wire bytes sent: the packets sent times the mean size of the packets that arrived."""
         return self.arrived_bytes * self.sent_packets / self.arrived_packets if self.arrived_packets else 0.0
 
 

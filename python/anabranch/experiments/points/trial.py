@@ -1,4 +1,4 @@
-"""Points with schemes, and the grid that sweeps make of them."""
+"""Points with schemes, and their form as the grid of a sweep."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from anabranch.version import engine
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Point with a scheme for those of its flows that have none of their own.
+    """Point with a scheme. The scheme applies to those flows of the point that name no scheme.
 
     `scenario` is canonical text and may not name files. Messages and tables call the point by its name.
     """
@@ -30,7 +30,7 @@ class Trial:
 def grid_of(trials: Sequence[Trial], seeds: Sequence[int]) -> Grid:
     """Returns a grid with a point and a cell for each trial.
 
-    Raises what the native module does for a scenario or a scheme that is wrong.
+    Raises the errors of the native module for an invalid scenario or scheme.
     """
     folder = Path().absolute()
     fingerprint = engine().fingerprint

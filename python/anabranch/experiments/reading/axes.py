@@ -66,5 +66,5 @@ def _scaled(values: Sequence[Any], scale: float) -> tuple[float, ...]:
     """Returns the values multiplied by a factor, or an empty tuple if one of them is no number."""
     if not all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
         return ()
-    # Rounded, since 0.07 * 100 is 7.000000000000001 in binary fractions.
+    # The product is rounded, since 0.07 * 100 is 7.000000000000001 in binary fractions.
     return tuple(float(f"{value * scale:.12g}") for value in values)

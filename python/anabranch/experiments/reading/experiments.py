@@ -1,4 +1,4 @@
-"""`experiments.toml`: what a study varied, and what is changed in it to see what matters."""
+"""Reader of `experiments.toml`: the axes that a study varies, and the changes that test its assumptions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _experiment(fields: Fields, known: Mapping[str, str]) -> Experiment:
     fields.check_known("schemes", names, known, "has `{}`, which `[schemes]` of study.toml lacks")
     schemes = {name: known[name] for name in names}
     settings = fields.get("set", dict, {})
-    # An experiment that nothing here can run needs no scenario.
+    # A deferred experiment needs no scenario.
     needless = "deferred" in fields and fields.maybe("scenario", str) is None
     scenario = _NO_SCENARIO if needless else fields.file.parent / "scenarios" / fields.need("scenario", str)
     axes = fields.each("axis", read_axis)
@@ -189,7 +189,10 @@ def _sets(fields: Fields, axes: tuple[Axis, ...]) -> dict[str, tuple[Settings, .
 
 
 def _measure(fields: Fields) -> Measure | None:
-    """Reads the measure that replaces the experiment's own. It comes from tables: traces serve one measure each."""
+    """Reads the measure that replaces the experiment's own.
+
+    The measure must not need traces, because a trace serves one measure only.
+    """
     if "measure" not in fields:
         return None
     name = fields.choice("measure", [name for name, each in MEASURES.items() if not each.traced])
@@ -197,7 +200,7 @@ def _measure(fields: Fields) -> Measure | None:
 
 
 def _check_runs(experiment: Experiment, fields: Fields) -> None:
-    """Raises an error if some value of an axis, scheme or change makes no scenario that can be run."""
+    """Raises an error if the scenario is invalid with a value of an axis, a scheme or a change."""
     drawn = {key: ends[0] for key, ends in experiment.draw.items()}
     for prefix, reduction in (("", Reduction()), ("quick: ", experiment.quick)):
         base = {**experiment.overrides, **drawn, **reduction.overrides}

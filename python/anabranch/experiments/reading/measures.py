@@ -30,7 +30,7 @@ def read_measure(fields: Fields, default: Measure) -> Measure:
 
 
 def check_measure(fields: Fields, measure: Measure, names: Names) -> None:
-    """Raises an error for a measure without a parameter that it needs, or with one that is unknown to it."""
+    """Raises an error if a measure lacks a required parameter, or has an unknown one."""
     definition = MEASURES[measure.name]
     for parameter in get_args(Parameter):
         given = getattr(measure, parameter) is not None

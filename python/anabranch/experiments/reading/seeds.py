@@ -1,4 +1,4 @@
-"""`seeds.toml`: how many seeds each experiment has, where that was computed before the run."""
+"""Reader of `seeds.toml`: numbers of seeds of experiments, computed before the run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SEEDS_FILE = "seeds.toml"
 
 
 def with_planned_seeds(path: Path, experiments: tuple[Experiment, ...]) -> tuple[Experiment, ...]:
-    """Returns the experiments with the numbers of seeds in the file, or unchanged without a file.
+    """Returns the experiments with the numbers of seeds in the file, or unchanged if the file does not exist.
 
     `tools/plan_seeds.py` writes the file. Raises `ExperimentError` if it is invalid.
     """

@@ -35,7 +35,7 @@ def complete(*samples: Sample) -> tuple[Sample, ...]:
 def estimate(statistic: StatisticFunction, sample: Sample, confidence: float = CONFIDENCE) -> Estimate:
     """Returns a statistic of a complete sample with its interval over seeds.
 
-    It is deterministic if it does not change when any seed is left out.
+    The estimate is deterministic if omitting any seed does not change it.
 
     >>> print(estimate(lambda each: float(each.mean()), np.array([1180.0, 1234.0, 1288.0])))
     1234 ± 134 (n = 3)
@@ -48,7 +48,7 @@ def estimate(statistic: StatisticFunction, sample: Sample, confidence: float = C
         return mean_interval([whole])
     left_out = np.array([statistic(np.delete(sample, seed, axis=-1)) for seed in range(n)])
     pseudo = n * whole - (n - 1) * left_out
-    # Largest of the numbers whose differences the pseudo-values are, for the bound of rounding errors.
+    # The pseudo-values are differences of numbers up to this size, which bounds their rounding errors.
     scale = (n - 1) * max(abs(whole), float(np.nanmax(np.abs(left_out))), _largest(sample) * 1e-3)
     if np.ptp(pseudo) <= ROUNDING * scale:
         exact = 0.0 if abs(whole) <= ROUNDING * _largest(sample) else whole

@@ -23,9 +23,9 @@ _OF_SIZES = {
 class Finding:
     """Result of the samples for one comparison, number or trend.
 
-    `ours` is the figure to compare with the source's, in `unit`. `size` compares both; it is `Size.FITS` for a claim
-    without a size. `detail` has further numbers in words: the compared means, a ratio, steps against a trend.
-    `undecided` is the figure with a too wide interval, in the same unit, if that is not `ours`.
+    `ours` is the measured figure in `unit`, which `size` compares with the figure of the source. `size` is `Size.FITS`
+    for a claim without a size. `detail` contains further numbers in words: the compared means, a ratio, steps against a
+    trend. `undecided` is the figure whose interval is too wide, in the same unit, if this figure is not `ours`.
     """
 
     direction: Direction
@@ -55,7 +55,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One of the findings that a claim is made of, under a name such as that of a scheme."""
+    """One finding of a claim, with a name, for example that of a scheme."""
 
     label: str
     finding: Finding
@@ -63,7 +63,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Verdict on a claim under one setting with its parts. `detail` has the reason if there are no parts."""
+    """Verdict on a claim under one setting with its parts. `detail` contains the reason if there are no parts."""
 
     verdict: Verdict
     parts: tuple[Part, ...] = ()
@@ -90,8 +90,8 @@ def _severity(verdict: Verdict) -> int:
 def decided(default: Judgement, variants: Mapping[str, Judgement]) -> tuple[Verdict, tuple[str, ...]]:
     """Returns the verdict in view of variants, and the variants on which it depends.
 
-    A claim that is true for one plausible value and false for another is undecided. An undecided variant changes
-    nothing, nor does one with another size only.
+    A claim that is true for one plausible value and false for another is undecided. A variant does not affect the
+    verdict if it is undecided, or differs in size only.
     """
     directions = {name: variant.direction for name, variant in variants.items()}
     told = {default.direction, *directions.values()} - {Direction.UNCLEAR}

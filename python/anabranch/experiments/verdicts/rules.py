@@ -1,8 +1,8 @@
 """Rules for the judgement of claims from samples.
 
 The rules are pure functions of arrays of paired samples. The last axis are the seeds, and samples with the same seed
-had the same channel. All intervals are of 95 %, over seeds. If a claim has several comparisons, one of them is against
-it only at the level at which all of them together have 95 % (Bonferroni).
+had the same channel. All intervals are of 95 %, over seeds. If a claim has several comparisons, one of them contradicts
+the claim only at the level that makes all of them together 95 % (Bonferroni).
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ def shape(
 ) -> Finding:
     """Judges whether the points of a sample, one for each position, rise or fall.
 
-    They do if both the difference of the ends and the slope of the least-squares line have the claimed sign. They do
-    not if one of these has the other sign, or is zero in every run. A significant step of neighbours in the other
-    direction gives the direction only.
+    The claim is true if both the difference of the ends and the slope of the least-squares line have the claimed sign.
+    It is false if one of these has the other sign, or is zero in every run. If a step between neighbours is significant
+    in the other direction, only the direction of the claim is reproduced.
     """
     unit = PERCENT if relative else "points"
     if sample.shape[-1] == 0:
@@ -225,7 +225,7 @@ def _family_confidence(members: int) -> float:
 
 
 def worse_direction(one: Direction, other: Direction) -> Direction:
-    """Returns the direction of a claim that consists of two, which is the worse of theirs."""
+    """Returns the direction of a claim that consists of two parts: the worse of the parts' directions."""
     return max(one, other, key=(Direction.HOLDS, Direction.UNCLEAR, Direction.AGAINST).index)
 
 
@@ -247,7 +247,7 @@ def inside(ours: Estimate, low: float, high: float) -> Direction:
 def percent_above(pair: Sample, convention: Convention = "of_b") -> float:
     """Returns the difference of the first from the second in percent, by the convention.
 
-    It is negative if the first is smaller.
+    The result is negative if the first is smaller.
     """
     a, b = float(pair[0].mean()), float(pair[1].mean())
     return _divided(100 * (a - b), a if convention == "of_a" else b)

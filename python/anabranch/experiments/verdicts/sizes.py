@@ -1,7 +1,7 @@
 """Tolerances of figures beside those that the sources print.
 
-No grade is given for a size whose tolerance is narrower than the interval of the samples: such an interval agrees with
-nearly anything.
+A size whose tolerance is narrower than the interval of the samples gets no grade, because such an interval agrees with
+nearly any figure.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from anabranch.estimate import Estimate
 from anabranch.experiments.verdicts.estimates import ROUNDING, bounds
 
 NEAR_PERCENT = 10.0
-"""Part of the claimed figure by which our interval is widened, to contain that figure."""
+"""Tolerance in per cent of the claimed figure by which the measured interval is widened before the comparison."""
 NEAR_POINTS = 2.0
-"""Points by which it is widened at least, for percentages."""
+"""Minimum tolerance in percentage points, for figures in per cent."""
 ABOUT_FACTORS = (0.67, 1.5)
-"""Factors of the claimed figure between which our mean is about as large."""
+"""Factors of the claimed figure between which the measured mean counts as about as large."""
 ABOUT_POINTS = 5.0
-"""Points within which it is about as large in any case, for percentages."""
+"""Percentage points within which a mean counts as about as large in any case, for figures in per cent."""
 NEAR_CORRELATION_PERCENT = 5.0
 """`NEAR_PERCENT` of R² and of multiple R."""
 ABOUT_CORRELATION = 0.1
@@ -86,12 +86,12 @@ class Tolerance:
 
 
 def size_of(ours: Estimate, low: float, high: float, tolerance: Tolerance) -> Size:
-    """Compares our figure with the source's, which is between `low` and `high`, equal for a single number.
+    """Compares the measured figure with that of the source, from `low` to `high`, which are equal for a single number.
 
-    It fits if the interval overlaps `near_band`, and is about as large if the mean is in `about_band`. Both need an
-    interval that is not wider than the band. An interval that is too wide for both bands and contains the claimed
-    figure leaves the size undecided. An undefined figure, such as a percentage of zero, has another size than any
-    number.
+    The figure fits if the interval overlaps `near_band`, and is about as large if the mean is in `about_band`. Both
+    need an interval that is not wider than the band. An interval that is too wide for both bands and contains the
+    claimed figure leaves the size undecided. An undefined figure, such as a percentage of zero, has another size than
+    any number.
     """
     if math.isnan(ours.mean):
         return Size.OFF

@@ -270,7 +270,8 @@ fn common_ends(gaps: &[[u8; 4]], ends: &[[u16; 2]], cumulative: u64) -> usize {
     })
 }
 
-/// Returns the number of equal items at the start of two lists. Neither `same` nor the code around it branches for a single pair.
+/// Returns the number of equal items at the start of two lists. The comparison does not branch for a single pair, neither in `same`
+/// nor in the code around it.
 fn common_start<B>(gaps: &[[u8; 4]], list: &[B], same: impl Fn(GapBlock, &B) -> bool) -> usize {
     let same = |(gap, block): (&[u8; 4], &B)| same(GapBlock::from_wire(*gap), block);
     let parts = gaps.as_chunks::<AT_ONCE>().0.iter().zip(list.as_chunks::<AT_ONCE>().0);

@@ -84,9 +84,9 @@ impl Paced {
         self.resends[path.index()].is_some() || self.probes.contains(path)
     }
 
-    /// Returns the time at which a path continues. With `awaits_new_data`, new data is offered to the scheduler then, and may be
-    /// sent on the path. A path that became free before its repairs were offered to it again continues at once. New data does not
-    /// wait for a free path: the scheduler has seen it, and declined.
+    /// Returns the time of the next opportunity to send on a path. If `awaits_new_data` is set, new data is offered to the
+    /// scheduler at that time, and may be sent on the path. A path that became free before its repairs were offered to it again
+    /// continues at once. New data does not wait for a free path: the scheduler has seen it, and declined.
     fn release(
         &self,
         path: PathId,
@@ -175,8 +175,8 @@ impl Transmission {
         };
     }
 
-    /// Schedules the next opportunity for this time, unless an earlier one is scheduled. Returns `false` if the time has passed, so
-    /// that there is nothing to wait for.
+    /// Schedules the next opportunity for this time, unless an earlier one is scheduled. Returns `false` if the time has passed:
+    /// the caller must not wait.
     fn resume_at(&mut self, at: Time, now: Time) -> bool {
         let ahead = at > now;
         if ahead {

@@ -38,7 +38,7 @@ impl BbrControl {
         match cause {
             LossCause::FastRetransmit => own.begin_fast_recovery(view.path(path)),
             LossCause::Timeout => own.time_out(view.path(path), view.now),
-            // Nothing was lost.
+            // No chunk was lost.
             LossCause::Rescheduled => {}
         }
     }

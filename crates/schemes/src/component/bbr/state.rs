@@ -56,7 +56,7 @@ pub(super) enum State {
     Refill,
     /// Above the rate of the path, to probe for more bandwidth.
     Up,
-    /// With half of the bandwidth-delay product in flight, so that no queue of its own hides the minimum round-trip time.
+    /// Half of the bandwidth-delay product is in flight, so that no queue of this flow hides the minimum round-trip time.
     ProbeRtt {
         /// Time at which it may end, once little is in flight.
         done_at: Option<Time>,

@@ -126,7 +126,7 @@ impl CopaControl {
         match cause {
             LossCause::FastRetransmit => path.lose(),
             LossCause::Timeout => path.time_out(facts),
-            // Nothing was lost.
+            // No chunk was lost.
             LossCause::Rescheduled => {}
         }
     }

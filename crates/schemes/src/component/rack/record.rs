@@ -81,12 +81,13 @@ impl Default for Record {
 impl Record {
     /// Section 6.2 steps 2 and 3, for one delivered transmission.
     pub(super) fn acked(&mut self, acked: &AckedTransmission, facts: &PathFacts, now: Time) {
-        // The round ends when a chunk sent after its start arrives. With several paths this corresponds to SND.UNA >=
+        // The round ends when a chunk sent after its start arrives. On several paths, this condition corresponds to SND.UNA >=
         // RACK.dsack_round.
         self.round.take_if(|began| acked.stamps.sent_at >= *began);
         self.look_for_reordering(acked);
         let rtt = now.since(acked.stamps.sent_at);
-        // Step 2: an acknowledgement this early answers an earlier transmission. Without a minimum, none is used.
+        // Step 2: an acknowledgement this early answers an earlier transmission. If no minimum round-trip time is known,
+        // acknowledgements of retransmitted chunks are not used.
         if !acked.sent_once && facts.rtt.min.is_none_or(|least| rtt < least) {
             return;
         }

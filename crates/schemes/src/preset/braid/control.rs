@@ -233,7 +233,7 @@ impl PathControl {
 }
 
 impl Parts {
-    /// Returns the mode after slow start. Without the delay rule it is competitive.
+    /// Returns the mode after slow start: delay mode, or competitive mode if the delay rule is disabled.
     fn after_slow_start(self) -> Mode {
         if self.delay {
             Mode::Delay(PersistentQueue::default())

@@ -1,10 +1,10 @@
 //! Periodic draining of the queue, so that the round-trip time without queues can be measured.
 //!
-//! A flow that keeps two packets in the queue never sees an empty one. Eventually its minimum round-trip time would include these
-//! two packets, and it would aim at four.
+//! A flow that keeps two packets in the queue never measures an empty queue. Eventually its minimum round-trip time would include
+//! the delay of these two packets, and it would aim at four.
 //!
-//! In competitive mode a flow keeps the queue long, and cannot see whether other flows exist. After a fallen rate or the end of
-//! other flows, it would keep a queue as long as the buffer.
+//! In competitive mode a flow keeps the queue long, and cannot detect other flows. If the rate falls or the other flows end, it
+//! would fill the buffer.
 
 use anabranch_core::time::{Span, Time};
 

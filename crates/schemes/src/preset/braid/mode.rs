@@ -1,8 +1,8 @@
 //! Detection of competing flows that fill a path's queue, round by round.
 //!
-//! Without competing flows, the queue is kept short by the round-trip time (Vegas). Beside loss-based flows, such a flow would
-//! starve. A queue that persists although the flow has reduced its window reveals them (Copa's mode switch), and then it grows like
-//! them.
+//! In delay mode, the flow uses the round-trip time to keep the queue short (Vegas). In this mode it would starve beside loss-based
+//! flows. If the queue persists although the flow has reduced its window, loss-based flows are filling it. The flow then switches
+//! to competitive mode (Copa's mode switch), and increases its window as they do.
 
 use anabranch_core::time::Span;
 

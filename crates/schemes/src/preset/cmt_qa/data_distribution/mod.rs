@@ -90,7 +90,7 @@ pub enum Distributed {
 pub enum Allowance {
     /// At the start of the period, for all of it.
     Period,
-    /// For each chunk, so that windows that open within a period are used within it.
+    /// Before each chunk, so that a window that opens within a period is used in the same period.
     Running,
     /// Never: as Algorithm 2 is printed, only the peer's window limits.
     PeerWindow,

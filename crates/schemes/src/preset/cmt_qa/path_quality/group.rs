@@ -85,8 +85,8 @@ impl Throughput {
         }
     }
 
-    /// Returns `true` if a chunk that is sent for the first time has entered the buffer before. With a scheduler that binds chunks
-    /// to paths it entered when it was bound; otherwise it enters when it is sent.
+    /// Returns `true` if a chunk that is sent for the first time has entered the buffer before. If the scheduler binds chunks to
+    /// paths, a chunk enters when it is bound; otherwise when it is sent.
     pub(crate) fn has_entered(&self, tsn: u64) -> bool {
         self.highest.is_some_and(|highest| tsn <= highest)
     }

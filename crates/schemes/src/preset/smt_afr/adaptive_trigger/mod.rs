@@ -99,8 +99,8 @@ impl AdaptiveTrigger {
         AdaptiveTrigger { reports, adaptation, pivots: adaptation.pivots, counts: [0; 2] }
     }
 
-    /// Returns R_buf: the free share of the receive buffer, 0 to 1. Without an initial window it is 0, which selects the standard's
-    /// trigger.
+    /// Returns R_buf: the free share of the receive buffer, 0 to 1. If the initial window is unknown, the share is 0, which selects
+    /// the standard's trigger.
     fn free_share(&self, sack: &SackView<'_>, view: &View<'_>) -> f64 {
         let whole = view.association.peer_window_initial.get();
         let free = match self.adaptation.free_space {
