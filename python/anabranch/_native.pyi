@@ -50,6 +50,7 @@ __all__ = [
     "listen",
     "policy_sources",
     "python_commands",
+    "read_link",
     "resolve",
     "run_batch",
     "run_label",
@@ -82,6 +83,12 @@ def resolve(text: str, file: str, values: Sequence[tuple[str, str]] = ...) -> st
 
     Each value is a key such as `path.path-1.loss` with a TOML literal. Text that is no TOML counts as a string. `file`
     names the scenario in messages. Raises `ScenarioError`.
+    """
+
+def read_link(line: str, option: str, default_name: str) -> dict[str, Any]:
+    """Returns the table of a path from a line such as `rate=10Mbit,delay=45ms`, with the keys of `Link`.
+
+    `option` names the line in messages. Raises `ScenarioError`.
     """
 
 def schemes_of(text: str, file: str, expressions: str) -> list[str]:

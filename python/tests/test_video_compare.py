@@ -10,20 +10,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from anabranch import video
-from anabranch.errors import VideoError
+from anabranch.errors import ScenarioError, VideoError
 from anabranch.video import CodedClip, RunArrivals
 from anabranch.video.fates import Fate
 from anabranch.video.format import FrameFormat
 from anabranch.video.metrics import METRICS
 from anabranch.video_comparison import page as page_module
 from anabranch.video_comparison.comparison import FIGURES, Comparison, compare
-from anabranch.video_comparison.links import read_path
 from anabranch.video_comparison.outcome import as_text, summary, warnings_of, write_comparison
 from anabranch.video_comparison.page import PAGE, Clip, Settings, _data, answer, write_page
 from anabranch.video_comparison.panels import fate_strip, path_panel, quality_panel, scale_of, ticks
@@ -44,50 +43,28 @@ def refusal(make: Callable[[], object]) -> str:
     return str(refused.value)
 
 
-def test_a_path_is_written_as_a_link_of_the_relay() -> None:
-    assert read_path("rate=10Mbit,delay=45ms,loss=1%,queue=50p", 1) == {
-        "name": "path-1",
-        "rate": "10Mbit/s",
-        "delay": "45ms",
-        "queue": "50 packets",
-        "loss": {"model": "bernoulli", "rate": "1 %", "direction": "both"},
-    }
-    assert read_path(" delay=1 s , rate=387kbit/s, name=lte", 2) == {"name": "lte", "rate": "387kbit/s", "delay": "1 s"}
-    assert read_path("rate=1Mbit,delay=1ms,loss=0%", 1)["rate"] == "1Mbit/s"
-    assert "loss" not in read_path("rate=1Mbit,delay=1ms,loss=0%", 1)
-
-
-@pytest.mark.parametrize(
-    ("loss", "table"),
-    [
-        ("0.02", {"model": "bernoulli", "rate": 0.02}),
-        ("bernoulli(rate=2%)", {"model": "bernoulli", "rate": "2 %"}),
-        ("gilbert-elliott(p=0.01,r=25%)", {"model": "gilbert-elliott", "p": 0.01, "r": "25 %"}),
-        ("trace(3,17)", {"model": "trace", "lost": [3, 17]}),
-    ],
-)
-def test_losses_are_those_of_the_relay(loss: str, table: dict[str, Any]) -> None:
-    read = read_path(f"rate=1Mbit,delay=1ms,loss={loss},where=after-queue", 1)["loss"]
-    assert read == {**table, "direction": "both", "where": "after-queue"}
+def test_paths_are_links_of_the_relay_alike_in_both_directions() -> None:
+    text = "rate=10Mbit,delay=45ms,loss=gilbert-elliott(p=0.01,r=25%,where=after-queue),queue=20p,name=lte"
+    loss = {"model": "gilbert-elliott", "p": 0.01, "r": 0.25, "loss_good": 0.0, "loss_bad": 1.0, "where": "after-queue"}
+    way = {"rate": "10 Mbit/s", "delay": "45 ms", "queue": "20 packets", "loss": [loss]}
+    assert paths_of([text]) == [{"name": "lte", **way, "reverse": way, "background": [], "event": []}]
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "is no KEY=VALUE"),
-        ("rate=1Mbit", "path 1: `delay` is missing"),
-        ("delay=1ms", "path 1: `rate` is missing"),
-        ("rate=1Mbit,delay=1ms,speed=2", "path 1 has no 'speed'"),
-        ("rate=1Mbit,delay=1ms,rate=2Mbit", "`rate` is there twice"),
-        ("rate=1Mbit,delay=1ms,loss=lots", "`loss`: expected a share"),
-        ("rate=1Mbit,delay=1ms,loss=trace(one)", "trace(...) has numbers of packets"),
-        ("rate=1Mbit,delay=1ms,loss=gilbert-elliott(p)", "is no KEY=SHARE"),
-        ("rate=1Mbit,delay=\x1b[0m,loss", "is no KEY=VALUE"),
-        ("x" * 5000, "more than 4096 characters"),
+        ("", '--paths:1:1: "" is no KEY=VALUE'),
+        ("rate=1Mbit", "missing key `delay`"),
+        ("rate=1Mbit,delay=1ms,speed=2", "unknown key `speed`"),
+        ("rate=1Mbit,delay=1ms,loss=lots", "expected a number from 0 to 1, or percent"),
+        ("rate=1Mbit,delay=\x1b[0m,loss", "found"),
     ],
 )
-def test_what_is_no_path_is_refused(text: str, message: str) -> None:
-    assert message in refusal(lambda: read_path(text, 1))
+def test_invalid_path_is_refused_at_its_place(text: str, message: str) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        paths_of([text])
+    assert message in str(refused.value)
+    assert str(refused.value).replace("\n", "").isprintable()
 
 
 def test_paths_are_one_to_eight() -> None:

@@ -170,9 +170,8 @@ def test_through_a_relay_with_loss_frames_are_lost_and_the_rest_is_decoded(
     words = ["--listen", "127.0.0.1:0", "--from", LOOPBACK, "--reference", long_clip.folder, "--out", played, "--json"]
     with program("video", "play", *words) as player:
         target = address_of(player, player.stderr)
-        link = "rate=50Mbit,delay=2ms,loss=20%,queue=1000p"
-        relaying = ("relay", "--listen", "127.0.0.11:0", "--to", target, "--link-forward", link)
-        with program(*relaying, "--link-reverse", "rate=50Mbit,delay=2ms") as relay:
+        link = "rate=50Mbit,delay=2ms,loss=20%,queue=1000p,reverse=(delay=2ms)"
+        with program("relay", "--listen", "127.0.0.11:0", "--to", target, "--link", link) as relay:
             via = address_of(relay, relay.stdout)
             to = ("--to", via, "--scheme", "sctp", "--reliability", "I=full", "--reliability", "retransmissions:0")
             sending = ("video", "send", long_clip.folder, target, *to)

@@ -93,6 +93,12 @@ fn new_keys_are_read_and_written() {
     let error = anabranch_scenario::Scenario::parse(&wrong, "new.toml", &[]).expect_err("a wrong depth");
     let error = error.to_string();
     assert!(error.contains("event.0.reorder.depth` is out of range"), "{error}");
+    let line = "rate=1Mbit,delay=1ms,reverse=(reorder=(kind=packets,depth=3)),event=[(at=1s,reorder=(kind=time))]";
+    let link = anabranch_scenario::Link::parse(line, "--link", "link-1");
+    let written = link.unwrap_or_else(|error| panic!("{error}")).to_line();
+    assert!(written.contains("reorder = { kind = \\"packets\\", depth = 3 }"), "{written}");
+    assert!(written.contains("reorder = { kind = \\"time\\", lag = \\"3 ms\\" }"), "{written}");
+    assert!(anabranch_scenario::Link::fields().iter().any(|field| field.key == "reorder"));
     for key in ["association.ecn", "path.*.reorder", "link.*.reverse.reorder", "path.*.event.*.reorder"] {
         assert!(keys().contains(&key.to_owned()), "{key} is not completed");
     }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
+use anabranch_scenario::Link;
 use anabranch_schemes::registry::{COMPONENTS, PRESETS};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Command, ValueHint};
@@ -16,6 +17,10 @@ use crate::{init, man, output};
 /// Keys of scenarios, as `--set` and `--sweep` take them.
 static KEYS: LazyLock<Vec<String>> =
     LazyLock::new(|| anabranch_scenario::keys().into_iter().map(|key| key + "=").collect());
+
+/// Keys of links, as `--link` takes them.
+static LINK_KEYS: LazyLock<Vec<String>> =
+    LazyLock::new(|| Link::fields().iter().map(|field| format!("{}=", field.key)).collect());
 
 /// The program's name.
 const NAME: &str = "anabranch";
@@ -86,6 +91,7 @@ fn with_values(command: Command, shell: Shell) -> Command {
         let (schemes, cards, keys) = (schemes.clone(), cards.clone(), keys.clone());
         command.mut_args(move |argument| match argument.get_id().as_str() {
             "scheme" | "schemes" => argument.value_parser(PossibleValuesParser::new(schemes.clone())),
+            "link" => argument.value_parser(PossibleValuesParser::new(LINK_KEYS.iter().map(String::as_str))),
             "set" | "sweep" => argument.value_parser(PossibleValuesParser::new(keys.clone())),
             // Bash completes files if none of the names begins with the typed text.
             "scenario" if shell == Shell::Bash => {

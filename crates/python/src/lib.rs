@@ -18,7 +18,7 @@ pub use policy::{
     Pacing, PathFacts, PathLoss, PolicyEvent, SendAsk, View, Wait, Window, policy_sources,
 };
 pub use prepared::Prepared;
-pub use scenario::{NativeScenario, NativeText, resolve, schemes_of};
+pub use scenario::{NativeScenario, NativeText, read_link, resolve, schemes_of};
 pub use transfer::{
     Association, Events, Listener, Operation, WakePipe, connect, end_associations, forget_runtime, listen,
 };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anabranch_scenario::{Document, Draft, FileSource, FlowKind, Given, Override, Scenario};
+use anabranch_scenario::{Document, Draft, FileSource, FlowKind, Given, Link, Override, Scenario};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -31,6 +31,17 @@ pub(crate) enum ScenarioOrText<'py> {
 #[pyo3(signature = (text, file, values=Vec::new()))]
 pub fn resolve(text: &str, file: &str, values: Values) -> PyResult<String> {
     Ok(NativeScenario::new(text, file, values)?.to_toml())
+}
+
+/// Returns the table of a path from one line with the keys of a link. `option` names the line in messages.
+#[pyfunction]
+pub fn read_link<'py>(
+    py: Python<'py>,
+    line: &str,
+    option: &str,
+    default_name: &str,
+) -> PyResult<Bound<'py, PyDict>> {
+    dictionary(py, Link::parse(line, option, default_name).map_err(refused)?.given())
 }
 
 /// Returns the schemes of a list in a scenario, as the method of [`NativeScenario`] does.

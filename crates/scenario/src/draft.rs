@@ -129,7 +129,8 @@ pub enum Given {
     Table(Vec<(String, Given)>),
 }
 
-fn entries(table: Table) -> impl Iterator<Item = (String, Given)> {
+/// Returns the keys of a table with their values.
+pub(crate) fn entries(table: Table) -> impl Iterator<Item = (String, Given)> {
     table.entries.into_iter().filter_map(|entry| Some((entry.key, Given::of(entry.node.value)?)))
 }
 

@@ -40,9 +40,14 @@ pub(crate) trait Form {
         self.read(node).map_err(|fault| reader.fault(key, fault)).ok()
     }
 
-    /// Writes a key with its value. Forms with headers of their own override it.
+    /// Writes a key with its value outside of inline tables. Forms with headers of their own override it.
     fn write_key(&self, out: &mut Writer, key: &str, value: &Self::Output) {
         out.raw(key, self.write(value));
+    }
+
+    /// Writes a key with its value.
+    fn put(&self, out: &mut Writer, key: &str, value: &Self::Output) {
+        if out.is_inline() { out.raw(key, self.write(value)) } else { self.write_key(out, key, value) }
     }
 }
 

@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use crate::document::{Node, Value};
 use crate::error::ProblemKind;
 use crate::fault::Fault;
-use crate::field::About;
-use crate::form::Form;
+use crate::field::{About, Presence};
+use crate::form::{Form, mismatch};
 use crate::reader::Reader;
 use crate::section::{Described, Section as _, inline};
 use crate::writer::Writer;
@@ -41,9 +41,13 @@ impl<T> Tables<T> {
     }
 }
 
-/// Returns the fault of another value in place of a table.
-fn no_table<T>(node: &Node) -> Result<T, Fault> {
-    Err(Fault::invalid("a table", node.value.to_string()))
+/// Returns the description of a table, with the keys that it must have.
+fn expected<T: Described>() -> String {
+    let fields = T::Rows::fields();
+    let required =
+        fields.iter().filter(|field| field.presence == Presence::Required && field.only.is_empty());
+    let keys: Vec<String> = required.map(|field| format!("`{}`", field.key)).collect();
+    if keys.is_empty() { "a table".to_owned() } else { format!("a table with {}", keys.join(" and ")) }
 }
 
 fn about(text: &str, python: String, class: &'static str) -> About {
@@ -54,11 +58,11 @@ impl<T: Described> Form for Inner<T> {
     type Output = T;
 
     fn expected(&self) -> String {
-        "a table".to_owned()
+        expected::<T>()
     }
 
     fn read(&self, node: &Node) -> Result<T, Fault> {
-        no_table(node)
+        Err(mismatch(self, node))
     }
 
     fn write(&self, value: &T) -> String {
@@ -70,7 +74,10 @@ impl<T: Described> Form for Inner<T> {
     }
 
     fn read_key<'a>(&self, reader: &Reader<'a>, key: &'static str, node: &'a Node) -> Option<T> {
-        T::read(reader.as_table(node, reader.key(key))?)
+        match &node.value {
+            Value::Table(_) => T::read(reader.as_table(node, reader.key(key))?),
+            _ => self.read(node).map_err(|fault| reader.fault(key, fault)).ok(),
+        }
     }
 
     fn write_key(&self, out: &mut Writer, key: &str, value: &T) {
@@ -90,7 +97,7 @@ impl<T: Described> Form for Tables<T> {
     }
 
     fn read(&self, node: &Node) -> Result<Vec<T>, Fault> {
-        no_table(node)
+        Err(mismatch(self, node))
     }
 
     fn write(&self, value: &Vec<T>) -> String {
@@ -118,7 +125,7 @@ impl<T: Described, F: Form<Output = T>> Form for Short<T, F> {
     type Output = T;
 
     fn expected(&self) -> String {
-        format!("{}, or a table with a `model`", self.1.expected())
+        format!("{}, or {}", self.1.expected(), self.0.expected())
     }
 
     fn read(&self, node: &Node) -> Result<T, Fault> {

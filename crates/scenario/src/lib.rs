@@ -40,6 +40,7 @@ mod frame_type;
 mod impairment;
 mod inner;
 mod key;
+mod line;
 mod link;
 mod loss;
 mod names;

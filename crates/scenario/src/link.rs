@@ -38,6 +38,14 @@ pub struct Duplex {
     pub events: Vec<Event>,
 }
 
+impl Duplex {
+    /// Returns the smallest burst of its policers, in bytes.
+    pub fn smallest_burst(&self) -> Option<u64> {
+        let ways = [&self.forward, &self.reverse];
+        ways.into_iter().filter_map(|way| way.impairments.policer).map(|policer| policer.burst.get()).min()
+    }
+}
+
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OneWay {
@@ -104,16 +112,23 @@ section! {
 
 pub(crate) fn read_links(mut readers: Vec<Reader<'_>>, names: &mut Names) -> Option<Vec<Link>> {
     names.limit(&mut readers, MOST_LINKS);
-    let read = |mut reader: Reader<'_>| {
+    let read = |reader: Reader<'_>| {
         let name = names.add(&reader);
-        let rows = LinkRows::read_rows(&mut reader);
-        let duplex = read_duplex(&mut reader, AnyRate.expected());
-        reader.finish();
-        rows?;
-        Some(Link { name: name?, duplex: duplex? })
+        read_link(reader, |_| name)
     };
     let links: Vec<Option<Link>> = readers.into_iter().map(read).collect();
     links.into_iter().collect()
+}
+
+/// Reads a link whose name follows from its own keys.
+pub(crate) fn read_link(
+    mut reader: Reader<'_>,
+    name: impl FnOnce(LinkRows) -> Option<String>,
+) -> Option<Link> {
+    let rows = LinkRows::read_rows(&mut reader);
+    let duplex = read_duplex(&mut reader, AnyRate.expected());
+    reader.finish();
+    Some(Link { name: name(rows?)?, duplex: duplex? })
 }
 
 /// Reads the keys of a link, which a path with its own link has too.
@@ -169,6 +184,13 @@ impl Described for OneWayRows {
     fn to_rows(&self) -> Self {
         self.clone()
     }
+
+    fn read(mut reader: Reader<'_>) -> Option<Self> {
+        reader.set_one_way();
+        let rows = Self::read_rows(&mut reader);
+        reader.finish();
+        rows
+    }
 }
 
 impl From<&OneWay> for OneWayRows {
@@ -202,9 +224,8 @@ pub(crate) fn check_bursts<'d>(
     duplexes: impl Iterator<Item = Option<&'d Duplex>>,
 ) {
     for (index, duplex) in duplexes.enumerate() {
-        let ways = duplex.into_iter().flat_map(|duplex| [&duplex.forward, &duplex.reverse]);
-        let bursts = ways.filter_map(|way| way.impairments.policer).map(|policer| policer.burst.get());
-        if let Some(burst) = bursts.min().filter(|burst| *burst < mtu_bytes) {
+        let burst = duplex.and_then(Duplex::smallest_burst);
+        if let Some(burst) = burst.filter(|burst| *burst < mtu_bytes) {
             let (burst, mtu) = (format_size(burst), format_size(mtu_bytes));
             let message = format!(
                 "a `policer` with a burst of {burst} drops every packet as large as `association.mtu`, {mtu}"

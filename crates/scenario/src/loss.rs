@@ -167,7 +167,8 @@ impl LossList {
     fn table<'a>(&self, around: &Reader<'a>, node: &'a Node, path: String) -> Option<Directed> {
         let mut reader = around.as_table(node, path)?;
         if around.has_direction() {
-            reader.refuse("direction", "the direction is known from the table around it");
+            let help = "its direction is that of the table around it; losses of the opposite direction go into `reverse`";
+            reader.refuse("direction", help);
         }
         Directed::read(reader)
     }
@@ -177,7 +178,7 @@ impl Form for LossList {
     type Output = Losses;
 
     fn expected(&self) -> String {
-        format!("{}, or a table with a `model`", Probability.expected())
+        format!("{}, or {}", Probability.expected(), TABLE.expected())
     }
 
     fn read(&self, node: &Node) -> Result<Losses, Fault> {

@@ -21,12 +21,15 @@ pub(crate) struct Reader<'a> {
     refused: Vec<&'static str>,
     /// Key that selects the applicable keys, with its word, or `None` if the word is invalid.
     selected: Option<(&'static str, Option<&'static str>)>,
+    /// Set if the table describes one direction of a link.
+    one_way: bool,
 }
 
 impl<'a> Reader<'a> {
     /// Returns a reader of the table at `origin`. `path` is empty for the whole document.
     pub(crate) fn new(table: &'a Table, origin: Origin, path: String, report: &'a Report<'a>) -> Self {
-        Reader { table, origin, path, report, known: Vec::new(), refused: Vec::new(), selected: None }
+        let (known, refused) = (Vec::new(), Vec::new());
+        Reader { table, origin, path, report, known, refused, selected: None, one_way: false }
     }
 
     /// Returns a reader of an empty table.
@@ -84,9 +87,14 @@ impl<'a> Reader<'a> {
         Some(true)
     }
 
+    /// Records that the table describes one direction of a link.
+    pub(crate) fn set_one_way(&mut self) {
+        self.one_way = true;
+    }
+
     /// Returns `true` if the table belongs to one direction of a link, so that tables in it have no direction.
     pub(crate) fn has_direction(&self) -> bool {
-        self.path.ends_with(".reverse") || self.has("direction")
+        self.one_way || self.has("direction")
     }
 
     /// Returns a table, which is empty if it is missing. Returns `None` for another value.

@@ -173,21 +173,21 @@ macro_rules! section {
     };
     (@write $out:ident, $value:expr, $key:literal, $form:expr, unless $default:expr) => {
         if $value != $default {
-            $crate::form::Form::write_key($form, $out, $key, &$value);
+            $crate::form::Form::put($form, $out, $key, &$value);
         }
     };
     (@write $out:ident, $value:expr, $key:literal, $form:expr, optional $text:literal) => {
         if let Some(value) = &$value {
-            $crate::form::Form::write_key($form, $out, $key, value);
+            $crate::form::Form::put($form, $out, $key, value);
         }
     };
     (@write $out:ident, $value:expr, $key:literal, $form:expr, only [$($word:literal),+] $($mode:tt)+) => {
         if let Some(value) = &$value {
-            $crate::form::Form::write_key($form, $out, $key, value);
+            $crate::form::Form::put($form, $out, $key, value);
         }
     };
     (@write $out:ident, $value:expr, $key:literal, $form:expr, $($mode:tt)+) => {
-        $crate::form::Form::write_key($form, $out, $key, &$value)
+        $crate::form::Form::put($form, $out, $key, &$value)
     };
 }
 pub(crate) use section;

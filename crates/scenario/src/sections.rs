@@ -12,7 +12,7 @@ use crate::event::EventRows;
 use crate::field::Field;
 use crate::flow::FlowRows;
 use crate::impairment::JitterRows;
-use crate::link::{DuplexRows, LinkRows, OneWayRows};
+use crate::link::{DuplexRows, Link, OneWayRows};
 use crate::loss::LossRows;
 use crate::path::PathRows;
 use crate::reliability::{FrameLimitRows, LimitRows};
@@ -82,12 +82,7 @@ pub fn sections() -> Vec<SectionInfo> {
             "Change of one link during a run. Omitted keys do not change.",
             EventRows::fields(),
         ),
-        section(
-            "Link",
-            "link",
-            "Link that paths share, `[[link]]`.",
-            [LinkRows::fields(), DuplexRows::fields()].concat(),
-        ),
+        section("Link", "link", "Link that paths share, `[[link]]`.", Link::fields()),
         section(
             "Path",
             "path",
@@ -136,6 +131,9 @@ pub fn keys() -> Vec<String> {
     keys
 }
 
+/// Maximum number of places that an error about a misplaced key names.
+const MOST_HOMES: usize = 2;
+
 /// Sections to which a misplaced key may belong, by key.
 static HOMES: LazyLock<BTreeMap<&'static str, Vec<&'static str>>> = LazyLock::new(|| {
     let homes = [
@@ -159,7 +157,18 @@ static HOMES: LazyLock<BTreeMap<&'static str, Vec<&'static str>>> = LazyLock::ne
 
 /// Returns the sections to which a key belongs, unless they are too many to help.
 pub(crate) fn home_of(key: &str) -> Option<String> {
-    const MOST: usize = 2;
-    let homes = HOMES.get(key).filter(|homes| homes.len() <= MOST)?;
+    let homes = HOMES.get(key).filter(|homes| homes.len() <= MOST_HOMES)?;
     Some(homes.join(", or "))
+}
+
+/// Returns the keys of a link whose tables have a key, unless they are too many to help.
+pub(crate) fn home_in_link(key: &str) -> Option<String> {
+    let sections = sections();
+    let has = |class| {
+        let section = sections.iter().find(|section| section.class == class);
+        section.is_some_and(|section| section.fields.iter().any(|field| field.key == key))
+    };
+    let fields = DuplexRows::fields().into_iter().filter(|field| field.about.class.is_some_and(has));
+    let homes: Vec<String> = fields.map(|field| format!("`{}`", field.key)).collect();
+    (1..=MOST_HOMES).contains(&homes.len()).then(|| homes.join(" or "))
 }

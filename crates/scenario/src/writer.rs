@@ -40,6 +40,11 @@ impl Writer {
         let _ = write!(self.text, "{before}{key} = {value}{after}");
     }
 
+    /// Returns `true` if the writer writes a table in one line.
+    pub(crate) fn is_inline(&self) -> bool {
+        self.inline
+    }
+
     /// Writes a table of the document under `[name]`, or as a list element under `[[name]]`.
     pub(crate) fn table(&mut self, name: &str, element: bool, write: impl FnOnce(&mut Writer)) {
         let header = if self.above.is_empty() { name.to_owned() } else { format!("{}.{name}", self.above) };

@@ -38,8 +38,8 @@ Examples:
     anabranch video compare out/highway --scenario scenarios/two-path.toml --seeds 20 --deadline 300ms \\
         --reliability I=full --reliability retransmissions:2 --out out/compared
 
-A path is written as a link of `anabranch relay`, and holds in both directions. Runs that were finished are in the
-folder: the same command continues from there, and another one makes only the runs that are new.
+A path is written as a link of `anabranch relay`, alike in both directions without `reverse`. The folder has finished
+runs: the same command continues from there, and another one makes only the runs that are new.
 exit status: 0 done, 1 a file cannot be read, decoded or written, 2 wrong command line, path or scheme, 130 Ctrl-C
 """
 

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from anabranch import _native
 from anabranch.errors import VideoError
 from anabranch.scenario import Scenario
 from anabranch.video.coded import TRACE, CodedClip
 from anabranch.video.reliability import Limit, LimitKind, Reliability
-from anabranch.video_comparison.links import MAX_PATHS, read_path
+
+MAX_PATHS = 8
 
 FLOW = "video"
 # Time after the last playout in which late packets may arrive.
@@ -20,10 +22,13 @@ _HANDSHAKE_S = 5.0
 
 
 def paths_of(texts: Sequence[str]) -> list[dict[str, Any]]:
-    """Returns the tables of paths in the command line. Raises `VideoError`."""
+    """Returns the tables of paths that are written as links of `anabranch relay`.
+
+    Raises `VideoError` about their number, and `ScenarioError` about a path.
+    """
     if not 1 <= len(texts) <= MAX_PATHS:
         raise VideoError(f"{len(texts)} paths: give 1 to {MAX_PATHS} with --paths")
-    return [read_path(text, number) for number, text in enumerate(texts, start=1)]
+    return [_native.read_link(text, "--paths", f"path-{number}") for number, text in enumerate(texts, start=1)]
 
 
 def scenario_of(

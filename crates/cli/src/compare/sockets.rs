@@ -8,7 +8,7 @@ use std::time::Duration;
 use anabranch_core::ListedAddresses;
 use anabranch_core::profile::Profile;
 use anabranch_core::time::Span;
-use anabranch_lab::run::{DeliveryFault, Expected, FlowPlan, Job, PathLanes, flow_failure, path_lanes};
+use anabranch_lab::run::{DeliveryFault, Expected, FlowPlan, Job, flow_failure, path_lanes};
 use anabranch_lab::statistics::total;
 use anabranch_net::{Association, Host, PathAddress, Peer, Protection, Snapshot};
 use anabranch_relay::{Direction, Relay, RelayConfig};
@@ -20,6 +20,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use super::application::{Inbox, send};
 use super::measured::{FlowMeasured, Measured, PathSums, SenderPathFigures};
+use crate::relay::plan;
 
 /// Time between two samples of round-trip times, and between two checks for the end of the run.
 const LOOK: Duration = Duration::from_millis(100);
@@ -157,17 +158,13 @@ fn start(job: &Job, index: usize, times: Times, over: watch::Receiver<bool>) -> 
 }
 
 fn relay(job: &Job, flow: usize, (path, position): (usize, usize), to: SocketAddr) -> anyhow::Result<Relay> {
-    let PathLanes { forward, reverse } = path_lanes(&job.scenario, &job.conventions, path)?;
-    let mut config = RelayConfig::new(address(BETWEEN, flow, position), to, forward.link, reverse.link);
+    let lanes = path_lanes(&job.scenario, &job.conventions, path)?;
+    let mut config = plan::config(address(BETWEEN, flow, position), to, lanes);
     config.from = Some(address(SEEN, flow, 0).ip());
     // Links of the simulator carry any size.
     config.mtu_bytes = RelayConfig::ANY_SIZE;
     config.source.clone_from(&job.scenario.flows[flow].name);
     config.seeds = job.seeds();
-    for (direction, changes) in [(Direction::Forward, forward.changes), (Direction::Reverse, reverse.changes)]
-    {
-        config.changes.extend(changes.into_iter().map(|(at, change)| (direction, at, change)));
-    }
     Relay::start(config).with_context(|| format!("path `{}`", job.scenario.paths[path].name))
 }
 

@@ -1,10 +1,8 @@
 //! `anabranch relay`.
 
-mod impairment;
-mod plan;
-mod rate;
+mod cut;
+pub(crate) mod plan;
 mod report;
-mod spec;
 
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;
@@ -12,15 +10,20 @@ use std::time::Duration;
 
 use anabranch_net::route_selection::refuse_link_local;
 use anabranch_relay::{Relay, RelayConfig, RelayError};
+use anabranch_scenario::{Field, Link};
 use anyhow::Context;
 use clap::Args;
 use tokio::time::{Instant, MissedTickBehavior};
 
+use self::cut::Cut;
 use self::report::Reporter;
-use self::spec::Cut;
 use crate::exit::{CommandError, Status};
 use crate::quantity;
 use crate::signal::interrupted;
+
+/// Columns of the text after the options, and the indentation of what a key means.
+const HELP_WIDTH: usize = 80;
+const INDENT: &str = "      ";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -29,61 +32,55 @@ Examples:
     anabranch relay --listen 127.0.0.11:9899 --to 127.0.0.1:9899 \\
                     --link 'rate=10Mbit,delay=45ms,loss=1%,queue=50p'
   Make a second path to it that is slower on the way there:
-    anabranch relay --link rate=10Mbit,delay=45ms \\
-        --listen 127.0.0.11:9899 --to 127.0.0.1:9899 \\
-        --link-forward rate=10Mbit,delay=45ms \\
-        --listen 127.0.0.12:9899 --to 127.0.0.1:9899 \\
-        --link-forward rate=2Mbit,delay=90ms
+    anabranch relay --to 127.0.0.1:9899 \\
+        --listen 127.0.0.11:9899 --link rate=10Mbit,delay=45ms \\
+        --listen 127.0.0.12:9899 \\
+        --link 'rate=2Mbit,delay=90ms,reverse=(rate=10Mbit,delay=45ms)'
   Interrupt the path from second 5 to 10, and print the events as JSON:
     anabranch relay --listen 127.0.0.11:9899 --to 127.0.0.1:9899 \\
         --link rate=10Mbit,delay=45ms --cut 5s..10s --json
 
-Links:
-  rate=10Mbit         as in scenario files (10 Mbit/s), or without the /s; in
-                      bytes on the wire, of which 28 are headers of IPv4 and
-                      UDP, or 48 with IPv6
-  delay=45ms          propagation, one way
-  loss=1%             of the packets, each for itself; none if not given; or
-                      in bursts, as
-                      gilbert-elliott(p=0.01,r=0.25,loss_good=0,loss_bad=1),
-                      or exactly trace(3,17)
-  queue=50p           packets that wait besides the one being sent; or 64KiB,
-                      100ms, unlimited; 50p if not given
-  where=before-queue  where packets are lost; or after-queue, when they have
-                      used the link
-  policer=1Mbit/30kB  drop what is above a rate, but for a burst after a pause
-  jitter=5ms          up to this additional delay per packet; 5ms/free lets
-                      packets overtake each other;
-                      normal(mean=5ms,deviation=2ms)
-  aggregation=5ms/32  packets are collected for this time, and are sent in
-                      batches of at most this many";
+Links have the keys of [[link]] in scenario files. Without `reverse`, both
+directions are alike. A table is (KEY=VALUE,...), or MODEL(KEY=VALUE,...), and
+a list is [VALUE,...]. 10Mbit is 10 Mbit/s, and 50p is 50 packets:
+";
+
+/// Returns the text after the options: examples, and the keys of a link.
+fn after_help() -> String {
+    let sections = anabranch_scenario::sections();
+    let keys_of = |class: &str| -> String {
+        let of = sections.iter().filter(|section| section.class == class);
+        let keys: Vec<&str> = of.flat_map(|section| &section.fields).map(|field| field.key).collect();
+        format!(" with {}", keys.join(", "))
+    };
+    let key = |field: Field| {
+        let inner = field.about.class.map(keys_of).unwrap_or_default();
+        let form = field.about.text.replace(", see below", &inner);
+        let text = format!("{} [{form}]", field.help).replace('`', "");
+        let options = textwrap::Options::new(HELP_WIDTH).initial_indent(INDENT).subsequent_indent(INDENT);
+        format!("  {}\n{}", field.key, textwrap::fill(&text, options))
+    };
+    EXAMPLES.to_owned() + &Link::fields().into_iter().map(key).collect::<Vec<_>>().join("\n")
+}
 
 /// Impair real UDP traffic with the links of the simulator.
 ///
-/// Packets that arrive at --listen are sent to --to, and answers back, over one link in each direction. It runs until Ctrl-C,
-/// and then prints the outcome of all packets.
+/// Datagrams to --listen are forwarded to --to, and answers return, over a link each way. The relay runs until Ctrl-C,
+/// and then prints its counts.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = after_help())]
 pub(crate) struct RelayArguments {
-    /// Address that clients send to; repeat it for several relays
+    /// Address that clients send to; can be repeated, for a relay each
     #[arg(long, value_name = "ADDR:PORT", required = true, value_parser = read_address)]
     listen: Vec<SocketAddr>,
 
-    /// Destination of the packets; one for all, or one for each --listen in their order, as for the links and --from
+    /// Address of the target; one for all, or one for each --listen in their order, as for --link and --from
     #[arg(long, value_name = "ADDR:PORT", required = true, value_parser = read_address)]
     to: Vec<SocketAddr>,
 
-    /// The link of both directions
-    #[arg(long, value_name = "LINK", required_unless_present_all = ["link_forward", "link_reverse"])]
+    /// The link, as described below
+    #[arg(long, value_name = "LINK", required = true)]
     link: Vec<String>,
-
-    /// The link from clients to the target, if it differs
-    #[arg(long, value_name = "LINK")]
-    link_forward: Vec<String>,
-
-    /// The link from the target to clients, if it differs
-    #[arg(long, visible_alias = "back", value_name = "LINK")]
-    link_reverse: Vec<String>,
 
     /// The local address that the target sees [default: on loopback that of --listen, else the system's choice]
     #[arg(long, value_name = "ADDR")]
@@ -101,11 +98,11 @@ pub(crate) struct RelayArguments {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// Maximum number of clients of a relay at a time
+    /// Maximum number of clients at a time
     #[arg(long, value_name = "N", default_value = "64")]
     clients: NonZeroU16,
 
-    /// Time without packets in either direction after which a client is forgotten
+    /// Time after which a client without traffic is removed
     #[arg(long, value_name = "TIME", default_value = "120s", value_parser = read_duration)]
     idle: Duration,
 
@@ -145,17 +142,21 @@ fn read_mtu(text: &str) -> Result<u64, String> {
 
 /// Runs the command.
 pub(crate) fn relay(arguments: &RelayArguments) -> Result<Status, CommandError> {
-    let configs = plan::configs(arguments).map_err(CommandError::usage)?;
+    let (names, configs) = plan::configs(arguments).map_err(CommandError::usage)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot wait for sockets").map_err(CommandError::from)?;
-    runtime.block_on(run(arguments, configs))
+    runtime.block_on(run(arguments, &names, configs))
 }
 
-async fn run(arguments: &RelayArguments, configs: Vec<RelayConfig>) -> Result<Status, CommandError> {
+async fn run(
+    arguments: &RelayArguments,
+    names: &[String],
+    configs: Vec<RelayConfig>,
+) -> Result<Status, CommandError> {
     // The handler precedes the first output, so that a reader of that may send a signal.
     let stop = interrupted()?;
     let relays = configs.into_iter().map(start).collect::<Result<Vec<_>, _>>()?;
-    let mut reporter = Reporter::new(&relays, arguments.json);
+    let mut reporter = Reporter::new(&relays, names, arguments.json);
     // Packets are relayed even if the statistics cannot be printed.
     reporter.begin();
     let mut second = tokio::time::interval(Duration::from_secs(1));

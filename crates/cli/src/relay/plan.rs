@@ -1,46 +1,68 @@
 //! Relays that the command line requests.
 
+use std::net::SocketAddr;
+
+use anabranch_core::time::Time;
+use anabranch_lab::run::{PathLanes, link_lanes};
 use anabranch_relay::{Direction, RelayConfig};
+use anabranch_scenario::{Link, units};
 use anabranch_sim::{LinkChange, Seeds};
 
 use super::RelayArguments;
-use super::spec::LinkSpec;
 
-/// Returns a relay for each `--listen`.
-pub(super) fn configs(arguments: &RelayArguments) -> Result<Vec<RelayConfig>, String> {
+/// Returns the name and the configuration of a relay for each `--listen`.
+pub(super) fn configs(arguments: &RelayArguments) -> Result<(Vec<String>, Vec<RelayConfig>), String> {
     let count = arguments.listen.len();
     let to = spread("--to", &arguments.to, count)?;
     let from = spread("--from", &arguments.from, count)?;
-    let both = links("--link", &arguments.link, count)?;
-    let forward = links("--link-forward", &arguments.link_forward, count)?;
-    let reverse = links("--link-reverse", &arguments.link_reverse, count)?;
-    let mut configs = Vec::new();
+    let texts = spread("--link", &arguments.link, count)?;
+    let (mut names, mut configs) = (Vec::new(), Vec::new());
     for (index, listen) in arguments.listen.iter().enumerate() {
-        let link = |own: &[Option<LinkSpec>], direction: &str| {
-            let spec = own[index].clone().or_else(|| both[index].clone());
-            spec.map(|spec| spec.named(format!("{}/{direction}", name(index))))
-                .ok_or_else(|| format!("there is no link for {direction}: give --link"))
-        };
-        let (there, back) = (link(&forward, "forward")?, link(&reverse, "reverse")?);
         let to = to[index].ok_or("--to is missing")?;
-        let mut config = RelayConfig::new(*listen, to, there, back);
+        let text = texts[index].as_deref().ok_or("--link is missing")?;
+        let (name, lanes) = link(text, &format!("relay-{}", index + 1), arguments.mtu)?;
+        if names.contains(&name) {
+            return Err(format!("--link '{text}': two relays are named `{name}`; give each another name"));
+        }
+        let mut config = config(*listen, to, lanes);
         config.from = from[index];
         config.seeds = Seeds::new(arguments.seed, 0);
         config.mtu_bytes = arguments.mtu;
-        config.changes = changes(arguments);
+        config.changes.extend(cuts(arguments));
         config.max_clients = usize::from(arguments.clients.get());
         config.idle = arguments.idle;
         configs.push(config);
+        names.push(name);
     }
-    Ok(configs)
+    Ok((names, configs))
 }
 
-/// Returns the name of a relay.
-pub(super) fn name(index: usize) -> String {
-    format!("relay-{}", index + 1)
+/// Returns the configuration of a relay over both directions of a path, with their changes.
+pub(crate) fn config(listen: SocketAddr, to: SocketAddr, lanes: PathLanes) -> RelayConfig {
+    let PathLanes { forward, reverse } = lanes;
+    let mut config = RelayConfig::new(listen, to, forward.link, reverse.link);
+    for (direction, changes) in [(Direction::Forward, forward.changes), (Direction::Reverse, reverse.changes)]
+    {
+        config.changes.extend(changes.into_iter().map(|(at, change)| (direction, at, change)));
+    }
+    config
 }
 
-fn changes(arguments: &RelayArguments) -> Vec<(Direction, anabranch_core::time::Time, LinkChange)> {
+/// Reads a link, and returns its name with its directions.
+fn link(text: &str, default_name: &str, mtu_bytes: u64) -> Result<(String, PathLanes), String> {
+    let link = Link::parse(text, "--link", default_name).map_err(|error| error.to_string())?;
+    if let Some(burst) = link.duplex.smallest_burst().filter(|burst| *burst < mtu_bytes) {
+        let (burst, mtu) = (units::format_size(burst), units::format_size(mtu_bytes));
+        return Err(format!(
+            "--link '{text}': a `policer` with a burst of {burst} drops every packet as large as --mtu; give at least {mtu}"
+        ));
+    }
+    let lanes =
+        link_lanes(&link, RelayConfig::SOURCE).map_err(|error| format!("--link '{text}': {error}"))?;
+    Ok((link.name, lanes))
+}
+
+fn cuts(arguments: &RelayArguments) -> Vec<(Direction, Time, LinkChange)> {
     // Ordered by time, so that of two adjacent cuts the later one begins last. Overlapping cuts are merged.
     let mut cuts: Vec<_> = arguments.cut.iter().map(|cut| (cut.from, cut.to)).collect();
     cuts.sort_unstable();
@@ -57,12 +79,6 @@ fn changes(arguments: &RelayArguments) -> Vec<(Direction, anabranch_core::time::
             .flat_map(move |way| [(way, from, LinkChange::Down), (way, to, LinkChange::Up)])
     };
     merged.into_iter().flat_map(both).collect()
-}
-
-fn links(flag: &str, texts: &[String], count: usize) -> Result<Vec<Option<LinkSpec>>, String> {
-    let read = |text: &String| LinkSpec::read(text).map_err(|error| format!("{flag} '{text}': {error}"));
-    let specs = texts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-    spread(flag, &specs, count)
 }
 
 /// Returns one value for each relay: the common one, or its own.

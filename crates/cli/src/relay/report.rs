@@ -4,7 +4,6 @@ use anabranch_core::time::{Span, Time};
 use anabranch_relay::{Amount, Direction, Relay, Totals};
 use serde_json::{Value, json};
 
-use super::plan;
 use crate::output::{self, Reader, count};
 
 const DIRECTIONS: [(Direction, &str); 2] = [(Direction::Forward, "forward"), (Direction::Reverse, "reverse")];
@@ -12,21 +11,22 @@ const DIRECTIONS: [(Direction, &str); 2] = [(Direction::Forward, "forward"), (Di
 /// Prints the outcome of traffic, in lines for people or programs.
 pub(super) struct Reporter<'a> {
     relays: &'a [Relay],
+    names: &'a [String],
     json: bool,
     /// Time of each relay's last report, and the data delivered by then.
     before: Vec<(Time, [Amount; 2])>,
 }
 
 impl<'a> Reporter<'a> {
-    pub(super) fn new(relays: &'a [Relay], json: bool) -> Self {
+    pub(super) fn new(relays: &'a [Relay], names: &'a [String], json: bool) -> Self {
         let before = relays.iter().map(|relay| (relay.now(), Default::default())).collect();
-        Reporter { relays, json, before }
+        Reporter { relays, names, json, before }
     }
 
     /// Prints the addresses of the relays, which the system may have chosen.
     pub(super) fn begin(&self) -> Reader {
         let line = |(index, relay): (usize, &Relay)| {
-            let (name, listen, to) = (plan::name(index), relay.local_addr(), relay.target());
+            let (name, listen, to) = (&self.names[index], relay.local_addr(), relay.target());
             if self.json {
                 let (listen, to) = (listen.to_string(), to.to_string());
                 return format!(
@@ -45,12 +45,12 @@ impl<'a> Reporter<'a> {
         for (index, relay) in self.relays.iter().enumerate() {
             let now = relay.now();
             if self.json {
-                text += &json_line("counters", index, relay, now);
+                text += &json_line("counters", &self.names[index], relay, now);
                 continue;
             }
             let (then, before) = self.before[index];
             let totals = DIRECTIONS.map(|(direction, _)| relay.totals(direction));
-            text += &stats_line(index, now, now.since(then), &totals, &before);
+            text += &stats_line(&self.names[index], now, now.since(then), &totals, &before);
             self.before[index] = (now, totals.map(|totals| totals.delivered));
         }
         output::print(&text)
@@ -59,16 +59,17 @@ impl<'a> Reporter<'a> {
     /// Prints the totals.
     pub(super) fn end(&self) -> Reader {
         let text = |(index, relay): (usize, &Relay)| {
-            if self.json { json_line("totals", index, relay, relay.now()) } else { total_lines(index, relay) }
+            let name = &self.names[index];
+            if self.json { json_line("totals", name, relay, relay.now()) } else { total_lines(name, relay) }
         };
         output::print(&self.relays.iter().enumerate().map(text).collect::<String>())
     }
 }
 
-fn json_line(event: &str, index: usize, relay: &Relay, now: Time) -> String {
+fn json_line(event: &str, name: &str, relay: &Relay, now: Time) -> String {
     let mut line = json!({
         "event": event,
-        "relay": plan::name(index),
+        "relay": name,
         "elapsed_s": now.as_secs_f64(),
         "clients": relay.clients(),
     });
@@ -97,8 +98,8 @@ fn json_totals(totals: &Totals) -> Value {
 }
 
 /// Returns a line with the rates of data delivered since the previous line, and the drops since the start.
-fn stats_line(index: usize, now: Time, span: Span, totals: &[Totals; 2], before: &[Amount; 2]) -> String {
-    let mut line = format!("{} {:>6.1} s", plan::name(index), now.as_secs_f64());
+fn stats_line(name: &str, now: Time, span: Span, totals: &[Totals; 2], before: &[Amount; 2]) -> String {
+    let mut line = format!("{name} {:>6.1} s", now.as_secs_f64());
     for (at, (_, name)) in DIRECTIONS.iter().enumerate() {
         let Totals { delivered, lost, overflowed, outage, on_the_way, .. } = totals[at];
         let bits = 8.0 * delivered.wire.get().saturating_sub(before[at].wire.get()) as f64;
@@ -111,8 +112,8 @@ fn stats_line(index: usize, now: Time, span: Span, totals: &[Totals; 2], before:
     line + "\n"
 }
 
-fn total_lines(index: usize, relay: &Relay) -> String {
-    let mut text = format!("{} after {:.1} s:\n", plan::name(index), relay.now().as_secs_f64());
+fn total_lines(name: &str, relay: &Relay) -> String {
+    let mut text = format!("{name} after {:.1} s:\n", relay.now().as_secs_f64());
     for (direction, name) in DIRECTIONS {
         let totals = relay.totals(direction);
         text += &format!(

@@ -130,15 +130,41 @@ fn a_cut_from_the_start_lets_nothing_through() {
 }
 
 #[test]
+fn relay_has_name_directions_and_events_of_its_link() {
+    let (client, target) = (socket(), socket());
+    let link =
+        "rate=100Mbit,delay=1ms,name=lte,loss=100%,reverse=(loss=0),event=[(at=0s,direction=forward,loss=0)]";
+    let mut relay =
+        Running::start(&["--listen", "127.0.0.1:0", "--to", &address(&target), "--link", link, "--json"]);
+    let line: serde_json::Value = serde_json::from_str(&relay.line()).expect("JSON");
+    assert_eq!(line["relay"], "lte");
+    client.send_to(b"hello", line["listen"].as_str().expect("an address")).expect("sent");
+    let mut buffer = [0; 16];
+    let (_, way) = target.recv_from(&mut buffer).expect("the event ended the loss");
+    target.send_to(b"and back", way).expect("sent");
+    assert_eq!(client.recv(&mut buffer).expect("the reverse direction loses nothing"), 8);
+    assert_eq!(relay.end("INT").1, Some(130));
+}
+
+#[test]
+fn help_and_completions_have_the_keys_of_links() {
+    let help = anabranch(&["relay", "--help"]).with_status(0).out;
+    let bash = anabranch(&["completions", "bash"]).with_status(0).out;
+    let values = bash.split("--link)").nth(1).and_then(|rest| rest.lines().nth(1)).expect("values");
+    for field in anabranch_scenario::Link::fields() {
+        assert!(help.contains(&format!("\n  {}\n      ", field.key)), "{}: {help}", field.key);
+        assert!(values.contains(&format!("{}=", field.key)), "{}: {values}", field.key);
+    }
+    assert!(help.contains("with rate, burst]"), "{help}");
+}
+
+#[test]
 fn what_is_wrong_is_said_with_what_to_write() {
     let usual = ["--listen", "127.0.0.1:0", "--to", "127.0.0.1:9", "--link", LINK];
     let with = |more: &[&str]| anabranch(&[&["relay"], &usual[..], more].concat());
     for (more, expected) in [
-        (
-            &["--link-forward", "rate=1Mbit,dealy=1ms"][..],
-            "--link-forward 'rate=1Mbit,dealy=1ms': a link has no `dealy`; did you mean `delay`?",
-        ),
-        (&["--link-reverse", "rate=1Mbit"], "`delay` is missing"),
+        (&["--link", LINK][..], "2 times --link for 1 times --listen: give one for all"),
+        (&["--link-forward", LINK], "a similar argument exists: '--link'"),
         (&["--to", "127.0.0.1:10"], "2 times --to for 1 times --listen: give one for all"),
         (&["--from", "::1"], "take two addresses of one family"),
         (&["--from", "localhost"], "--from"),
@@ -158,9 +184,28 @@ fn what_is_wrong_is_said_with_what_to_write() {
     }
     let without = anabranch(&["relay", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:9"]).with_status(2);
     assert!(without.err.contains("--link <LINK>"), "{}", without.err);
-    let half = ["--link-forward", LINK];
-    let half = anabranch(&[&["relay", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:9"], &half[..]].concat());
-    assert!(half.with_status(2).err.contains("--link"));
+    for (link, expected) in [
+        ("rate=1Mbit,dealy=1ms", "--link:1:12: unknown key `dealy`"),
+        ("rate=1Mbit,dealy=1ms", "did you mean `delay`?"),
+        ("rate=1Mbit,delay=1ms,policer=(rate=1Mbit,burst=100 B)", "give at least 1500 B"),
+        ("rate=1Mbit,delay=1ms,loss=[0.1]", "--link:1:28"),
+        (
+            "rate=1Mbit,delay=1ms,background=[(kind=poisson,rate=1Mbit,packet=1500B)]",
+            "`background`: only flows can be sent",
+        ),
+        (
+            "rate=1Mbit,delay=1ms,loss=[bernoulli(rate=1%),trace(lost=[1])]",
+            "`loss`: packets are lost in 2 ways",
+        ),
+    ] {
+        let ended = anabranch(&["relay", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:9", "--link", link]);
+        let err = ended.with_status(2).err;
+        assert!(err.contains(expected), "{link}: {err}");
+    }
+    let twins = ["--listen", "127.0.0.1:0", "--link", "rate=1Mbit,delay=1ms,name=lte"];
+    let twins =
+        anabranch(&[&["relay", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:9"], &twins[..]].concat());
+    assert!(twins.with_status(2).err.contains("two relays are named `lte`"));
     let nowhere = anabranch(&["relay", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:0", "--link", LINK]);
     assert!(nowhere.with_status(2).err.contains("name the target's address and port"));
 }

@@ -2,7 +2,9 @@
 //! a clock of their own, such as a relay.
 
 use anabranch_core::time::Time;
-use anabranch_scenario::{Change, Direction, Duplex, EACH_FLOW, Event, Impairments, OneWay, Path, Scenario};
+use anabranch_scenario::{
+    Change, Direction, Duplex, EACH_FLOW, Event, Impairments, Link, OneWay, Path, Scenario,
+};
 use anabranch_sim::{LinkChange, LinkConfig, LossModel, LossTrace, QueueConfig};
 use thiserror::Error;
 
@@ -31,17 +33,17 @@ pub struct PathLanes {
 pub enum NotOneLink {
     /// The path uses links of the scenario.
     #[error(
-        "`path.{path}.via`: the path goes through links that others may share; give it a `rate` and a `delay` of its own"
+        "`{key}`: the path goes through links that others may share; give it a `rate` and a `delay` of its own"
     )]
     Via {
-        /// Name of the path.
-        path: String,
+        /// Key of the links.
+        key: String,
     },
     /// Other sources send on the path.
-    #[error("`path.{path}.background`: only flows can be sent; leave the traffic of others out")]
+    #[error("`{key}`: only flows can be sent; leave the traffic of others out")]
     Background {
-        /// Name of the path.
-        path: String,
+        /// Key of the sources.
+        key: String,
     },
     /// Several processes lose packets.
     #[error("`{key}`: packets are lost in {count} ways; keep one of them")]
@@ -68,24 +70,17 @@ pub fn path_lanes(
 ) -> Result<PathLanes, NotOneLink> {
     let Path { name, via, own } = &scenario.paths[path];
     let Some(duplex) = own.as_ref().filter(|_| via.is_empty()) else {
-        return Err(NotOneLink::Via { path: name.clone() });
+        return Err(NotOneLink::Via { key: format!("path.{name}.via") });
     };
-    if !duplex.background.is_empty() {
-        return Err(NotOneLink::Background { path: name.clone() });
-    }
-    let maker = LaneMaker::new(scenario, conventions.in_service_counts);
-    let lane = |direction: Direction, word: &str, key: String| {
-        let way = one_way(duplex, direction);
-        if way.loss.len() > 1 {
-            return Err(NotOneLink::SeveralLosses { key, count: way.loss.len() });
-        }
-        let link = maker.link(&format!("{name}/{word}"), way);
-        Ok(LaneConfig { link, changes: maker.changes(duplex, direction) })
-    };
-    Ok(PathLanes {
-        forward: lane(Direction::Forward, "forward", format!("path.{name}.loss"))?,
-        reverse: lane(Direction::Reverse, "reverse", format!("path.{name}.reverse.loss"))?,
-    })
+    LaneMaker::new(scenario, conventions.in_service_counts).lanes(name, duplex, &format!("path.{name}."))
+}
+
+/// Returns a link without a scenario, for packets of one source.
+///
+/// # Errors
+/// [`NotOneLink`], with the key that requires more links.
+pub fn link_lanes(link: &Link, source: &str) -> Result<PathLanes, NotOneLink> {
+    LaneMaker { in_service_counts: false, flows: vec![source] }.lanes(&link.name, &link.duplex, "")
 }
 
 fn one_way(duplex: &Duplex, direction: Direction) -> &OneWay {
@@ -104,6 +99,26 @@ pub(crate) struct LaneMaker<'a> {
 impl<'a> LaneMaker<'a> {
     pub(crate) fn new(scenario: &'a Scenario, in_service_counts: bool) -> Self {
         LaneMaker { in_service_counts, flows: scenario.flows.iter().map(|flow| flow.name.as_str()).collect() }
+    }
+
+    /// Returns both directions of a link. `above` is the path of its table with a dot, for errors.
+    fn lanes(&self, name: &str, duplex: &Duplex, above: &str) -> Result<PathLanes, NotOneLink> {
+        if !duplex.background.is_empty() {
+            return Err(NotOneLink::Background { key: format!("{above}background") });
+        }
+        let lane = |direction: Direction, word: &str, key: &str| {
+            let way = one_way(duplex, direction);
+            if way.loss.len() > 1 {
+                let key = format!("{above}{key}");
+                return Err(NotOneLink::SeveralLosses { key, count: way.loss.len() });
+            }
+            let link = self.link(&format!("{name}/{word}"), way);
+            Ok(LaneConfig { link, changes: self.changes(duplex, direction) })
+        };
+        Ok(PathLanes {
+            forward: lane(Direction::Forward, "forward", "loss")?,
+            reverse: lane(Direction::Reverse, "reverse", "reverse.loss")?,
+        })
     }
 
     /// Returns the link itself, with the first of its losses.

@@ -26,7 +26,7 @@ pub use batch::{Batch, Failed, Outcome, run_caught, run_each};
 pub use capture::Captures;
 pub use details::{Details, SenderDetails, SenderPath};
 pub use expected::{Expected, Piece};
-pub use lane::{LaneConfig, NotOneLink, PathLanes, path_lanes};
+pub use lane::{LaneConfig, NotOneLink, PathLanes, link_lanes, path_lanes};
 pub use metrics::{
     AbandonedResult, DeliveryFault, FlowResult, MessageDelays, PathResult, RunResult, flow_failure,
 };

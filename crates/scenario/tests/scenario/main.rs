@@ -4,4 +4,5 @@ mod bad;
 mod canonical;
 mod generated;
 mod good;
+mod line;
 mod random;

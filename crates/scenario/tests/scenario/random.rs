@@ -65,6 +65,34 @@ const PIECES: [&str; 36] = [
     "\u{1F980}",
 ];
 
+/// Pieces of links in one line.
+const LINK_PIECES: [&str; 24] = [
+    "rate",
+    "delay",
+    "loss",
+    "reverse",
+    "event",
+    "trace",
+    "=",
+    "=",
+    "=",
+    ",",
+    ",",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    "\"",
+    "'",
+    "\\",
+    " ",
+    "10Mbit",
+    "45ms",
+    "\u{1F980}",
+];
+
 fn millis(range: std::ops::Range<u64>) -> impl Strategy<Value = Span> {
     range.prop_map(Span::from_millis)
 }
@@ -384,6 +412,27 @@ proptest! {
         let again = Scenario::parse(&text, "written.toml", &[]);
         let again = again.unwrap_or_else(|error| panic!("{error}\n{text}"));
         prop_assert_eq!(again, scenario);
+    }
+
+    #[test]
+    fn every_link_can_be_written_in_one_line(name in "[A-Za-z0-9_-]{0,8}", duplex in duplex()) {
+        let link = Link { name: format!("{name}x"), duplex };
+        let line = link.to_line();
+        let again = Link::parse(&line, "--link", "other");
+        prop_assert_eq!(again.unwrap_or_else(|error| panic!("{error}\n{line}")), link);
+    }
+
+    #[test]
+    fn no_text_makes_the_reader_of_links_panic(
+        text in any::<String>(),
+        keys in vec(vec(select(LINK_PIECES.to_vec()), 1..8), 1..4),
+    ) {
+        for text in [text, keys.concat().concat()] {
+            if let Err(error) = Link::parse(&text, "--link", "link-1") {
+                let printed = error.to_string();
+                prop_assert!(!printed.chars().any(|c| c.is_control() && c != '\n'), "{printed:?}");
+            }
+        }
     }
 
     #[test]
