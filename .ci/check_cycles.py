@@ -1,4 +1,4 @@
-"""Finds sibling modules of a crate that import each other; a module counts with everything below it.
+"""Finds sibling modules of a crate that import each other. A module includes all modules below it.
 
 The nodes are the children of one module. An edge leads from one to another if the first, or a module below it, names an
 item of the second, or of a module below that: in a `use` or in a path inside the code. A name that a parent re-exports
@@ -16,26 +16,26 @@ SEGMENTS = r"(?:r#)?[A-Za-z_]\w*(?:\s*::\s*(?:r#)?[A-Za-z_]\w*)+"
 PATH = re.compile(rf"(?<![\w:]){SEGMENTS}")
 USE = re.compile(r"(?P<public>\bpub(?:\([^)]*\))?\s+)?\buse\s+(?P<tree>[^;]*);")
 VISIBILITY = re.compile(r"\bpub\s*\(\s*in\s+[^)]*\)")
-# Re-exports of re-exports, which end somewhere in a tree that compiles.
+# Maximum number of re-exports of re-exports. It is never reached in a tree that compiles.
 DEEPEST = 20
 
 
 @dataclass
 class Module:
-    """A module: its tuple of names from the root, where it is, and what other modules' names mean in it."""
+    """A module: its path from the root, its file, and the names that its source uses, imports and defines."""
 
     path: tuple
     file: str
-    # The paths that are named, each with its line.
+    # Paths in the code and in `use`, each with its line.
     named: list = field(default_factory=list)
-    # Names that a `use` gives them in this module.
+    # Paths by the names that a `use` gives them in this module.
     aliases: dict = field(default_factory=dict)
     globs: list = field(default_factory=list)
     defined: set = field(default_factory=set)
 
 
 def crate_modules(sources, root):
-    """The modules of the crate whose `src` is the folder `root`."""
+    """Returns the modules of the crate whose `src` is the folder `root`."""
     modules = {}
     for file, text in sources.items():
         place = PurePosixPath(file)
@@ -71,7 +71,7 @@ def parse(path, file, text):
 
 
 def use_tree(tree, before=()):
-    """The paths that a `use` names, each with the name it gets."""
+    """Returns the paths that a `use` names, each with its name in the importing module."""
     head, brace, rest = tree.strip().partition("{")
     if not brace:
         path, _, alias = (part.strip() for part in head.partition(" as "))
@@ -93,7 +93,7 @@ def use_tree(tree, before=()):
 
 
 def resolve(modules, module, names, depth=0):
-    """The path of the module that defines what `names` means in `module`, or None for another crate's."""
+    """Returns the path of the module that defines the item `names` of `module`, or None if another crate does."""
     first, at = names[0], module.path
     if first == "crate":
         at, names = (), names[1:]
@@ -113,7 +113,8 @@ def resolve(modules, module, names, depth=0):
 
 
 def defining(modules, at, names, depth):
-    """Where the first of `names` is defined that the module at `at` has: there, or where it re-exports it from."""
+    """Returns the module that defines the first of `names`: the module at `at`, or the one from which that module
+    re-exports the name."""
     module = modules.get(at)
     if module is None or names[0] in module.defined or depth > DEEPEST:
         return at
@@ -128,7 +129,8 @@ def defining(modules, at, names, depth):
 
 
 def edges(modules):
-    """By parent: which child names what is in which other one, and where it does so first."""
+    """Returns by parent the pairs of children of which the first names an item of the second, each with its first
+    place."""
     found = defaultdict(dict)
     for module in modules.values():
         for names, line in module.named:
@@ -143,7 +145,7 @@ def edges(modules):
 
 
 def components(pairs):
-    """The sets of nodes that reach each other."""
+    """Yields the sets of nodes that reach each other."""
     following = defaultdict(set)
     for one, other in pairs:
         following[one].add(other)
@@ -166,7 +168,7 @@ def reachable(following, start):
 
 
 def cycle(pairs, nodes):
-    """A shortest cycle among these nodes, as pairs."""
+    """Returns a shortest cycle among these nodes, as pairs."""
     best = None
     for start in sorted(nodes):
         before, waiting = {}, deque([start])
@@ -188,7 +190,7 @@ def cycle(pairs, nodes):
 def import_cycles(sources):
     """Yields each set of siblings that import each other, with one cycle through some of them.
 
-    Takes the text of each source by its name, without files of tests.
+    `sources` contains the text of each source by its name, without files of tests.
     """
     for crate in sorted({PurePosixPath(file).parts[1] for file in sources if file.startswith("crates/")}):
         modules = crate_modules(sources, f"crates/{crate}/src")

@@ -12,7 +12,10 @@ from rust_source import without_test_files
 
 class Rust(unittest.TestCase):
     def cycles(self, **files):
-        """Files of a crate by their names, with `__` for `/`; those that only declare modules may be left out."""
+        """Returns files of a crate by their names, with `__` for `/`.
+
+        Files that only declare modules may be omitted.
+        """
         sources = {f"crates/c/src/{name.replace('__', '/')}.rs": text for name, text in files.items()}
         return list(import_cycles(without_test_files({"crates/c/src/lib.rs": "", **sources})))
 

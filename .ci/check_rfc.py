@@ -1,8 +1,8 @@
 """Checks the citations of RFC 9260, and writes the book's page about them.
 
-duvet is the authority on all this (`make rfc`), and takes minutes to build. This script reads what duvet reads and does the part
-of its work that has to hold after every change: each quote stands in its section of the RFC, each MUST and SHOULD has a citation,
-a test or an exception, and the numbers in the documents are those of the sources.
+duvet is the authority on all this (`make rfc`), and takes minutes to build. This script reads the same files as duvet
+and checks the rules that must hold after every change: each quote is in its section of the RFC, each MUST and SHOULD
+has a citation, a test or an exception, and the numbers in the documents are those of the sources.
 
     .ci/check_rfc.py                      check
     .ci/check_rfc.py --page FILE          check, and write the book's page
@@ -23,9 +23,9 @@ ROOT = Path(__file__).resolve().parent.parent
 CONFIG = ".duvet/config.toml"
 TEMPLATE = "docs/rfc9260.md.in"
 LEVELS = ("MUST", "SHOULD", "MAY")
-# What has to be cited, tested or excepted; a MAY asks for nothing.
+# Levels of requirements that need a citation, a test or an exception. A MAY needs none.
 BINDING = ("MUST", "SHOULD")
-# The words that make a sentence a requirement, as duvet knows them, with their level. A word in quotes is no requirement.
+# Key words that make a sentence a requirement, as in duvet, with their level. A word in quotes is no requirement.
 KEY_WORDS = (
     (r"\b(?:MUST(?: NOT)?|SHALL(?: NOT)?|REQUIRED)\b\"?", "MUST"),
     (r"\b(?:SHOULD(?: NOT)?|(?:NOT )?RECOMMENDED)\b\"?", "SHOULD"),
@@ -53,7 +53,7 @@ class Requirement:
 
 @dataclass
 class Annotation:
-    """A place that says something about a passage of the RFC."""
+    """Annotation of a passage of the RFC in a source file or a file of exceptions."""
 
     where: str
     section: str
@@ -64,7 +64,7 @@ class Annotation:
 
 @dataclass
 class Section:
-    """A section of the RFC: its heading, its lines, and what is found in it."""
+    """A section of the RFC: its heading, its lines, its requirements and their annotations."""
 
     title: str
     lines: list = field(default_factory=list)
@@ -73,12 +73,13 @@ class Section:
 
 
 def normal(text):
-    """The text as quotes are compared: white space beside punctuation does not count, nor does how much there is elsewhere."""
+    """Returns the text in the form in which quotes are compared: without white space beside punctuation, and with
+    single blanks elsewhere."""
     return re.sub(r"\s*([^\w\s]|_)\s*", r"\1", " ".join(text.split()))
 
 
 def read_sections(text):
-    """The numbered sections in order, by their names in links."""
+    """Returns the numbered sections in order, by their names in links."""
     sections, now = {}, None
     for line in text.splitlines():
         heading = re.match(r"(?:Appendix )?([A-Z]|\d+(?:\.\d+)*)\.  +(\S.*)$", line)
@@ -93,12 +94,13 @@ def read_sections(text):
 
 
 def stops(line):
-    """Where the sentences of a line end: behind each full stop that white space or the end of the line follows."""
+    """Returns the positions at which sentences of a line end: behind each full stop before white space or the end of
+    the line."""
     return [found.end() for found in re.finditer(r"\.(?=[ \t]|$)", line)]
 
 
 def sentence(lines, row, start, end):
-    """The lines of the sentence around a key word. An empty line ends a sentence as well."""
+    """Returns the lines of the sentence around a key word. An empty line also ends a sentence."""
     first, begin = row, max((at for at in stops(lines[row]) if at <= start), default=None)
     while begin is None and first > 0 and lines[first - 1]:
         first -= 1
@@ -114,7 +116,10 @@ def sentence(lines, row, start, end):
 
 
 def find_requirements(name, section):
-    """The requirements of a section in order. One with several key words has the strictest level of them."""
+    """Returns the requirements of a section in order.
+
+    A requirement with several key words has the strictest of their levels.
+    """
     found = {}
     for row, line in enumerate(section.lines):
         for pattern, level in KEY_WORDS:
@@ -128,7 +133,10 @@ def find_requirements(name, section):
 
 
 def comments(file):
-    """The annotations in a source file: `//=` for target and type, `//#` for the quote, on consecutive lines."""
+    """Returns the annotations in a source file:
+
+    `//=` for target and type, `//#` for the quote, on consecutive lines.
+    """
     meta, quote, began, before = [], [], 0, -1
     for number, line in enumerate([*file.read_text(encoding="utf-8").splitlines(), ""], 1):
         mark = re.match(r"\s*//([=#])\s*(.*?)\s*$", line)
@@ -143,7 +151,10 @@ def comments(file):
 
 
 def read_annotations(config, specification):
-    """All annotations of the sources and the files of exceptions. What is wrong in one is told as its problem."""
+    """Returns all annotations of the sources and the files of exceptions.
+
+    Errors in an annotation are reported as its problem.
+    """
     for source in config["source"]:
         for file in sorted(ROOT.glob(source["pattern"])):
             where = file.relative_to(ROOT)
@@ -164,7 +175,8 @@ def read_annotations(config, specification):
 
 
 def cover(section):
-    """Finds out what covers each requirement of a section, and yields the annotations that quote what is not there."""
+    """Assigns annotations to the requirements of a section that they cover, and yields annotations whose quote is not
+    in the section."""
     text = normal(" ".join(section.lines))
     passages = []
     for annotation in section.annotations:
@@ -184,7 +196,7 @@ def cover(section):
 
 
 def survey():
-    """The sections with everything found in them, and the problems."""
+    """Returns the sections with their requirements and annotations, and the problems."""
     config = tomllib.loads((ROOT / CONFIG).read_text(encoding="utf-8"))
     specification = config["specification"][0]["source"]
     sections = read_sections((ROOT / specification).read_text(encoding="utf-8"))
@@ -207,7 +219,10 @@ def survey():
 
 
 def state(requirement):
-    """What is shown of a requirement: an exception counts first, since it says that something is left."""
+    """Returns the displayed state of a requirement.
+
+    An exception takes precedence, because it names a part that is not met.
+    """
     found = requirement.covered_by
     if not requirement.complete:
         return "missing"
@@ -247,12 +262,12 @@ def table_of_sections(sections):
 
 
 def cell(text):
-    """Text as it may stand in a cell of a table."""
+    """Returns text that is escaped for a cell of a table."""
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*").strip()
 
 
 def readable(section, quote):
-    """A quote with the white space that it has in the RFC."""
+    """Returns a quote with the white space of the RFC."""
     words = r"\s*".join(map(re.escape, re.findall(r"\w+|[^\w\s]", quote)))
     found = re.search(words, " ".join(section.lines))
     return " ".join(found[0].split()) if found else quote
@@ -277,7 +292,7 @@ def page(sections):
 
 
 def compare(sections, report):
-    """Yields where duvet judges otherwise."""
+    """Yields the requirements on which duvet's report differs."""
     theirs = defaultdict(list)
     annotations = report["annotations"]
     for number, status in report["statuses"].items():

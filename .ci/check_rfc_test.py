@@ -1,4 +1,4 @@
-"""What check_rfc.py finds, on a small document."""
+"""Tests of check_rfc.py with a small document."""
 
 import sys
 import tempfile

@@ -1,4 +1,4 @@
-"""Checks that neither rustfmt nor clippy makes. Prints what is wrong and exits with 1 if anything is.
+"""Source checks that neither rustfmt nor clippy makes. Prints the problems and exits with status 1 if there are any.
 
 Each clippy.toml has the limits of the whole workspace, no file and no name of a function is too long, every file of
 tests belongs to a binary, dependencies of crates and of their modules point one way, and the book has a page for every
@@ -16,7 +16,7 @@ from check_cycles import import_cycles
 from rust_source import without_test_files
 
 ROOT = Path(__file__).resolve().parent.parent
-# Crates whose runs must depend on nothing but configuration, entropy and the sequence of calls.
+# Crates whose runs must depend only on configuration, entropy and the sequence of calls.
 DETERMINISTIC = ["wire", "core", "schemes", "sim"]
 # Lines of a function, for clippy's `too_many_lines`; ruff limits functions in Python by their statements.
 LONGEST_FUNCTION = "too-many-lines-threshold = 80"
@@ -51,7 +51,7 @@ REAL_WORLD_PACKAGES = ("tokio", "quinn-udp", "socket2", "getrandom")
 
 
 def clippy_files():
-    """Compares the copies of what every clippy.toml has to say: clippy reads the nearest file and no other."""
+    """Checks that every clippy.toml repeats the limits of the workspace, because clippy reads the nearest file only."""
     for file in sorted([ROOT / "clippy.toml", *ROOT.glob("crates/*/clippy.toml")]):
         if LONGEST_FUNCTION not in file.read_text(encoding="utf-8").splitlines():
             yield f"{file.relative_to(ROOT)}: the line `{LONGEST_FUNCTION}` is missing"
@@ -130,7 +130,7 @@ def dependencies():
 
 
 def documented(source, pattern, page, what):
-    """What a source defines has to be in backticks on its page of the book."""
+    """Yields names that a source defines and that are not in backticks on its page of the book."""
     text = (ROOT / "docs" / "src" / page).read_text(encoding="utf-8")
     for name in re.findall(pattern, source):
         if not re.search(rf"`{re.escape(name)}`", text):

@@ -1,7 +1,8 @@
 """Runs cargo-mutants on areas of the code and prints how many of the changes the tests notice.
 
-An area is tested in stages: what the first, cheap tests do not notice is tried again with the next ones. `--sample N` takes N mutants of
-each area at random, the same ones for the same seed, and prints the 95 % interval of the rate.
+An area is tested in stages: mutants that the first, fast tests miss are tested again with those of the next stage.
+`--sample N` takes N mutants of each area at random, the same ones for the same seed, and prints the 95 % interval of
+the rate.
 
 Usage: mutants.py [--sample N] [--seed S] [--out FOLDER] AREA... [-- ARGUMENTS OF CARGO-MUTANTS]
 """
@@ -29,9 +30,10 @@ class Stage:
     modules: tuple[str, ...] = ()
 
     def arguments(self):
-        # An argument of cargo, not of its tests: else all of the package's tests would be built for each mutant.
+        # This is an argument of cargo, not of the tests. Otherwise cargo would build all tests of the package for each
+        # mutant.
         target = f"--cargo-arg=--test={self.target}" if self.target else "--cargo-arg=--lib"
-        # The unmutated tree is always tried with the tests of the mutated package, which has no such target.
+        # cargo-mutants always tests the unmutated tree with the tests of the mutated package, which has no such target.
         skipped = ["--baseline=skip", "--timeout=60"] if self.target else []
         return ["--test-package", self.package, target, *skipped]
 
@@ -41,7 +43,7 @@ class Stage:
 
 
 def crossing(*modules):
-    """Integration tests of the package that crosses crates."""
+    """Returns integration tests of the package whose tests cover several crates."""
     return Stage("anabranch-tests", "protocol", modules)
 
 
@@ -117,7 +119,7 @@ AREAS = {
 
 @dataclass
 class Tally:
-    """Names of mutants by what became of them."""
+    """Names of mutants by their outcome."""
 
     caught: set[str] = field(default_factory=set)
     timeout: set[str] = field(default_factory=set)
@@ -134,7 +136,7 @@ class Tally:
 
 
 def mutants_of(group):
-    """The names of all mutants in the files of a group."""
+    """Returns the names of all mutants in the files of a group."""
     files = [argument for name in group.files for argument in ("--file", name)]
     command = ["cargo", "mutants", "--list", "--json", *files]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
@@ -149,7 +151,7 @@ def read(folder):
 
 
 def run_stage(group, stage, every, wanted, out, more):
-    """Tests the `wanted` mutants. The others are named as caught before, which is how cargo-mutants leaves mutants out."""
+    """Tests the `wanted` mutants. The others are listed as caught before, so that cargo-mutants skips them."""
     shutil.rmtree(out, ignore_errors=True)
     before = out / "mutants.out"
     before.mkdir(parents=True)
@@ -169,10 +171,10 @@ def run_stage(group, stage, every, wanted, out, more):
         *more,
         *stage.filters(),
     ]
-    # A failure that one mutant provokes must not become a case that all later ones are tried with, nor change the tree.
+    # proptest must not store a failure of one mutant as a case for all later mutants, nor change the tree.
     environment = {"PROPTEST_CASES": "64", "PROPTEST_DISABLE_FAILURE_PERSISTENCE": "1", **os.environ}
     ended = subprocess.run(command, cwd=ROOT, env=environment, check=False)
-    # 2: some were missed, 3: some timed out.
+    # Exit status of cargo-mutants: 2 if tests missed mutants, 3 if tests timed out.
     if ended.returncode not in (0, 2, 3):
         sys.exit(f"cargo mutants ended with status {ended.returncode}; its log is in {out}")
     return read(before)
@@ -199,7 +201,7 @@ def run_area(name, options):
 
 
 def interval(killed, of):
-    """The 95 % score interval of a rate (Wilson 1927)."""
+    """Returns the 95 % score interval of a rate (Wilson 1927)."""
     z = 1.96
     middle, half = killed + z * z / 2, z * math.sqrt(killed * (of - killed) / of + z * z / 4)
     return (middle - half) / (of + z * z), (middle + half) / (of + z * z)

@@ -1,9 +1,9 @@
-"""Holds transfers over relays on real sockets against what they should be, and prints a verdict on each question.
+"""Compares transfers over relays on real sockets with the expected results, and prints a verdict on each question.
 
-Every figure is the median over pairs of runs, one directly after the other, so that a machine that is busy for a while slows both of
-a pair. The verdicts gate nothing: the exit status is 1 only if a run gave no figure.
+Every figure is the median over pairs of runs, one directly after the other, so that a machine that is busy for a while
+slows both of a pair. The verdicts do not affect the exit status, which is 1 only if a run gave no figure.
 
-Usage: relaycheck.py [--pairs N] COMMAND..., where COMMAND is how `anabranch` is started.
+Usage: relaycheck.py [--pairs N] COMMAND..., where COMMAND starts `anabranch`.
 """
 
 import argparse
@@ -23,7 +23,7 @@ class MeasurementError(Exception):
 
 
 def compared(command, name, seed, more=()):
-    """One run in the simulator and on sockets."""
+    """Returns the results of one run in the simulator and on sockets."""
     arguments = ["compare", str(SCENARIOS / f"{name}.toml"), "--json", "--quiet", "--seeds", f"{seed},", *more]
     ended = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
     if ended.returncode != 0:
@@ -36,7 +36,10 @@ def on_sockets(command, name, seed, more=()):
 
 
 def one_and_two(command, name, seed):
-    """Goodput of the first path alone and of both, in Mbit/s, in turn first."""
+    """Returns the goodput of the first path alone and of both paths, in Mbit/s.
+
+    The order of the two runs alternates.
+    """
     options = [ALONE, ()] if seed % 2 else [(), ALONE]
     measured = [on_sockets(command, name, seed, more) for more in options]
     return measured if seed % 2 else measured[::-1]
@@ -48,7 +51,8 @@ def simulated_and_not(command, name, seed):
 
 
 def questions():
-    """What is asked: a title, the two sides of a pair, how pairs are made, and which medians of their ratios will do."""
+    """Yields the questions: a title, the names of both sides of a pair, the function that makes a pair, its scenario,
+    and the accepted range of the median ratio."""
     yield "two equal paths under cmt", ("one", "two"), one_and_two, "two-equal-paths", (1.8, None)
     yield (
         "a path with 10 % loss and 300 ms added under braid",
@@ -84,7 +88,7 @@ def main():
     asked = list(questions())
     pairs = [[] for _ in asked]
     try:
-        # Question by question in each round, so that the pairs of one are spread over the whole time.
+        # Each round asks every question once, so that the pairs of a question are spread over the whole time.
         for seed in range(1, arguments.pairs + 1):
             for collected, (_, _, make, name, _) in zip(pairs, asked, strict=True):
                 collected.append(make(arguments.command, name, seed))

@@ -1,6 +1,6 @@
-"""Rust source text without what the checks must not read: comments, the contents of literals, tests.
+"""Rust source text without the parts that checks must ignore: comments, the contents of literals, tests.
 
-Every function here keeps line breaks, so that a position in its result has the line number of the source.
+Every function keeps line breaks, so that a position in its result has the line number of the source.
 """
 
 import re
@@ -20,12 +20,12 @@ PAIRS = {"{": "}", "(": ")", "[": "]"}
 
 
 def without_comments(text):
-    """Comments are replaced by spaces."""
+    """Replaces comments by spaces."""
     return TOKENS.sub(lambda found: blank(found.group()) if found["comment"] else found.group(), text)
 
 
 def code_only(text):
-    """Comments and literals are replaced by spaces; quotation marks stay."""
+    """Replaces comments and the contents of literals by spaces. Quotation marks stay."""
 
     def replaced(found):
         token = found.group()
@@ -35,7 +35,7 @@ def code_only(text):
 
 
 def without_tests(code):
-    """Items under `#[cfg(test)]` are replaced by spaces; takes what `code_only` returns."""
+    """Replaces items under `#[cfg(test)]` by spaces. The argument is a result of `code_only`."""
     while found := TEST_ITEM.search(code):
         end = item_end(code, found.end())
         code = code[: found.start()] + blank(code[found.start() : end]) + code[end:]
@@ -43,7 +43,7 @@ def without_tests(code):
 
 
 def without_test_files(sources):
-    """Leaves out the files of modules that are declared under `#[cfg(test)]`. Takes and returns texts by file names."""
+    """Removes the files of modules that are declared under `#[cfg(test)]` from texts by file name."""
     declared = set()
     for file, text in sources.items():
         if file.endswith(".rs"):
@@ -59,7 +59,7 @@ def without_test_files(sources):
 
 
 def item_end(code, start):
-    """The end of the item that begins at `start`: its semicolon or the brace that closes its body."""
+    """Returns the end of the item that begins at `start`: its semicolon or the brace that closes its body."""
     at = start
     while at < len(code):
         if code[at] == ";":
@@ -73,7 +73,7 @@ def item_end(code, start):
 
 
 def closing(code, opening):
-    """Where the bracket at `opening` is closed."""
+    """Returns the position of the bracket that closes the one at `opening`."""
     first, depth = code[opening], 0
     for found in re.compile(f"[{re.escape(first + PAIRS[first])}]").finditer(code, opening):
         depth += 1 if found.group() == first else -1

@@ -1,4 +1,4 @@
-"""Tests of tools/setup.sh, with an apt-get that notes what it should install, and of the Containerfile."""
+"""Tests of tools/setup.sh, with an apt-get that records the requested packages, and of the Containerfile."""
 
 import shutil
 import subprocess
@@ -23,7 +23,7 @@ class Setup(unittest.TestCase):
         for name in NEEDED:
             (self.folder / name).symlink_to(shutil.which(name))
         self.program("cargo", "#!/bin/sh\n")
-        # Programs of this machine are not to be found.
+        # The PATH hides the programs of this machine.
         self.script = self.folder / "setup.sh"
         self.script.write_text(SETUP.read_text().replace(":/usr/sbin:/sbin", ""))
 

@@ -1,8 +1,8 @@
 """Builds tests as `cargo test` does and runs their binaries side by side, as many at a time as there are processors.
 
-`cargo test` runs one binary after the other. Many of them spend their time in one long test or wait for time-outs on sockets, so
-a processor has nothing to do for most of it. What a binary prints is shown when it has ended, in one piece. The exit status is 1
-if one failed; all run before that. Doc tests are not among them: `cargo test --doc` runs those.
+`cargo test` runs one binary after the other. Many binaries spend their time in one long test or wait for time-outs on
+sockets, so a processor is idle for most of it. The output of a binary is shown in one piece after its end. The exit
+status is 1 if a binary failed; all of them run in any case. Doc tests are not included: `cargo test --doc` runs them.
 
 Usage: side_by_side.py [--jobs N] [CARGO_TEST_OPTION...] [-- TEST_OPTION...]
 """
@@ -19,7 +19,10 @@ from typing import NamedTuple
 
 
 class Binary(NamedTuple):
-    """Tests of a target, and the folder in which cargo would run them. Sorted, so that the order is the same each time."""
+    """Tests of a target, and the folder in which cargo would run them.
+
+    Targets are sortable, so that their order is always the same.
+    """
 
     folder: Path
     target: str
@@ -27,7 +30,7 @@ class Binary(NamedTuple):
 
 
 def built(options):
-    """What `cargo test` with these options would run."""
+    """Returns the test binaries that `cargo test` would run with these options."""
     command = [
         *shlex.split(os.environ.get("CARGO", "cargo")),
         "test",
@@ -42,7 +45,7 @@ def built(options):
 
 
 def binaries(messages):
-    """The binaries of tests in cargo's messages."""
+    """Returns the test binaries in cargo's messages."""
     found = set()
     for line in messages.splitlines():
         message = json.loads(line)
@@ -59,7 +62,7 @@ def binaries(messages):
 
 
 def run(binary, options):
-    """Runs a binary and shows what it printed; whether it succeeded."""
+    """Runs a binary and shows its output. Returns `True` if it succeeded."""
     began = time.monotonic()
     environment = {**os.environ, "CARGO_MANIFEST_DIR": str(binary.folder)}
     ended = subprocess.run(
@@ -72,10 +75,10 @@ def run(binary, options):
         check=False,
     )
     seconds = time.monotonic() - began
-    # A signal ends a binary before it can say which tests failed.
+    # A binary that a signal ends cannot report which tests failed.
     how = "" if ended.returncode in (0, 101) else f", exit status {ended.returncode}"
     head = f"     Running {binary.target} of {binary.folder.name}: {seconds:.1f} s{how}\n"
-    # In one call, so that nothing of another binary comes between.
+    # The output is written in one call, so that output of other binaries does not interrupt it.
     sys.stdout.buffer.write(head.encode() + ended.stdout)
     sys.stdout.buffer.flush()
     return ended.returncode == 0

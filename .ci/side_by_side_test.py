@@ -26,7 +26,7 @@ def artifact(name, *, kind="test", test=True, program="/target/x"):
 
 
 class Printed(io.StringIO):
-    """Takes bytes as standard output does."""
+    """Stream that accepts bytes, as standard output does."""
 
     def __init__(self):
         super().__init__()
@@ -35,7 +35,7 @@ class Printed(io.StringIO):
 
 class SideBySide(unittest.TestCase):
     def outcome(self, scripts, options=()):
-        """Exit status and output of a run in which the binaries are Python programs."""
+        """Returns exit status and output of a run in which the binaries are Python programs."""
         with tempfile.TemporaryDirectory() as folder:
             tests = []
             for name, text in scripts.items():

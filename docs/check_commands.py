@@ -1,4 +1,4 @@
-"""Runs the commands that the documents show, and finds those that nobody runs.
+"""Runs the commands that the documents show, and finds commands that no check runs.
 
     python3 docs/check_commands.py --anabranch target/release/anabranch [PAGE...]
     python3 docs/check_commands.py --marks
@@ -7,7 +7,7 @@ Every block of ```sh is run by bash, page after page: the blocks of a page share
 repository's `scenarios`, `examples`, `docs`, `studies`, `tools` and `python` are found. It has to end with 0.
 `anabranch run` and `sweep` are given two seeds at most there, to save time. In a block of
 ```console the lines after `$ ` are run and their output is compared with the lines below; a line `...` stands for any
-number of lines. A comment in the line above a block says otherwise:
+number of lines. A comment in the line above a block changes this:
 
     <!-- run: background -->        it is left running until the page ends
     <!-- run: output varies -->     the output of ```console is not compared
@@ -16,7 +16,7 @@ number of lines. A comment in the line above a block says otherwise:
     <!-- page not run: REASON -->   anywhere in a page: none of its blocks is run
 
 Of `anabranch` commands that are not run the options are looked up in `--help`. Lines with `make TARGET` are not run:
-the target has to exist. With --marks nothing is run: marks, targets and placeholders are checked only.
+the target has to exist. With --marks the script runs no command and checks only marks, targets and placeholders.
 
 Commands that only the Python package has are skipped, and counted, if the command given with --anabranch has none of
 them.
@@ -66,7 +66,7 @@ class Block:
     line: int
     language: str
     text: str
-    # "run" or "not run", and what follows it in the mark.
+    # "run" or "not run", and the text that follows in the mark.
     kind: str
     mark: str
 
@@ -75,7 +75,7 @@ class Block:
         return f"{self.page.relative_to(ROOT)}:{self.line}"
 
     def commands(self):
-        """The shell's words of each line that runs something, without comments."""
+        """Returns the shell words of each line that runs a command, without comments."""
         text = self.text.replace("\\\n", " ")
         lines = text.splitlines()
         if self.language == "console":
@@ -93,7 +93,7 @@ class Block:
         return all(words[0] == "make" for words in self.commands())
 
     def subcommands(self):
-        """Each subcommand of `anabranch` that is run, with its words."""
+        """Returns each subcommand of `anabranch` that the block runs, with its words."""
         for words in self.commands():
             for i, word in enumerate(words[:-1]):
                 if word == "anabranch" and re.fullmatch(r"[a-z]+", words[i + 1]):
@@ -107,7 +107,7 @@ def pages(names):
 
 
 def blocks(page):
-    """The blocks of a page that hold commands, and complaints about marks without one."""
+    """Returns the blocks of a page that contain commands, and problems of marks without a block."""
     found, problems = [], []
     fence, start, language, body, mark = None, 0, "", [], None
     here = page.relative_to(ROOT)
@@ -136,7 +136,7 @@ def targets():
 
 
 def check_marks(block, known):
-    """What is wrong with a block before anything runs."""
+    """Returns the problems of a block that are known before a command runs."""
     mark = block.mark
     if block.kind == "run" and mark and not re.fullmatch(r"background|output varies|status \d+", mark):
         yield f"{block.place}: unknown mark `run: {mark}`"
@@ -154,14 +154,14 @@ def placeholders(page):
 
 
 class Options:
-    """Which options a subcommand has, by its `--help`."""
+    """Options of subcommands, from their `--help`."""
 
     def __init__(self, anabranch):
         self.anabranch = anabranch
         self.help = {}
 
     def has(self, subcommand):
-        """Whether there is a subcommand, or, given `"video send"`, one of a group."""
+        """Returns `True` if the subcommand exists. A name such as `"video send"` is a subcommand of a group."""
         if subcommand not in self.help:
             command = [self.anabranch, *subcommand.split(), "--help"]
             ended = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -169,7 +169,7 @@ class Options:
         return self.help[subcommand] is not None
 
     def named(self, subcommand, words):
-        """The subcommand whose options these words are: that of a group where it is one, such as `video`."""
+        """Returns the subcommand to which the options belong: the subcommand of a group for groups such as `video`."""
         is_group = re.match(r"Usage: .* COMMAND\b", self.help[subcommand], re.IGNORECASE)
         member = f"{subcommand} {words[0]}" if is_group and words and re.fullmatch(r"[a-z]+", words[0]) else ""
         return member if member and self.has(member) else subcommand
@@ -190,7 +190,7 @@ class Options:
 
 
 def matches(shown, printed):
-    """Whether what was printed is what a page shows, in which `...` stands for any lines."""
+    """Returns `True` if the output is that of the page, in which `...` stands for any number of lines."""
     pattern = "".join(r"(?:.*\n)*?" if line.strip() == "..." else re.escape(line.rstrip()) + r"\n" for line in shown)
     text = "".join(line.rstrip() + "\n" for line in printed.splitlines())
     return re.fullmatch(pattern, text) is not None
@@ -222,7 +222,7 @@ class Page:
         )
 
     def run(self, script, wanted, exact=False):
-        """Runs a script to its end; returns what it printed, and what is wrong."""
+        """Runs a script to its end. Returns its output and the problems."""
         with (self.folder / ".output").open("w+", encoding="utf-8") as output:
             process = self.start(script, output, exact)
             try:
@@ -243,14 +243,14 @@ class Page:
         until = time.monotonic() + START_S
         while process.poll() is None and not log.stat().st_size and time.monotonic() < until:
             time.sleep(0.02)
-        # What it opens after its first line.
+        # Time to open the sockets that the command opens after its first line.
         time.sleep(0.2)
         if process.poll() is not None:
             return f"ended with {process.returncode} instead of running on:\n{log.read_text(encoding='utf-8')}"
         return None
 
     def console(self, block):
-        """Runs each command of a block and compares what it prints."""
+        """Runs each command of a block and compares its output."""
         lines = block.text.splitlines()
         starts = [i for i, line in enumerate(lines) if line.startswith("$ ")] + [len(lines)]
         for begin, end in itertools.pairwise(starts):
@@ -308,7 +308,8 @@ def run_page(found, options, bins, counts, times):
 
 
 def in_own_network():
-    """Starts this script again in a network namespace of its own, where fixed ports are free, if that can be had."""
+    """Starts this script again in a separate network namespace, where fixed ports are free, if the system permits
+    one."""
     unshare = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-Urn"]
     up = 'ip link set lo up && exec "$@"'
     if os.environ.get("ANABRANCH_COMMANDS_INSIDE") or not shutil.which("unshare"):

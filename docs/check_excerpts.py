@@ -58,7 +58,7 @@ def visible(lines):
 
 
 def renewed(text, complain):
-    """Returns a page's text with the code of every marked block renewed, and reports what is wrong with the page."""
+    """Returns a page's text with the current code in every marked block, and reports the problems of the page."""
     lines, out, at = text.splitlines(), [], 0
     while at < len(lines):
         line, number = lines[at], at + 1

@@ -31,7 +31,7 @@ TIMES = """
 
 
 def rects(drawn, kind):
-    """The rectangles of a class, as place and width."""
+    """Returns the rectangles of a class, as position and width."""
     found = re.findall(rf'<rect class="{kind}" x="([\d.]+)" y="[\d.]+" width="([\d.]+)" height="(?:18|20)"', drawn)
     return [(float(x), float(width)) for x, width in found]
 

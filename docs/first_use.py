@@ -2,13 +2,13 @@
 
     python3 docs/first_use.py [--transcript FILE] [PAGE...]
 
-docs/check_commands.py runs the commands of all pages, without a terminal, and compares what they print. Here a shell in
-a terminal gets them, character by character and in the order of the text, with those that install and those that need
-a second machine: a loopback address stands for it. Each has to end with status 0. Servers run in terminals of their own
-until the page ends, and have to give the prompt back after Ctrl-C.
+docs/check_commands.py runs the commands of all pages without a terminal, and compares their output. This script types
+the commands into a shell in a terminal, character by character and in the order of the text. It includes commands that
+install, and commands that need a second machine, in whose place it uses a loopback address. Each has to end with status
+0. Servers run in terminals of their own until the page ends, and have to give the prompt back after Ctrl-C.
 
-The command that is used is the one that the README's first block installs, into a home folder of its own. Commands of
-the Python package are found in .venv, where `make venv` has done what `pip install .` does.
+The script uses the command that the README's first block installs into a temporary home folder. Commands of the Python
+package are found in .venv, where `make venv` has done what `pip install .` does.
 """
 
 import argparse
@@ -27,19 +27,19 @@ from check_commands import BOOK, IN_PYTHON_ONLY, LINKED, ROOT, blocks, in_own_ne
 
 PAGES = (ROOT / "README.md", BOOK / "move-files.md", BOOK / "compare-schemes.md", BOOK / "write-a-scheme.md")
 VENV = ROOT / ".venv" / "bin"
-# Blocks that docs/check_commands.py leaves out and that are typed here.
+# Blocks that docs/check_commands.py omits and that this script types.
 INSTALLS = "installs the command"
 TWO_MACHINES = "needs a second machine"
-# What the reader fills in, and the files that the README's example sends.
+# Values for the placeholders of the text, and the files that the README's example sends.
 FILLED_IN = {
     "HOST": "127.0.0.1",
     "192.0.2.0/24": "127.0.0.0/8",
-    # One machine has one key.
+    # The example runs on one machine, so both sides have the same key.
     "KEY NAME": '"$(anabranch keys show | head -n 1)" myself',
 }
 FILES = {"video.mkv": 3_000_000, "photos/one.jpg": 200_000, "photos/two.jpg": 100_000}
 SERVES = re.compile(r"^anabranch (serve|relay|bench -s|send --code)\b")
-# The text shows this code. The command prints another one each time.
+# One-time code in the text. The command prints a different code each time.
 CODE_OF_TEXT = "42-marble-river"
 CODE = re.compile(r"code (\d+-[a-z]+-[a-z]+): ")
 QUESTION = "[y/N] "
@@ -51,7 +51,7 @@ STOP_S = 15
 
 
 class ReaderError(Exception):
-    """A command that did not do what a reader expects, with what the terminal showed."""
+    """A command whose result was not the one that the text promises, with the text of the terminal."""
 
 
 class Terminal:
@@ -72,7 +72,7 @@ class Terminal:
 
     def wait_for_prompt(self, command, limit_s):
         try:
-            # A reader says yes to what is offered.
+            # The reader accepts the offer.
             while self.child.expect_exact([PROMPT.replace("\n", "\r\n"), QUESTION], timeout=limit_s):
                 self.child.sendline("y")
         except pexpect.TIMEOUT:
@@ -90,11 +90,14 @@ class Terminal:
             raise ReaderError(f"`{command}` did not end with status 0:\n{shown}")
 
     def leave_running(self, command):
-        """Types a command that keeps running, and waits until it prints something. Returns the one-time code in it."""
+        """Types a command that keeps running, and waits for its first output.
+
+        Returns the one-time code in the output.
+        """
         self.child.sendline(command)
         last_line = command.splitlines()[-1]
         index = self.child.expect([re.escape(last_line) + r"\r\n[^\r\n]+\r\n", pexpect.TIMEOUT, pexpect.EOF], STOP_S)
-        # What it opens after its first line.
+        # Time to open the sockets that the command opens after its first line.
         time.sleep(0.3)
         if index != 0:
             raise ReaderError(f"`{command}` said nothing within {STOP_S} s:\n{self.child.before}")
@@ -113,7 +116,7 @@ class Terminal:
 
 
 class Reader:
-    """Follows one page, with as many terminals as it asks for."""
+    """Follows one page, with the number of terminals that the page needs."""
 
     def __init__(self, folder, environment, log):
         self.folder, self.environment, self.log = folder, environment, log
@@ -130,7 +133,7 @@ class Reader:
                 self.on_two_machines = True
             block = replace(block, text=filled_in(block.text, self.code))
         if block.mark == INSTALLS:
-            # What is built is left in the clone, where other steps find it.
+            # The build stays in the clone, where other steps use it.
             self.terminal.type(f"cd {shlex.quote(str(ROOT))}")
         for command in commands(block):
             if block.mark == "background" or SERVES.match(command):
@@ -168,7 +171,7 @@ def filled_in(text, code):
 
 
 def commands(block):
-    """What is typed for a block: its lines, or those after `$ ` with the lines that continue them."""
+    """Returns the commands to type for a block: its lines, or those after `$ ` with their continuation lines."""
     lines = block.text.splitlines()
     if block.language == "console":
         shown, lines, continues = lines, [], False
@@ -190,7 +193,7 @@ def is_for_reader(block):
 
 
 def prepare(folder, page):
-    """The folder that a reader is in, with what the commands read of a clone."""
+    """Creates the working folder of a reader, with the files of a clone that the commands read."""
     for name in LINKED:
         (folder / name).symlink_to(ROOT / name)
     if page.name == "README.md":
@@ -204,11 +207,12 @@ def wants_python(block):
 
 
 def follow(page, environment, log):
-    """Types the blocks of a page; returns how many commands there were."""
+    """Types the blocks of a page. Returns the number of commands."""
     found = [block for block in blocks(page)[0] if is_for_reader(block)]
     count = 0
     if any(map(wants_python, found)):
-        # Whoever has installed both finds the command of the Python package first, which has all subcommands.
+        # If both are installed, the command of the Python package comes first in the PATH, because it has all
+        # subcommands.
         environment = {**environment, "PATH": os.pathsep.join([str(VENV), environment["PATH"]])}
     with tempfile.TemporaryDirectory(prefix="anabranch-first-use-") as name, contextlib.ExitStack() as stack:
         folder = Path(name)
@@ -227,7 +231,7 @@ def follow(page, environment, log):
 
 
 def reader_environment(home):
-    """Of a reader who has Rust and Python, and no anabranch yet."""
+    """Returns the environment of a reader who has Rust and Python, and no anabranch yet."""
     old = Path.home()
     return {
         "CARGO_HOME": str(old / ".cargo"),
@@ -235,7 +239,8 @@ def reader_environment(home):
         **os.environ,
         "HOME": home,
         "PATH": os.pathsep.join([f"{home}/.local/bin", os.environ["PATH"]]),
-        # The network namespace of these terminals has no way out. What cargo wants was fetched by what ran before.
+        # The network namespace of these terminals has no way out. An earlier step has fetched the packages that cargo
+        # needs.
         "CARGO_NET_OFFLINE": "true",
     }
 

@@ -3,8 +3,8 @@
     python3 docs/generate.py --anabranch .venv/bin/anabranch out/book-src
 
 Generated are the cards of schemes and components, the compliance with RFC 9260, and from the results in docs/results
-the chapters about the papers and the tables of the studies. None of them is in the repository. The same sources and
-results give the same files.
+the chapters about the papers and the tables of the studies. The repository contains none of the generated pages. The
+same sources and results give the same files.
 """
 
 import argparse

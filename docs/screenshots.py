@@ -2,8 +2,8 @@
 
     python3 docs/screenshots.py [--out out/screenshots] [PAGE...]
 
-Needs Chromium. Without PAGE these are what `make book`, `make demo` and `make papers` have written into `out`; what is
-not there is left out with a line.
+Needs Chromium. If no PAGE is given, the script uses the pages that `make book`, `make demo` and `make papers` have
+written into `out`, and prints a line for each missing page.
 """
 
 import argparse
@@ -23,7 +23,7 @@ PAGES = (
     "out/papers/index.html",
 )
 SIZES = ((1280, 1600), (390, 1600))
-# What Chromium takes for the reader's choice.
+# Values of Chromium's option for the reader's colour scheme.
 SCHEMES = {"light": 1, "dark": 0}
 TIME_OUT_S = 60
 
@@ -36,7 +36,7 @@ def chromium():
 
 
 def shoot(command, page, file, size, scheme):
-    """One screenshot; returns whether there is one."""
+    """Takes one screenshot. Returns `False` if Chromium wrote no file."""
     with tempfile.TemporaryDirectory() as profile:
         words = [command, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
         words += [f"--user-data-dir={profile}", f"--blink-settings=preferredColorScheme={scheme}"]

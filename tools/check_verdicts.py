@@ -4,10 +4,10 @@
     python3 tools/check_verdicts.py out/papers
 
 RESULTS is a file of `anabranch papers store` or a folder of `anabranch papers reproduce`. The rules are those of the
-chapter "The papers", written here once more. Means and intervals determine direction, ratio and tolerance of claims
+chapter "The papers", implemented a second time. Means and intervals determine direction, ratio and tolerance of claims
 that compare two quantities or name a number, and the direction of trends, orders and gains from end to end. Parts
-determine the verdict on a claim, and variants may leave it open. In a folder ratios are computed from samples too.
-The exit status is 0 if all agree, 1 if one does not, and 2 if a file cannot be read.
+determine the verdict on a claim, and variants may leave it open. In a folder ratios are computed from samples too. The
+exit status is 0 if all agree, 1 if one does not, and 2 if a file cannot be read.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ SIGNS = {"higher": 1, "lower": -1, "rising": 1, "falling": -1}
 FITS, ABOUT, OFF, WIDE = "reproduced", "about", "direction only", "cannot tell"
 CLOSE, MANY_SEEDS = 0.1, 8
 """Part of a half-width within which the intervals of a ratio and of a difference may disagree about zero, with as many
-seeds at least. With fewer they differ more."""
+seeds at least. They differ more with fewer seeds."""
 
 
 def interval(ours: Table) -> Band | None:
-    """Returns the ends of the interval, or nothing for a single value."""
+    """Returns the ends of the interval, or `None` for a single value."""
     if ours["mean"] is None or ours["kind"] not in ("interval", "deterministic"):
         return None
     half_width = ours["half_width"] or 0.0
@@ -90,7 +90,7 @@ def size(ours: Table, near: Band, about: Band) -> str:
 
 
 def inside(ours: Table, low: float, high: float) -> str:
-    """Returns whether the whole interval is inside a range (holds), outside (against), or neither (unclear)."""
+    """Returns "holds" if the whole interval is inside a range, "against" if it is outside, and "unclear" otherwise."""
     ends = interval(ours)
     if ends is None:
         return "unclear"
@@ -157,7 +157,7 @@ def numbered(claim: Table, part: Table) -> set[str]:
 def shown(claim: Table, part: Table) -> set[str]:
     """Returns the verdicts that the figure of a trend, an order or a gain allows.
 
-    It is the change from end to end. Steps between are not stored, so a claim may do worse than its ends.
+    The figure is the change from end to end. Steps between are not stored, so a claim may do worse than its ends.
     """
     worse = {"cannot tell", "differs"}
     if claim.get("direction") == "flat":

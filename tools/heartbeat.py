@@ -2,8 +2,8 @@
 
     python3 tools/heartbeat.py LABEL COMMAND...
 
-pip prints nothing while it compiles or unpacks packages, which takes minutes on some machines. Output of the command is
-passed on as it comes, and its exit status is returned.
+pip prints nothing while it compiles or unpacks packages, which takes minutes on some machines. The script passes the
+output of the command on immediately, and exits with the command's status.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ SILENCE_S = 10.0
 
 
 class Silence:
-    """Time since the command printed something."""
+    """Time since the last output of the command."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._began = self._last = now()
 
     def ended(self) -> None:
-        """Records that something was printed."""
+        """Records an output of the command."""
         self._last = self._now()
 
     def line(self, label: str, limit_s: float) -> str | None:

@@ -2,12 +2,12 @@
 
     python3 tools/plan_seeds.py out/papers --detect 2 [--papers papers]
 
-DIR is a pilot: a result of `anabranch papers reproduce all --out DIR`. It uses every claim that compares schemes in
-percent and is undecided there because its interval is too wide. The scatter of the claim's paired differences gives the
-least number of seeds that detect a difference of this many points with a power of 80 % at the level of 5 %. An
-experiment with such claims gets the maximum of their numbers, at least its present number and at most 1000. The numbers
-are written to PAPERS/KEY/seeds.toml, which the package reads. An existing plan is not replaced: raising the number of
-seeds after seeing results makes chance significant.
+DIR is a pilot: a result of `anabranch papers reproduce all --out DIR`. The script uses every claim that compares
+schemes in percent and is undecided in the pilot because its interval is too wide. The scatter of the claim's paired
+differences gives the least number of seeds that detect a difference of this many points with a power of 80 % at the
+level of 5 %. An experiment with such claims gets the maximum of these numbers, at least its current number of seeds
+and at most 1000. The numbers are written to PAPERS/KEY/seeds.toml, which the package reads. An existing plan is not
+replaced: raising the number of seeds after seeing results makes chance significant.
 """
 
 from __future__ import annotations

@@ -20,12 +20,13 @@ BOLD = ' font-weight="600"'
 
 
 def verdicts():
-    """The table of grades, which needs nothing of the package around it."""
+    """Returns the module of grades, loaded from its file, because it needs no other module of the package."""
     return {verdict.value: verdict for verdict in runpy.run_path(str(GRADES))["Verdict"]}
 
 
 def rows_below(page, begin):
-    """The rows of the first table whose header begins so, each as cells by the names of the columns."""
+    """Returns the rows of the first table whose header begins with these names, each as cells by the names of the
+    columns."""
     after = page[page.index(f"\n{begin}") + 1 :].splitlines()
     lines = itertools.takewhile(lambda line: line.startswith("|"), after)
     names, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
@@ -40,7 +41,7 @@ def stored_rows(study, part):
 
 
 def plain(cell):
-    """The text of a cell without links and code."""
+    """Returns the text of a cell without links and code."""
     return re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", cell).replace("`", "")
 
 
@@ -70,7 +71,7 @@ def reproduction(page):
 
 
 def video(page):
-    """Frames that are not shown, by what became of them, as parts of one bar for each loss and scheme."""
+    """Draws the frames that are not shown, by their fate, as parts of one bar for each loss rate and scheme."""
     rows = rows_below(page, "| loss | scheme | good |")
     kinds = (("lost", "hollow"), ("late", "odd"), ("undecodable", "dot"))
     left, step, gap, top = 150, 24, 18, 76
@@ -92,7 +93,7 @@ def video(page):
 
 
 def _shares(row, present, known, left, y):
-    """The parts of one bar; the wider ones have symbol and number in them, all have them as their title."""
+    """Returns the parts of one bar. Each part has its symbol and number as its title, and wide parts also show them."""
     total, x = int(row["all"]), float(left)
     for name in present:
         count = int(row[name] or 0)

@@ -2,7 +2,7 @@
 
     python3 docs/figures/from_tables.py [--check]
 
-Writes docs/src/figures/PAGE.svg for each PAGE below, or with --check compares it with what the page says.
+Writes docs/src/figures/PAGE.svg for each PAGE below, or with --check compares the file with the tables of the page.
 """
 
 # Elements of SVG are long lines.
@@ -30,7 +30,7 @@ CLASSES = {"agrees": "dot", "within 8 %": "odd", "off": "odd", "not judged": "ho
 
 
 def crossval(page):
-    """Each point's difference from ns-2, in the order of the table."""
+    """Draws the difference of each point from ns-2, in the order of the table."""
     points = [found.groupdict() for found in POINT.finditer(page)]
     top, bottom, most = 64, 304, 9
     height = bottom + 40
@@ -60,7 +60,7 @@ def crossval(page):
 
 
 def fairness(page):
-    """What each scheme takes, and what is expected of it, on a logarithmic axis."""
+    """Draws the measured and the expected share of each scheme on a logarithmic axis."""
     rows = [found.groupdict() for found in RATIO.finditer(page)]
     top, step, low, high = 74, 22, 0.4, 10
     bottom = top + step * len(rows)

@@ -3,8 +3,8 @@
     python3 docs/figures/link_failure.py --anabranch target/release/anabranch [--check]
 
 Runs docs/figures/link-failure.toml and writes docs/src/figures/link-failure.svg, or with --check compares that file
-with what the run gives. The run is deterministic and no library draws, so the same code gives the same bytes. Colours
-follow the reader's choice of light or dark, and the figure has a background of its own.
+with the result of the run. The run is deterministic and no library draws, so the same code gives the same bytes.
+Colours follow the reader's choice of light or dark, and the figure has a background of its own.
 """
 
 # Elements of SVG are long lines.
@@ -63,12 +63,12 @@ def y(panel, share):
 
 
 def steps(points):
-    """The path of a line through `points`."""
+    """Returns the SVG path of a line through `points`."""
     return "M" + "L".join(f"{px:.1f},{py:.1f}" for px, py in points)
 
 
 def rates(arrivals):
-    """The areas of what each link carried, one above the other."""
+    """Draws the rate of each link as stacked areas."""
     bins = int(END_S / BIN_S)
     below = [0.0] * bins
     for link in LINKS:
@@ -86,7 +86,7 @@ def rates(arrivals):
 
 
 def delivered(arrivals, end, style):
-    """The line of how much of the file has arrived, and its last point."""
+    """Draws the line of the arrived bytes of the file, and its last point."""
     total = sum(length for _, _, length in arrivals)
     sums, points = 0, []
     last = -1.0
@@ -100,7 +100,7 @@ def delivered(arrivals, end, style):
 
 
 def frame():
-    """What does not depend on the run: the outage and the grid."""
+    """Draws the parts that do not depend on the run: the outage and the grid."""
     for top, bottom in (RATES, FILE):
         yield f'<rect class="down" x="{x(DOWN_S):.1f}" y="{top}" width="{x(UP_S) - x(DOWN_S):.1f}" height="{bottom - top}"/>'
     for mbit in (10, 20, 30):

@@ -31,7 +31,7 @@ def text(x, y, words, kind="quiet", anchor="start", more=""):
 
 
 def document(height, title, body):
-    """The file with these elements on a background."""
+    """Returns an SVG file with these elements on a background."""
     size = f'viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}"'
     page = f'<rect class="page" x="0.5" y="0.5" width="{WIDTH - 1}" height="{height - 1}" rx="8"/>'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">'

@@ -2,7 +2,8 @@
 
     python docs/figures/video_compare.py out/compared/comparison.html docs/src/video/compare.png
 
-It shows the frame in which the runs differ most in PSNR. Needs Chromium, and the packages playwright and pillow.
+The picture shows the frame in which the runs differ most in PSNR. Needs Chromium, and the packages playwright and
+pillow.
 """
 
 import argparse
@@ -38,7 +39,7 @@ def chromium():
 
 
 def picture(page):
-    """The part of the page with everything over time, as PNG."""
+    """Returns the part of the page with the figures over time, as PNG."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

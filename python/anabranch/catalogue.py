@@ -30,7 +30,7 @@ class Parameter:
     source: str
     """Origin of the default: a publication, a program, or `ours`."""
     unit: str
-    """Unit of values. Empty if they have none, or if values contain it."""
+    """Unit of values. Empty if values have no unit, or contain it."""
     min: int | float | None = None
     max: int | float | None = None
     choices: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class Choice:
     question: str
     answer: str
     parameters: tuple[str, ...]
-    """Parameters that choose otherwise."""
+    """Parameters that select another decision."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,14 +66,14 @@ class Card:
     about: str
     """Description in one line."""
     source: str
-    """Publication, standard or program that it is taken from."""
+    """Publication, standard or program that defines it."""
     summary: tuple[str, ...]
     """Description in several lines."""
     parameters: tuple[Parameter, ...]
     equations: tuple[Equation, ...]
     choices: tuple[Choice, ...]
     example: str
-    """Expression that uses it."""
+    """Expression that uses the scheme or component."""
     multipath: bool | None = None
     """For a scheme: `True` if it sends new data on several paths."""
     coupled: bool | None = None

@@ -58,9 +58,9 @@ def mean_interval(values: Iterable[float], interval: Interval = "t", confidence:
 
     `interval="t"` is Student's: t((1 + confidence) / 2, n - 1) · s / √n, as `anabranch run` prints it.
     `interval="normal"` uses the quantile of the normal distribution instead, as equation 6 of the DB-CMT paper and
-    equation 6 of the CMT-QA paper. It is rounded to three decimals as in Table 1 of the latter (1.96 for 95 %). In
-    both, s is the sample's standard deviation, with n - 1. For fewer than about thirty values the normal interval is
-    too narrow.
+    equation 6 of the CMT-QA paper. The quantile is rounded to three decimals, as in Table 1 of the CMT-QA paper (1.96
+    for 95 %). In both, s is the sample's standard deviation, with n - 1. The normal interval is too narrow for fewer
+    than about thirty values.
 
     Raises `StatisticsError` for an infinite value, and for a confidence outside 0 to 1.
     """
@@ -133,7 +133,7 @@ def decimals(value: float) -> int:
 
 
 def rounded(value: float, digits: int, sign: str = "-") -> str:
-    """Returns `value` with `digits` decimals. `sign="+"` marks positive values too; a zero never has a sign.
+    """Returns `value` with `digits` decimals. `sign="+"` adds the sign of positive values; a zero never has a sign.
 
     >>> rounded(-0.04, 1), rounded(0.04, 1, "+"), rounded(1.25, 1, "+")
     ('0.0', '0.0', '+1.2')

@@ -26,7 +26,7 @@ def table_of(header: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
 
 def templates(package: str, folder: str) -> Environment:
     """Returns the templates in a folder of a package. An undefined name in a template is an error."""
-    # Imported here, since notebooks show tables without it.
+    # Jinja is imported on use, since notebooks show tables without it.
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     return Environment(

@@ -27,7 +27,8 @@ class Numbers:
 
 
 def numbers_of(key: str, values: Iterable[object]) -> Numbers | None:
-    """Returns the values in the unit of the largest of them; None if they are words, or of different dimensions.
+    """Returns the values in the unit of the largest of them; `None` if the values are words, or of different
+    dimensions.
 
     A probability of loss is in per cent, as in the papers.
 

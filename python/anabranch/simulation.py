@@ -128,7 +128,8 @@ class Run:
     def series(self) -> Series:
         """Traces of the run.
 
-        Without `trace` the run is repeated, into a temporary folder with the lifetime of the run or its series.
+        If `trace` was not given, the run is repeated into a temporary folder, which exists as long as the run or its
+        series.
 
         Raises `RunError` if the repeated run differs, for example because a file that a flow sends has changed.
         """
@@ -258,8 +259,8 @@ def run(
     >>> made.metrics["duration_s"], [path.name for path in made.paths]
     (60.0, ['path-1', 'path-2'])
 
-    With `schemes`, a list of such schemes, or `seeds`, a number or a list, it returns `Results`, as `sweep` does at a
-    single point. Cached runs are reused.
+    If `schemes` (a list of such schemes) or `seeds` (a number or a list) is given, it returns `Results`, as `sweep`
+    does at a single point. Cached runs are reused.
 
     Raises `ScenarioError` and `SchemeError` if scenario or scheme are invalid, and `RunError` if a file that a flow
     sends cannot be read, or a trace or capture cannot be written. Raises `KeyboardInterrupt` soon after Ctrl-C. An

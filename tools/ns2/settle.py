@@ -3,8 +3,9 @@
     python3 tools/ns2/settle.py links --seeds 30
     python3 tools/ns2/settle.py all
 
-A question is one of: links, delays, direction, stall, hang, timeouts. The book's chapter on them has the output of
-each. ns-2.35 is required: on Debian, `apt-get install ns2`. Runs use all processors, and Ctrl-C ends them.
+A question is one of: links, delays, direction, stall, hang, timeouts. The book's chapter on ns-2 shows
+the output of each question. ns-2.35 is required: on Debian, `apt-get install ns2`. Runs use all processors, and Ctrl-C
+ends them.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Result of one run. `arrived_s` has the times at which TSNs arrived first."""
+    """Result of one run. `arrived_s` contains the first arrival time of each TSN."""
 
     duration_s: float
     arrived_s: tuple[float, ...]
@@ -115,14 +116,14 @@ def _read(trace: Path, interfaces: set[str]) -> tuple[list[float], int]:
 
 
 class Runs:
-    """Runs in parallel, one for each processor."""
+    """Makes runs in parallel, one per processor."""
 
     def __init__(self, seeds: int) -> None:
         self.seeds = range(1, seeds + 1)
         self._pool = ThreadPoolExecutor()
 
     def of(self, paths: Sequence[Link], duration_s: float = 200, **more: object) -> list[Run | None]:
-        """Returns a run for each seed."""
+        """Returns one run per seed."""
         return list(self._pool.map(lambda seed: run(paths, seed, duration_s, **more), self.seeds))
 
     def finished(self, paths: Sequence[Link], duration_s: float = 200, **more: object) -> list[Run]:
@@ -139,7 +140,10 @@ def mean(values: Sequence[float]) -> str:
 
 
 def links(runs: Runs) -> Iterator[tuple[str, ...]]:
-    """DB-CMT's lost table of links: CMT over 11 losses of PATH-2, PATH-1 losing 10 %."""
+    """Tests candidates for DB-CMT's missing table of links, with CMT at 11 loss rates of PATH-2.
+
+    PATH-1 has a loss rate of 10 %.
+    """
     yield "links", "mean", "no loss", "10 %", "kbit/s per %", "R²"
     yield "published", "888", "1773", "455", "-115.6", "0.85"
     for rate, delay in (("10Mb", "45ms"), ("10Mb", "30ms"), ("10Mb", "55ms"), ("5Mb", "45ms"), ("2.5Mb", "25ms")):
@@ -154,7 +158,8 @@ def links(runs: Runs) -> Iterator[tuple[str, ...]]:
 
 
 def delays(runs: Runs) -> Iterator[tuple[str, ...]]:
-    """CMT-QA's delays, and whether its counts of retransmissions are totals: its three paths with equal losses."""
+    """Tests candidates for CMT-QA's delays, and whether its counts of retransmissions are totals, on its three paths
+    with equal losses."""
     yield "delays in ms", "TSNs by 10 s, 2 %", "retransmissions, 10 %", "mean per path"
     yield "published", "862", "134", ""
     for milliseconds in ((45, 45, 90), (200, 200, 400)):
@@ -170,7 +175,8 @@ def delays(runs: Runs) -> Iterator[tuple[str, ...]]:
 
 
 def direction(runs: Runs) -> Iterator[tuple[str, ...]]:
-    """The direction of PATH-2's cross traffic in the comparison with MPTCP: CMT-PF over CMT on slow second paths."""
+    """Tests the direction of PATH-2's cross traffic in the comparison with MPTCP: gain of CMT-PF over CMT on slow
+    second paths."""
     yield "cross traffic of PATH-2", "rate of PATH-2", "CMT", "CMT-PF", "CMT-PF to CMT"
     yield "published", "0.1Mb", "", "", "+17 %"
     yield "published", "0.2Mb", "", "", "+13 %"
@@ -184,7 +190,8 @@ def direction(runs: Runs) -> Iterator[tuple[str, ...]]:
 
 
 def stall(_: Runs) -> Iterator[tuple[str, ...]]:
-    """The agent may stop once 65,536 chunks were sent: two links of 10 Mbit/s for 200 s, one run of each."""
+    """Shows that the agent may stop once 65,536 chunks were sent, on two links of 10 Mbit/s for 200 s, with one run of
+    each scheme."""
     yield "links", "delivery", "chunks arrived", "the last new one", "time-outs"
     for delay, loss in (("45ms", 0.0), ("45ms", 0.001), ("5ms", 0.0), ("5ms", 0.001)):
         for unordered in (0, 1):
@@ -195,7 +202,7 @@ def stall(_: Runs) -> Iterator[tuple[str, ...]]:
 
 
 def hang(runs: Runs) -> Iterator[tuple[str, ...]]:
-    """CMT-PF sometimes loops for ever: CMT-QA's paths at 200, 200 and 400 ms."""
+    """Shows that CMT-PF sometimes loops forever, on CMT-QA's paths with delays of 200, 200 and 400 ms."""
     yield "agent", "loss", "runs", f"not finished after {HANGS_AFTER_S:.0f} s"
     for pf, name in ((0, "CMT"), (1, "CMT-PF")):
         for loss in (0.05, 0.10):
@@ -206,7 +213,7 @@ def hang(runs: Runs) -> Iterator[tuple[str, ...]]:
 
 
 def timeouts(runs: Runs) -> Iterator[tuple[str, ...]]:
-    """`timeoutCount_` begins at two: nothing is lost on these links."""
+    """Shows that `timeoutCount_` begins at two, on links without losses."""
     yield "links", "chunks arrived", "retransmissions", "timeoutCount_"
     found = run([Link("1Mb", "45ms"), Link("1Mb", "45ms")], 1, 30)
     if found:

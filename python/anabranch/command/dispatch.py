@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command in `arguments` (default: those of the process) and returns its exit status.
 
     The status is 0 for success, 1 for a failure, 2 for a wrong command line, scenario, scheme or plan, and 130 for
-    Ctrl-C. Call it last in a process, since native commands change the handling of SIGINT.
+    Ctrl-C. Call the function last in a process, since native commands change the handling of SIGINT.
     """
     streams.prepare()
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -75,7 +75,8 @@ def _run_python(name: str, arguments: list[str]) -> int:
     try:
         return cast(int, command.main(arguments))
     finally:
-        # Here an error can still be reported with its cause. While the interpreter ends it could not.
+        # The streams are flushed now because an error can be reported with its cause. This is not possible while the
+        # interpreter ends.
         sys.stdout.flush()
         streams.raise_output_error()
 

@@ -42,7 +42,8 @@ def plot_bars(
 
     With `baseline`, bars are paired differences to that scheme under the same seeds
     (`anabranch.statistics.paired_difference`), in per cent of its value or, without `relative`, in the metric's unit.
-    Whiskers are intervals. A bar without one stands for identical runs or a single one, as the legend says.
+    Whiskers are intervals. A bar has no whisker if its runs are identical or it has a single run; the legend explains
+    this.
 
     `x` may be omitted if at most one key is swept. Other arguments and errors are those of `plot_metric`.
     """

@@ -93,7 +93,7 @@ def drawing(ax: Axes | None, width: Width = "column", title: str | None = None) 
         return
     from matplotlib import pyplot
 
-    # Outside our style: the first figure starts the backend, which makes settings that have to persist.
+    # The first figure starts the backend, whose settings must persist, so it is created outside the package's style.
     figure = pyplot.figure(
         figsize=SIZES[width],
         dpi=STYLE["figure.dpi"],
@@ -147,7 +147,7 @@ def marker_style(look: Look) -> dict[str, Any]:
 
 
 def _settle_ticks(axes: Axes) -> None:
-    """Sets the style of ticks at once. matplotlib makes ticks when it draws a figure, maybe outside our style."""
+    """Sets the style of ticks at once, because matplotlib may create them later, outside the package's style."""
     axes.tick_params(labelsize=STYLE["xtick.labelsize"], width=STYLE["axes.linewidth"], labelfontfamily="DejaVu Sans")
     axes.tick_params(grid_color=STYLE["grid.color"], grid_linewidth=STYLE["grid.linewidth"])
 

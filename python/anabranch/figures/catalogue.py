@@ -39,7 +39,7 @@ class Entry:
     check: Callable[[Any], object] = lambda _: None
 
     def mismatch(self, data: Any) -> str | None:
-        """Returns why this data does not suit the figure, or needs further options; None if it suits."""
+        """Returns the reason why this data does not suit the figure, or needs further options; `None` if it suits."""
         try:
             self.check(data)
         except AnabranchError as error:

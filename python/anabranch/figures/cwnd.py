@@ -37,8 +37,8 @@ def plot_cwnd(
 
     `run` is a `Run` or a result of `read_trace`. `between` are two times in seconds. `flow` and `direction` have to be
     given if there are several. The axis ends above the largest window, even if a threshold is larger. Long runs are
-    drawn with fewer points, which include all peaks. By default a new pyplot figure is made. Raises `FigureError` if
-    there is nothing to draw.
+    drawn with fewer points, which include all peaks. By default the function creates a new pyplot figure. Raises
+    `FigureError` if there is nothing to draw.
     """
     series = series_of(run)
     rows = rows_of(series.paths(), Choice(flow, direction), "states of paths")

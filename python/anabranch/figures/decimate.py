@@ -10,8 +10,8 @@ import numpy as np
 def decimate_line(values: np.ndarray, limit: int = 2000) -> np.ndarray:
     """Returns positions in a line of `values` that suffice to draw it, in order: at most `limit`, at least four.
 
-    They are the first, the least, the greatest and the last of each of `limit` / 4 stretches. So the ends and peaks of
-    any width remain. NaN is neither least nor greatest.
+    The line is divided into `limit` / 4 stretches. The first, least, greatest and last value of each stretch remain, so
+    that ends and peaks of any width are kept. NaN is neither least nor greatest.
     """
     n = len(values)
     if n <= max(limit, 4):

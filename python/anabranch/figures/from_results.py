@@ -153,7 +153,7 @@ def need_one_part(of: View, metric: str, table: Table | None) -> None:
 
 
 def positions(key: str, values: Iterable[object]) -> tuple[dict[Any, float], str] | None:
-    """Returns the position of each value on a numeric axis, and the axis label; None if the values are words."""
+    """Returns the position of each value on a numeric axis, and the axis label; `None` if the values are words."""
     distinct = list(dict.fromkeys(values))
     numbers = numbers_of(key, distinct)
     if numbers is None or not np.isfinite(numbers.values).all():

@@ -61,7 +61,7 @@ _KEYS: dict[str, str] = {
 
 
 def metric_label(metric: str) -> MetricLabel:
-    """Returns the label of a metric. For an unknown metric it is derived from the suffix of its name."""
+    """Returns the label of a metric. The label of an unknown metric is derived from the suffix of its name."""
     if metric in _MEASURES:
         return _MEASURES[metric]
     for ending, (unit, factor) in _ENDINGS.items():
@@ -82,6 +82,6 @@ def key_label(key: str, unit: str = "") -> str:
     name = _KEYS.get(last, last.replace("_", " "))
     if section in ("path", "link") and middle:
         where = f"all {section}s" if middle[0] == "*" else middle[0]
-        # A deeper key, such as one of cross traffic, is named in full.
+        # A key with more parts, such as a key of cross traffic, is named in full.
         name = f"{name} on {where}" if len(middle) == 1 else f"{key}"
     return f"{name} ({unit})" if unit else name

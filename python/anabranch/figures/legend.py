@@ -22,7 +22,8 @@ _LINE_IN = 0.14
 def legend(axes: Axes, note: str = "") -> None:
     """Adds a legend with a note above its entries.
 
-    It is below the axes if the figure has a layout engine, which makes room for it, and inside them otherwise.
+    The legend is below the axes if the figure has a layout engine, which makes room for it, and inside the axes
+    otherwise.
     """
     handles, names = axes.get_legend_handles_labels()
     if not handles and not note:

@@ -45,7 +45,7 @@ def plot_metric(
     `anabranch.statistics.summary`. Metrics in bytes are drawn in KiB, losses in per cent. The y axis begins at zero, so
     that heights can be compared; with `y_from_zero=False`, below the least value.
 
-    `results` are `Results` or a pandas frame of their runs. By default a new pyplot figure is made. Raises
+    `results` are `Results` or a pandas frame of their runs. By default the function creates a new pyplot figure. Raises
     `FigureError` for unknown schemes and keys and for values of `x` that are no numbers, and `StatisticsError` for
     unknown metrics.
 

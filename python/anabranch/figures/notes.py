@@ -6,7 +6,7 @@ import pandas as pd
 
 
 def note_of(table: pd.DataFrame, shown_as: str = "band", what: str = "mean", each: str = "run") -> str:
-    """Describes the rows of `summary` or `paired_difference`: confidence, n, and why some have no interval."""
+    """Describes the rows of `summary` or `paired_difference`: confidence, n, and the reasons for missing intervals."""
     lines = []
     with_interval = table[table["kind"] == "interval"]
     if not with_interval.empty:

@@ -28,8 +28,8 @@ def plot_out_of_order(
 ) -> Axes:
     """Draws the TSN of each received chunk minus that of the chunk received before it, in the colour of its path.
 
-    This is the measure of the CMT-QA paper (Figure 7). It is 1 in order; the legend has the peak. Marks that would
-    cover each other are drawn once. Other arguments and errors are those of `plot_cwnd`.
+    The CMT-QA paper uses this measure (Figure 7). Its value is 1 for chunks in order, and the legend contains its peak.
+    Marks that would cover each other are drawn once. Other arguments and errors are those of `plot_cwnd`.
     """
     series = series_of(run)
     rows = rows_of(series.out_of_order(), Choice(flow, direction, between), "chunks that arrived")

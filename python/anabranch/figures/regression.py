@@ -40,9 +40,9 @@ def plot_regression(
     """Draws `metric` over the swept key `x` with the regression line of each scheme, as in Figure 20 of DB-CMT.
 
     The figure has the points of the regression (`points` as in `anabranch.statistics.regressions`: means over seeds, or
-    runs), the line, and the confidence band of the mean, if the mean is linear in x. The legend has R² and the p-value
-    of the slope. Other arguments and errors are those of `plot_metric`. Also raises `StatisticsError` for fewer than
-    three points.
+    runs), the line, and the confidence band of the mean, if the mean is linear in x. The legend contains R² and the
+    p-value of the slope. Other arguments and errors are those of `plot_metric`. Also raises `StatisticsError` for fewer
+    than three points.
     """
     chosen = view(results, schemes, at)
     key = axis_key(chosen, x)

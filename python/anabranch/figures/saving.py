@@ -21,7 +21,8 @@ _METADATA: dict[str, dict[str, Any]] = {
 }
 _DOTS_PER_INCH = 300
 
-# Without our own salt, identifiers in an SVG are random. Letters are paths, since fonts differ between machines.
+# matplotlib derives identifiers in an SVG from a random salt unless it is set. Letters are paths, since fonts differ
+# between machines.
 _SETTINGS: dict[Any, Any] = {"svg.hashsalt": "anabranch", "svg.fonttype": "path", "savefig.bbox": "standard"}
 
 

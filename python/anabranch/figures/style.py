@@ -109,7 +109,7 @@ def looks(schemes: Iterable[str]) -> dict[str, Look]:
 
     A scheme of the registry always has the same look. An expression such as `cmt(trigger=4)` or `cmt+rack` has the
     colour of its first scheme, with dashes and marker derived from its text. The look of any other name is derived from
-    the name. If two of these would be hard to distinguish, one of them takes its next choice.
+    the name. If two derived looks would be hard to distinguish, one of the schemes gets its next choice.
     """
     names = list(dict.fromkeys(schemes))
     chosen = {name: _REGISTRY[name] for name in names if name in _REGISTRY}
@@ -119,7 +119,7 @@ def looks(schemes: Iterable[str]) -> dict[str, Look]:
 
 
 def path_looks(paths: Sequence[str]) -> dict[str, Look]:
-    """Returns the looks of paths, by their place in the list, which is that of the scenario."""
+    """Returns the looks of paths, by their position in the list, which has the order of the scenario."""
     return {path: _PATHS[place % len(_PATHS)] for place, path in enumerate(paths)}
 
 

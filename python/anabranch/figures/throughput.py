@@ -34,8 +34,9 @@ def plot_throughput(
 ) -> Axes:
     """Draws the throughput of each path in steps of `every_s` seconds, in kbit/s, and with `total` their sum.
 
-    `Series.throughput` counts it: bytes of received DATA chunks with their headers, and each copy; for the own data of
-    a host on real sockets, sent chunks. Other arguments and errors are those of `plot_cwnd`.
+    `Series.throughput` computes the throughput from the bytes of received DATA chunks with their headers, including
+    each copy. For data that a host on real sockets sends itself, it counts sent chunks. Other arguments and errors are
+    those of `plot_cwnd`.
     """
     series = series_of(run)
     try:

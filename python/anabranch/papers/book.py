@@ -39,7 +39,7 @@ COUNTS_PICTURE = "figures/reproduction.svg"
 """Drawn by docs/figures/from_tables.py from the tables of the page."""
 
 CHAPTERS = "<!-- reproduction: begin -->", "<!-- reproduction: end -->"
-"""Between them are the chapters in the book's summary."""
+"""Marks in the book's summary between which the chapters are listed."""
 
 
 def write_page(results: Path, book: Path) -> Path:

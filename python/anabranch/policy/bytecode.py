@@ -160,7 +160,10 @@ def _of_step(steps: Sequence[dis.Instruction], at: int, step: dis.Instruction) -
 
 
 def _of_attribute(steps: Sequence[dis.Instruction], at: int, name: str) -> Iterator[Reference]:
-    """Yields the uses of an attribute that is read. Without steps it is read in a way that is not known."""
+    """Yields the uses of an attribute that is read.
+
+    If `steps` is empty, the analysis does not know how the attribute is read.
+    """
     if name == "format" and not _is_plain_format(steps, at):
         yield Unknown("uses `format`, which may read any attribute: use an f-string")
     elif name in _VIEWS and not _is_iterated(steps, at):

@@ -32,7 +32,8 @@ def _present(value: object) -> object:
 
 
 def text_if_generated(of: type, name: str, member: object) -> str | None:
-    """Returns the text of a member that `dataclass` would generate from the fields of the class; `None` for others.
+    """Returns the text of a member that `dataclass` would generate from the fields of the class; `None` for other
+    members.
 
     The member is compared with that of a second class with the same fields, since names are no proof.
     """
@@ -62,7 +63,10 @@ def _is_same(one: object, other: object, twins: dict[int, type]) -> bool:
 
 
 def _parts(function: FunctionType) -> dict[str, object]:
-    """Returns defaults, attributes, closure and globals of a function. Its code and its texts are compared apart."""
+    """Returns defaults, attributes, closure and globals of a function.
+
+    The function's code and texts are compared separately.
+    """
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     names = [reference.chain[0] for reference in read(function.__code__)[1] if isinstance(reference, Name)]
     known = {**vars(builtins), **function.__globals__}

@@ -24,7 +24,7 @@ _ABSENT = object()
 class Randomness:
     """Tree of the class, its bases, and the functions and values that their methods use.
 
-    `unreadable` has the names whose values are of another kind than in Python's library.
+    `unreadable` lists the names whose values are of another kind than in Python's library.
     """
 
     def __init__(self) -> None:

@@ -35,16 +35,17 @@ class Policy:
     name: str | None = None
     """Name of the scheme in results (default: the class with the object's public attributes)."""
     version: str | None = None
-    """Allows to cache runs that depend on more than can be read. Change it with the behaviour.
+    """Version that permits caching runs that depend on state that cannot be read. Change it whenever the behaviour
+    changes.
 
-    In the class it covers the globals and modules that its functions use. If `__init__` sets it, it covers the
-    object's attributes too.
+    A version of the class stands for the globals and modules that its functions use. A version that `__init__` sets
+    stands for the object's attributes too.
     """
     random: Random
     """Source of randomness of the association, seeded by the run's seed. It exists once the run has begun."""
 
     def on_event(self, event: PolicyEvent, view: View) -> None:
-        """Receives an event of the association. A class that does not override it receives none."""
+        """Receives an event of the association. A class that does not override this method receives no events."""
 
 
 class Scheduler(Policy):
@@ -61,7 +62,8 @@ class Scheduler(Policy):
 class CongestionControl(Policy):
     """Grows, reduces and paces windows, inside the accounting of RFC 9260 that all schemes share.
 
-    A class overrides any of `grow`, `cut` and `pace`. The others are those of the standard, without pacing.
+    A class overrides any of `grow`, `cut` and `pace`. Methods that are not overridden follow the standard, without
+    pacing.
     """
 
     def grow(self, acked: Acknowledged, view: View) -> Window | Decision | None:

@@ -68,8 +68,8 @@ _ABSENT = object()
 class Walk:
     """Reads objects, each once: further occurrences are replaced by its number.
 
-    `code_reasons` has the unreadable parts of code and of its references, `value_reasons` those of the attributes of
-    the object. With `follows=False` functions are read without the globals and modules that they refer to.
+    `code_reasons` lists the unreadable parts of code and of its references, `value_reasons` those of the attributes of
+    the object. If `follows` is `False`, functions are read without the globals and modules that they refer to.
     """
 
     def __init__(self, *, follows: bool = True) -> None:
@@ -263,7 +263,8 @@ def _builtins_of(function: Any) -> dict[str, Any]:
 
 
 def _of_module(module: ModuleType, name: str) -> Any:
-    """Returns an attribute of a module that computes none. The package itself loads its own on first use."""
+    """Returns an attribute of a module without running code, except that of this package, which loads its own on first
+    use."""
     if module.__name__ == "anabranch":
         return getattr(module, name, _ABSENT)
     return vars(module).get(name, _ABSENT) if type(module) is ModuleType else _ABSENT

@@ -77,7 +77,7 @@ def _alone(results: Results) -> str:
 
 def _compared(scheme: str, baseline: str, rows: pd.DataFrame, over: Sequence[str]) -> str:
     """Returns the sentence on where a scheme carries more than the baseline, less, and as much."""
-    # Without an interval (a single pair, or pairs that are all equal) the mean decides.
+    # If there is no interval (a single pair, or pairs that are all equal), the mean decides.
     low = rows["low"].where(rows["kind"] == "interval", rows["mean"])
     high = rows["high"].where(rows["kind"] == "interval", rows["mean"])
     ahead, behind = rows[low > 0], rows[high < 0]

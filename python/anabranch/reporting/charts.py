@@ -63,8 +63,8 @@ class Plan:
 def charts_of(results: Results, baseline: str | None) -> Charts:
     """Draws the figures of these results.
 
-    The x axis is the swept key that has the most values, with lines if these are numbers and bars otherwise. Without a
-    swept key, schemes are drawn side by side. Each combination of values of further swept keys has its own figure of
+    The x axis is the swept key that has the most values, with lines if these are numbers and bars otherwise. If no key
+    is swept, schemes are drawn side by side. Each combination of values of further swept keys has its own figure of
     goodput; the other metrics are drawn at the first combination.
     """
     from anabranch.figures import styled_axes

@@ -19,7 +19,7 @@ Place = tuple[int, int, int]
 class RunIndex:
     """All runs that a timeline may show, with those that it does show.
 
-    `points` has the values of `keys` as text. `runs` maps each label of the timeline to its run. `made` lists the
+    `points` contains the values of `keys` as text. `runs` maps each label of the timeline to its run. `made` lists the
     existing runs; `None` if there is one for each point, scheme and seed. `command` writes this report again, without
     its choices of runs, which are `present`.
     """

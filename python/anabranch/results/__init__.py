@@ -1,4 +1,4 @@
-"""Results of a sweep: three tidy tables, and a manifest of what was computed and by which engine."""
+"""Results of a sweep: three tidy tables, and a manifest of the scenario, the grid and the engine."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ class Results:
     def to_pandas(self, table: Table = "runs") -> pandas.DataFrame:
         """Returns a table as a pandas frame.
 
-        It begins with the columns that differ between rows, such as a swept key, scheme and seed. Columns with one
-        value for all rows, and `run`, come last.
+        The table begins with the columns that differ between rows, such as a swept key, scheme and seed. Columns with
+        one value for all rows, and `run`, come last.
         """
         from anabranch.results.overview import varying_first
 

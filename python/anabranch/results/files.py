@@ -95,7 +95,7 @@ def write(results: Results, folder: Path, *, overwrite: bool) -> None:
     check_folder(folder, overwrite=overwrite)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # Without a manifest, tables that are being replaced do not count as complete.
+        # The manifest is removed first, so that tables that are being replaced do not count as complete.
         (folder / MANIFEST).unlink(missing_ok=True)
         for table in TABLES:
             _replace(folder / file_name(table), _table_writer(results.to_arrow(table)))

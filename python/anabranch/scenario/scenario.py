@@ -185,7 +185,7 @@ def printable(path: FilePath) -> str:
 def load(scenario: Scenario | str | os.PathLike[str]) -> Scenario:
     """Returns a scenario, or reads it from the file of a path.
 
-    Raises `ScenarioError`. For text in place of a path it names the remedy.
+    Raises `ScenarioError`. If the text of a scenario was given in place of a path, the error names the remedy.
     """
     if isinstance(scenario, Scenario):
         return scenario

@@ -27,10 +27,10 @@ def paired_difference(
 ) -> pd.DataFrame:
     """Returns the differences of each scheme to `baseline` under the same seeds.
 
-    Runs with one seed have the same channel, so their differences scatter less than the runs do. For each point and
-    each other scheme it computes the mean over seeds of value - baseline, its t-interval, and the p-value of the paired
-    t-test (`scipy.stats.ttest_rel`) that there is no difference. With `relative`, each difference is divided by the
-    baseline's value of its seed first: a mean of 0.16 is 16 % more.
+    Runs with one seed have the same channel, so their differences scatter less than the runs do. The result contains,
+    for each point and each other scheme, the mean over seeds of value - baseline, its t-interval, and the p-value of
+    the paired t-test (`scipy.stats.ttest_rel`) for the hypothesis of no difference. If `relative` is set, each
+    difference is first divided by the baseline's value for the same seed: a mean of 0.16 is 16 % more.
 
     One row per point and scheme; columns: those of `by`, `baseline`, `metric`, `n` (pairs), `mean`, `half_width`,
     `low`, `high`, `std`, `kind`, `p_value`, `unpaired`, `relative`, `interval`, `confidence`. `unpaired` counts the

@@ -48,9 +48,9 @@ def samples_of(
 ) -> Samples:
     """Returns the rows of `metric`, which have to be unique.
 
-    Without `table` it is taken from the first of runs, flows and paths that has it. `by` may name further columns that
-    distinguish rows. Raises `StatisticsError` for a metric that no table has, for one that is not a number, and for
-    duplicate rows.
+    If `table` is not given, the metric is taken from the first of runs, flows and paths that contains it. `by` may name
+    further columns that distinguish rows. Raises `StatisticsError` for a metric that no table has, for one that is not
+    a number, and for duplicate rows.
     """
     chosen, data = _find(results, metric, table)
     over = tuple(str(key) for key in swept_keys(results, data))

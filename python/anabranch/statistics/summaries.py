@@ -29,15 +29,15 @@ def summary(
     have the unit of the metric. `kind` is "interval", "deterministic" if several samples are all equal, "single" if n =
     1, or "none" if no run has a value. The last three have a NaN half-width. `left_out` counts samples without a value.
 
-    Without `by`, a group is a point of the sweep and a scheme, and for metrics of paths or flows each of those. If `by`
-    omits swept keys, the samples are the means of each seed over their points, of those seeds that have a value at all
-    of them, as in the column `mean` of `anabranch run --sweep`. With `samples="points"` they are the means of each
+    By default, a group is a point of the sweep and a scheme, and for metrics of paths or flows also a path or flow. If
+    `by` omits swept keys, the samples are the means of each seed over their points, of those seeds that have a value at
+    all of them, as in the column `mean` of `anabranch run --sweep`. With `samples="points"` they are the means of each
     point over its seeds: the interval is then the scatter over the chosen points. The delay-based fast retransmission
     paper prints such intervals (half-widths of 1.96 · s / √10 over ten loss rates).
 
-    Without `table`, the metric is taken from the first of runs, flows and paths that has it. See `mean_interval` for
-    `interval`. Raises `StatisticsError` for a metric or column that does not exist, for a metric that is no number or
-    infinite, and for duplicate rows.
+    If `table` is not given, the metric is taken from the first of runs, flows and paths that contains it. See
+    `mean_interval` for `interval`. Raises `StatisticsError` for a metric or column that does not exist, for a metric
+    that is no number or infinite, and for duplicate rows.
 
     >>> import pandas
     >>> runs = pandas.DataFrame({"scheme": ["cmt"] * 3, "seed": [1, 2, 3], "goodput_kbps": [1180.0, 1234.0, 1288.0]})

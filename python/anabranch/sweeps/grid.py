@@ -245,7 +245,7 @@ class _Cells:
     def _expanded(
         self, given: Sequence[str | PythonScheme], key: str, *, unique: bool = False
     ) -> list[str | PythonScheme]:
-        """Returns the full expression of each scheme, once. With `unique`, a repeated scheme is a fault."""
+        """Returns the full expression of each scheme, once. If `unique` is set, a repeated scheme is an error."""
         schemes: dict[str, str | PythonScheme] = {}
         texts: dict[str, str] = {}
         for scheme in given:

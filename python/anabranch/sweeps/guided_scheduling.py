@@ -87,7 +87,7 @@ class GuidedScheduler:
     def _goal_s(self, workers: int) -> float:
         mean_s = self._times.mean_s
         if mean_s is None:
-            # Without measurements a unit is a single run, which is the smallest one.
+            # A unit is a single run, the smallest unit, until a run has been measured.
             return -1.0
         share_s = self.left * mean_s / (_SHARES * workers)
         least_unit_s = _WORK_RATIO * self._times.handing_over_s

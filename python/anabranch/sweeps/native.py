@@ -30,7 +30,7 @@ class NativeThreads:
             if any(point.makes_content for point in grid.points):
                 batch = _by_seed(grid, batch)
             with Recorder(batch, record) as recorder:
-                # This method runs no bytecode, so that Ctrl-C cannot lose a result.
+                # This C method runs no bytecode, so that Ctrl-C cannot interrupt it and lose a result.
                 _native.run_batch(_jobs(grid, batch), recorder.finished.__setitem__, threads=self._threads)
 
 

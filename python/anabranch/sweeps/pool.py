@@ -110,7 +110,7 @@ class _Units:
             raise
 
     def _submit(self) -> None:
-        # Work for one worker is submitted even before any worker is there.
+        # Work for one worker is submitted even before the first worker has connected.
         workers = max(self._pool.workers.count(), 1)
         while self._scheduler.left and len(self._under_way) < _AHEAD * workers:
             unit = _Unit(self._scheduler.take(workers), time.perf_counter())

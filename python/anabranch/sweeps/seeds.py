@@ -19,7 +19,7 @@ _LARGEST = 2**63 - 1
 def read_seeds(given: Seeds | None, until: Precision | None) -> list[int] | None:
     """Returns the seeds: 1 to a number, or those of a list; `None` for those of the scenario.
 
-    With a stopping rule it returns the maximum number of seeds. Raises `SweepError`.
+    If a stopping rule is given, it returns the maximum number of seeds. Raises `SweepError`.
     """
     if given is None:
         return list(range(1, until.max_seeds + 1)) if until else None

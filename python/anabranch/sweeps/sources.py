@@ -69,7 +69,10 @@ def is_edited() -> bool:
 
 
 def stamp_of(path: str) -> str | None:
-    """Returns a hash of a regular file. For installed packages, whose files are large, returns size and time."""
+    """Returns a hash of a regular file.
+
+    The files of installed packages are large. For such a file, the function returns its size and time instead.
+    """
     try:
         if not os.path.isfile(path):
             return None

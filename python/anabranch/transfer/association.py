@@ -200,8 +200,8 @@ class Association:
     async def add_path(self, local: str, remote: str) -> int:
         """Adds a path from an IP address of this machine to one of the peer's (`ADDRESS:PORT`), and returns its id.
 
-        It carries data once the peer has confirmed it. On the side that connected, a local address that is not in use
-        yet is bound. Raises `ArgumentError` if there can be no such path, and `AssociationClosedError`.
+        The path carries data once the peer has confirmed it. On the side that connected, a local address that is not in
+        use yet is bound. Raises `ArgumentError` if there can be no such path, and `AssociationClosedError`.
         """
         return await self._outcome(self._native.add_path(local, remote))
 

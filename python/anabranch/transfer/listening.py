@@ -119,8 +119,8 @@ def listen(
     filter does not authenticate peers.
 
     Associations are encrypted. Only peers whose keys are in the `authorized_keys` of `keys`, a folder as for `connect`,
-    are accepted. Keys that are added or removed take effect within two seconds. With `insecure` nothing is protected,
-    and `accept_from` alone decides who may connect.
+    are accepted. Keys that are added or removed take effect within two seconds. If `insecure` is set, packets are not
+    protected, and `accept_from` alone decides which peers may connect.
 
     The other arguments are those of `connect`, and apply to all accepted associations.
 

@@ -67,7 +67,7 @@ def connect(
 
     `remote` is the peer: `HOST` or `HOST:PORT`, where `HOST` is a name or an address (`[ADDRESS]:PORT` for IPv6) and
     `PORT` its UDP port, 9899 by default. Several entries are addresses of the same peer, or of relays that lead to it.
-    A single name stands for all of its addresses. Of several names, each stands for its first address. Instead of
+    A single name stands for all of its addresses. If several names are given, each means its first address. Instead of
     names, `remote` may contain pairs `(local, remote)`, one for each path.
 
     `local` are IP addresses of this machine, or interfaces. By default paths begin at every address that `anabranch
@@ -84,8 +84,8 @@ def connect(
     The association is encrypted, and both sides authenticate. `keys` is a folder with this user's key and the keys of
     known hosts, as `anabranch keys` manages it; by default it is the folder that the commands use. The peer has to
     prove the key that it had before. If no key is known under the first name of `remote`, the peer's key is trusted and
-    stored (`Association.peer_key` returns it). With `insecure` nothing is protected and neither side authenticates; the
-    peer has to use it too.
+    stored (`Association.peer_key` returns it). If `insecure` is set, packets are not protected and neither side
+    authenticates; the peer must set it too.
 
     When it is entered or awaited, raises `ConnectTimeoutError` after `connect_timeout_s`, `ConnectRefusedError`,
     `ConnectError`, `ArgumentError`, and `anabranch.errors.SchemeError`.

@@ -27,7 +27,7 @@ MAX_RUNS = 256
 # core. The limit allows for machines that are thirty times slower.
 _START_LIMIT_S = 120.0
 _LIMIT_S_PER_MEGAPIXEL = 1.0
-# For reading a user's file, whose number of frames is not known before.
+# Bound for a user's file, whose number of frames is not known before it is read.
 READ_LIMIT_S = 1800.0
 
 

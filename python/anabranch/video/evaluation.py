@@ -44,7 +44,7 @@ class RunArrivals:
 
 @dataclass(frozen=True)
 class EvaluatedRun:
-    """Results of one run. `quality` is None if no frame was decodable, so that there is no picture to compare."""
+    """Results of one run. `quality` is `None` if no frame was decodable, because no picture can then be compared."""
 
     label: str
     deliveries: list[Delivery]

@@ -38,7 +38,7 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Fate of a frame, and the arrival time of the last of its packets; None if one did not arrive."""
+    """Fate of a frame, and the arrival time of the last of its packets; `None` if a packet did not arrive."""
 
     frame: Frame
     fate: Fate

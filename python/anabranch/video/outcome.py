@@ -29,7 +29,7 @@ def write_outcome(evaluation: Evaluation, folder: Path) -> None:
 
 
 def summary(evaluation: Evaluation) -> dict[str, Any]:
-    """Returns what was evaluated, and the figures of each run."""
+    """Returns the evaluated clip, and the figures of each run."""
     return {
         "version": anabranch.__version__,
         "clip": dict(evaluation.clip.manifest),

@@ -169,7 +169,10 @@ def _stretches(pairs: list[Pair], most_frames: int) -> Iterator[list[Pair]]:
 
 
 def _passes(windows: Iterable[_Window], most_frames: int) -> Iterator[list[_Window]]:
-    """Yields the windows of each comparison. None is divided, so one may be a little longer than `most_frames`."""
+    """Yields the windows of each comparison.
+
+    A window is never divided, so a comparison may have slightly more frames than `most_frames`.
+    """
     held: list[_Window] = []
     frames = 0
     for window in windows:

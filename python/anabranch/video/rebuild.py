@@ -23,7 +23,7 @@ _BLACK_LUMA, _BLACK_CHROMA = 16, 128
 def shown_frames(deliveries: Sequence[Delivery]) -> list[int | None]:
     """Returns the frame that is shown in the place of each frame in the order of display: itself, or the last good one.
 
-    None stands for black, before the first good frame.
+    `None` means black, before the first good frame.
     """
     shown: list[int | None] = []
     last: int | None = None

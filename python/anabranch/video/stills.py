@@ -31,7 +31,7 @@ _SMALL_PIXELS = 400
 
 @dataclass(frozen=True)
 class Column:
-    """Label, and the frame of the decoded clip that is shown at each place; None is black."""
+    """Label, and the frame of the decoded clip that is shown at each place; `None` means a black picture."""
 
     label: str
     shown: Sequence[int | None]

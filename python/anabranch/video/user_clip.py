@@ -123,7 +123,7 @@ def _arguments(path: Path, reading: ReadOptions, frames: Path, times: Path) -> l
     # A capital V excludes cover pictures and thumbnails.
     chosen = ["-map", "0:V:0", *scaled, "-fps_mode", "passthrough", "-pix_fmt", "yuv420p", "-frames:v", str(most)]
     return [
-        # A playlist may name files of other hosts. Nothing is ever downloaded.
+        # A playlist may name files of other hosts. The module never downloads files.
         *("-protocol_whitelist", "file"),
         # Damage is an error: a decoder would otherwise conceal it with invented pixels.
         *("-xerror", "-err_detect", "explode"),

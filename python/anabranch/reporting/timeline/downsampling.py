@@ -20,8 +20,8 @@ def changes(values: Values) -> npt.NDArray[np.intp]:
 def envelope(times_s: Seconds, values: Values, most: int) -> npt.NDArray[np.intp]:
     """Returns at most `most` positions, in order, that keep the shape of a line.
 
-    They are those of the first, last, least and greatest value in each of `most // 4` equal stretches of time. Returns
-    all positions if there are no more than `most`.
+    The positions are those of the first, last, least and greatest value in each of `most // 4` equal stretches of time.
+    Returns all positions if there are no more than `most`.
     """
     if len(times_s) <= most:
         return np.arange(len(times_s))

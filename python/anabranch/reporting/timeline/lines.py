@@ -56,7 +56,7 @@ def throughput_lines(throughput: pd.DataFrame, track: int) -> Iterator[Line]:
 
 
 def queue_lines(queues: pd.DataFrame, links: Mapping[str, tuple[str, ...]], tracks: Sequence[Track]) -> Iterator[Line]:
-    """Yields the queued packets of each link that data passes. `links` has the paths over each link."""
+    """Yields the queued packets of each link that data passes. `links` contains the paths over each link."""
     for direction in ("forward", "reverse"):
         owners = tuple(index for index, track in enumerate(tracks) if track.direction == direction)
         for link, paths in links.items():

@@ -16,15 +16,15 @@ from anabranch.reporting.timeline.spans import longest
 
 FORMAT = 1
 
-# Limits of all lines, events and spans of a report: about 2.1, 0.7 and 0.4 MB as Base64. With more than ten tracks the
-# limits grow in proportion, so that each track keeps its shape.
+# Limits of all lines, events and spans of a report: about 2.1, 0.7 and 0.4 MB as Base64. The limits grow in proportion
+# to the number of tracks above ten, so that each track keeps its shape.
 MAX_POINTS = 200_000
 MAX_EVENTS = 60_000
 MAX_SPANS = 40_000
 
 _USUAL_TRACKS = 10
 MAX_TRACKS = 40
-"""Maximum number of tracks for which limits grow, and whose decisions have reasons. Further ones share the limits."""
+"""Maximum number of tracks for which limits grow, and whose decisions have reasons. Further tracks share the limits."""
 
 _MAX_TICKS = 2**32 - 1
 
@@ -40,7 +40,8 @@ class _Clock:
         return cls(1e-6 if end_s <= _MAX_TICKS * 1e-6 else 1e-3)
 
     def encode(self, times_s: Seconds) -> str:
-        # Rounded up, so that a line's value is valid at its tick. Half a nanosecond absorbs the error of floats.
+        # Times are rounded up, so that a line's value is valid at its tick. Half a nanosecond absorbs the error of
+        # floats.
         return _base64(np.ceil((times_s - 0.5e-9) / self.tick_s).clip(0, _MAX_TICKS).astype(np.uint32))
 
 

@@ -29,7 +29,7 @@ DESCRIPTION_LIMIT_S = 30.0
 FIRST_PACKET_LIMIT_S = 30.0
 # Maximum number of senders that may describe their clips at a time. Further ones wait to be accepted.
 MAX_DESCRIBING = 8
-# Time for which packets are awaited after the last frame's playout. All of them are late.
+# Time for which packets are awaited after the last frame's playout. Frames that these packets complete are late.
 AFTER_PLAYOUT_LIMIT_S = 10.0
 # Interval of progress notifications and checks of time limits.
 _TICK_S = 0.25

@@ -53,7 +53,7 @@ def check_reference(reference: CodedClip, description: Description) -> None:
 
 
 def write_played(player: Player, folder: Path) -> Played:
-    """Writes the tables, the bitstream and the summary of what was shown. Raises `OSError`."""
+    """Writes the tables, the bitstream and the summary of the shown frames. Raises `OSError`."""
     reception = player.reception
     assert reception is not None
     # Read once: unless the clip is complete, the value grows with the clock.
@@ -112,7 +112,7 @@ def _summary(
 def write_pictures(reception: Reception, delivered: list[Delivery], folder: Path) -> None:
     """Decodes the received frames, and writes the clip that a viewer saw. Raises `VideoError`.
 
-    Nothing is written if no frame is good.
+    The files are not written if no frame is good.
     """
     good = sorted(each.frame.display for each in delivered if each.fate is Fate.GOOD)
     if not good:

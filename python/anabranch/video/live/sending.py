@@ -104,7 +104,7 @@ class ClipSender:
 
 
 def _send_options(limit: Limit, late_ms: float) -> dict[str, Any] | None:
-    """Returns the limit as arguments of `Association.send`; None if the lifetime has passed.
+    """Returns the limit as arguments of `Association.send`; `None` if the lifetime has passed.
 
     Lifetimes count from the frame's time, even if a full send buffer has delayed the sender.
     """
