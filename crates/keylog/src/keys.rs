@@ -19,11 +19,12 @@ const LONGEST_FILE: u64 = 64 << 20;
 /// Maximum number of keys tried on one record. An unused key costs one attempt per candidate sequence number for each record.
 const MOST_KEYS: usize = 10_000;
 
-/// Number of distinct sequence numbers in a record, which carries their 16 low bits.
+/// Number of distinct values of the sequence number field of a record, which contains the 16 low bits of the number.
 const NUMBERS: u64 = 1 << 16;
 
 /// Maximum number of wraps of the 16-bit sequence number before the capture begins. AES-GCM seals at most 2^24.5 records with one
-/// key, fewer than 362 times 2^16. With ChaCha20-Poly1305 a capture may begin too late.
+/// key, fewer than 362 times 2^16. ChaCha20-Poly1305 has no such limit, so records of a capture that begins after more wraps are
+/// not decrypted.
 const MOST_TURNS: u64 = 362;
 
 /// Sender of packets: its addresses on the path and the verification tag.
@@ -71,7 +72,7 @@ impl KeyRing {
         match keys.len() {
             0 => Err(wrong("no keys of associations: was it written with --keylog?")),
             1..=MOST_KEYS => Ok(KeyRing { keys, latest: BTreeMap::new() }),
-            _ => Err(wrong("more than 10,000 keys: leave in those of the capture")),
+            _ => Err(wrong("more than 10,000 keys: remove those that the capture does not need")),
         }
     }
 

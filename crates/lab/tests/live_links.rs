@@ -10,7 +10,8 @@ type Link = (u32, u32, f64);
 const BAD: Link = (10, 300, 0.1);
 
 fn path(&(rate, rtt, loss): &Link) -> String {
-    // The queue has the path's bandwidth-delay product for 40 ms to 300 ms, and at least twenty packets.
+    // The queue is as long as the path's bandwidth-delay product, with the round-trip time limited to 40 ms to 300 ms, but at least
+    // twenty packets.
     let queue = (rate * rtt.clamp(40, 300) / 12).clamp(20, 3000);
     let loss = if loss > 0.0 { format!("loss = {loss}\n") } else { String::new() };
     let delay_us = rtt * 500;

@@ -1,4 +1,4 @@
-//! `messages` of a bulk flow: small messages that its association carries beside the bulk, on a stream of their own.
+//! `messages` of a bulk flow: small messages on a separate stream of the flow's association.
 
 use anabranch_core::time::Span;
 
@@ -11,9 +11,9 @@ section! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct MessagesBeside {
         /// User data of a message, which starts with its number.
-        // From that number to what fits one packet of any size.
+        // The range is from the size of the number to a size that fits into one packet of any MTU.
         size_bytes: u64 = "size" [required] SizeIn(8..=500, "B");
-        /// Between the starts of two messages; a run sends at most 1,000,000 of them.
+        /// Time between the starts of two messages; a run sends at most 1,000,000 of them.
         interval: Span = "interval" [required] SpanIn(Span::from_millis(1)..=Span::from_secs(3600), "ms");
         /// Ordered delivery.
         ordered: bool = "ordered" [or false] Flag;

@@ -131,7 +131,7 @@ section! {
         /// `file`: size of generated data, which depends on the seed and the flow's name. `messages`: user data of a
         /// message (required).
         size: Option<u64> = "size" [only ["file", "messages"] optional "none"] SizeIn(DATA_SIZE.0, "MB");
-        /// Between the starts of two messages.
+        /// Time between the starts of two messages.
         interval: Option<Span> = "interval" [only ["messages"] required] GAP;
         /// Number of messages.
         count: Option<u64> = "count" [only ["messages"] optional "until the end of the run"]

@@ -1,4 +1,4 @@
-"""Five papers of the package, whose experiments and claims are data."""
+"""Access to the five papers of the package, whose experiments and claims are data files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from anabranch.experiments.study import Study
 __all__ = ["ALL", "DATA", "keys", "read_key", "select"]
 
 DATA = Path(__file__).parent / "data"
-"""Folder with a folder for each paper, named by its key."""
+"""Folder with a subfolder for each paper, named by the paper's key."""
 
 
 def keys(data: Path = DATA) -> list[str]:

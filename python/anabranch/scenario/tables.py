@@ -402,7 +402,7 @@ class SmallMessages(Table):
     size: str
     """User data of a message, which starts with its number. Required."""
     interval: str
-    """Between the starts of two messages; a run sends at most 1,000,000 of them. Required."""
+    """Time between the starts of two messages; a run sends at most 1,000,000 of them. Required."""
     ordered: bool | None = None
     """Ordered delivery. Default: `false`."""
 
@@ -434,7 +434,7 @@ class Flow(Table):
     """`file`: size of generated data, which depends on the seed and the flow's name. `messages`: user data
     of a message (required)."""
     interval: str | None = None
-    """`messages` only. Between the starts of two messages. Required."""
+    """`messages` only. Time between the starts of two messages. Required."""
     count: int | None = None
     """`messages` only. Number of messages. Default: until the end of the run."""
     trace: str | None = None

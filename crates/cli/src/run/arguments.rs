@@ -88,7 +88,7 @@ pub(crate) struct RunArguments {
 }
 
 impl RunArguments {
-    /// Returns plain runs of a scenario, for commands that need them for other results.
+    /// Returns the arguments of `anabranch run` with these values and default options, for other commands that simulate a scenario.
     pub(crate) fn of(
         scenario: PathBuf,
         schemes: Option<String>,

@@ -44,7 +44,7 @@ pub(super) struct Console {
     mode: Mode,
     /// Origin of a server's transfer, which precedes each line.
     origin: Option<Origin>,
-    /// Set on the side that sends blocks.
+    /// Set if this side sends blocks.
     sends: bool,
     /// Command that resumes the transfer.
     again: Option<String>,
@@ -54,9 +54,9 @@ pub(super) struct Console {
     is_by_code: bool,
     /// Host from which files are fetched.
     source: Option<String>,
-    /// Set if each file has a line.
+    /// Set to print a line for each file.
     verbose: bool,
-    /// Set if nothing is stored or deleted.
+    /// Set in a dry run, which stores and deletes no files.
     is_dry_run: bool,
     progress: Mutex<Progress>,
 }
@@ -312,7 +312,7 @@ impl Console {
         let unstarted = self.unstarted(end);
         let new_bytes = new_bytes(totals);
         if let Mode::Live { screen } = &self.mode {
-            // Later lines are not overwritten.
+            // The progress lines are final, so later output must not overwrite them.
             lock(screen).1 = None;
         }
         match self.mode {
@@ -354,7 +354,7 @@ impl Console {
         }
     }
 
-    /// Returns the reason for an end before anything was transferred.
+    /// Returns the reason why a transfer ended before any data was transferred, or `None` if data was transferred.
     fn unstarted(&self, end: &End<'_>) -> Option<&'static str> {
         let Totals { found_files, failed_files, deleted, moved_bytes, .. } = end.totals;
         let is_untouched = found_files + failed_files + deleted + moved_bytes == 0;
@@ -373,12 +373,12 @@ impl Console {
 }
 
 impl Console {
-    /// Sets the remedy for a transfer through a pipe.
+    /// Selects the instructions for resuming a transfer through a pipe if `is_piped` is set.
     pub(super) fn piped(self, is_piped: bool) -> Self {
         if is_piped { Console { remedy: PIPED, again: None, ..self } } else { self }
     }
 
-    /// Sets the remedy for an offer with a one-time code, and waits for a receiver.
+    /// Selects the instructions for resuming an offer with a one-time code, and shows that the offer waits for a receiver.
     pub(super) fn by_code(self, is_piped: bool) -> Self {
         let remedy = if is_piped { PIPED_BY_CODE } else { KEPT_BY_CODE };
         self.wait_for(Waiting::Receiver);

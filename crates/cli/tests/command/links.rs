@@ -75,7 +75,8 @@ fn black_hole_in_each_link_costs_a_receiver_less_than_a_second() {
     let _server = network.serve(&["--allow", "read"]);
     let arguments = ["recv", "10.91.1.2", "data", "--dir", "got", "--json"];
     let mut receiving = network.start(End::Client, &arguments);
-    // The return of a path without a report by the system is noticed within RTO.Max, 10 s. Therefore only one link is interrupted.
+    // If the system does not report the return of a path, the endpoint detects it within RTO.Max, 10 s. Therefore only one link is
+    // interrupted.
     let pause = longest_pause(
         &mut receiving,
         &network.path("got"),
@@ -137,7 +138,8 @@ fn dead_first_address_of_a_name_is_passed_over() {
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
 }
 
-/// Returns the pairs that carry data if one end has lost its second address and has this route instead.
+/// Returns the address pairs that carry data after one end has lost the address of `device`, and routes the second network over the
+/// device `route`.
 fn pairs_without(end: End, device: &str, route: &str) -> Option<Vec<String>> {
     let network = Network::new()?;
     network.namespace(end).run(&format!("ip addr flush dev {device}; ip route add 10.91.2.0/24 dev {route}"));

@@ -30,13 +30,13 @@ impl TraceTable {
 
 /// Requested part of a run's trace. The default is the whole trace.
 ///
-/// Other tables are not written, and the requested ones do not depend on them. Without `queues.csv`, links are computed ahead if
-/// possible; then rows of `packets.csv` with the same time may have another order.
+/// The run writes the requested tables only. Their content does not depend on the other tables, with one exception: if `queues.csv`
+/// is not requested, the simulator may compute links ahead, and rows of `packets.csv` with equal times may have another order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TracePart {
     /// Requested tables; `None` for all.
     pub tables: Option<Vec<TraceTable>>,
-    /// Early end of the run, if any. Traces and figures contain nothing later.
+    /// Time at which the run ends early, if set. Traces and figures cover the run up to this time.
     pub until: Option<Span>,
 }
 

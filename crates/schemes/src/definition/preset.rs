@@ -19,7 +19,8 @@ pub struct Preset {
     /// Set if the windows of its paths are coupled, so that together they take about the share of one flow at a shared bottleneck.
     /// Uncoupled paths take the share of one flow each.
     pub coupled: bool,
-    /// Reason for another share than that, if any (the book's chapter on fairness lists the shares); empty otherwise.
+    /// Reason why the scheme takes another share than `coupled` implies; empty if it does not. The book's chapter on fairness lists
+    /// the shares.
     pub unfair_because: &'static str,
     /// Roles that define the scheme. Replacing one with a component would leave only the name of the scheme.
     pub owns: &'static [Role],

@@ -1,16 +1,17 @@
-//! Offered folders whose end is not done.
+//! Offered folders for which the receiver has not confirmed the end of the folder.
 
 use crate::protocol::{FileTime, Kind};
 
 use super::files::Entry;
 use super::walk::Origin;
 
-/// They are offered again on another association, where their ends would otherwise have no beginning. A walk goes depth first, so
-/// these are as many as a name has parts, and those whose ends are in flight.
+/// Folders that are begun and not ended. The sender repeats their offers on another association, because the end of a folder must
+/// follow its offer. The walk is depth first. So the number of open folders is at most the number of parts of a name, plus the
+/// folders whose end is in flight.
 #[derive(Default)]
 pub(super) struct OpenFolders {
     open: Vec<OpenFolder>,
-    /// Folders that are done and were in no other one.
+    /// Top-level folders that are done.
     roots: Vec<OpenFolder>,
 }
 
@@ -18,7 +19,7 @@ struct OpenFolder {
     name: String,
     changed: FileTime,
     mode: u16,
-    /// Set if the receiver has refused it, with the reason.
+    /// Set if the receiver has refused the folder.
     is_refused: bool,
 }
 
@@ -33,7 +34,7 @@ impl OpenFolders {
         }
     }
 
-    /// Records that its end is done. Returns `true` if it had been refused.
+    /// Records that the end of a folder is done. Returns `true` if the receiver had refused the folder.
     pub(super) fn end(&mut self, name: &str) -> bool {
         let Some(at) = self.open.iter().rposition(|folder| folder.name == name) else { return false };
         let folder = self.open.remove(at);
@@ -44,8 +45,8 @@ impl OpenFolders {
         is_refused
     }
 
-    /// Returns the offers of all open folders, containing ones first, to be repeated. `with_roots` adds the folders that are done
-    /// and were in no other one, for messages about those.
+    /// Returns the offers of all open folders, each after the folder that contains it, for repetition on another association.
+    /// `with_roots` adds the top-level folders that are done, to which the listings of a later deletion refer.
     pub(super) fn offers(&self, with_roots: bool) -> Vec<Entry> {
         let roots = self.roots.iter().filter(|_| with_roots);
         let roots = roots.flat_map(|root| [root.entry(Kind::Folder), root.entry(Kind::FolderEnd)]);
@@ -57,7 +58,7 @@ impl OpenFolder {
     fn entry(&self, kind: Kind) -> Entry {
         let OpenFolder { name, changed, mode, .. } = self;
         let mut entry = Entry::new(name.clone(), kind, *changed, *mode, Origin::None);
-        // It was reported when it was first offered.
+        // The folder was counted when it was first offered.
         entry.is_counted = true;
         entry
     }
@@ -84,9 +85,9 @@ mod tests {
             let offers = folders.offers(with_roots).into_iter();
             offers.map(|entry| (entry.name, entry.kind == Kind::FolderEnd)).collect::<Vec<_>>()
         };
-        assert_eq!(names(&folders, true), [("a".to_owned(), false)], "none that is in another one");
+        assert_eq!(names(&folders, true), [("a".to_owned(), false)], "only top-level folders");
         assert!(!folders.end("a") && names(&folders, false).is_empty());
         let again = [("a".to_owned(), false), ("a".to_owned(), true)];
-        assert_eq!(names(&folders, true), again, "as long as it is to be listed");
+        assert_eq!(names(&folders, true), again, "repeated while its listing is not complete");
     }
 }

@@ -35,7 +35,7 @@ class Context:
             raise fields.error(key, 'is missing; it has to be a table such as { scheme = "CMT" }')
         experiment, name = self.experiment_of(inner)
         if schemes and "scheme" in inner:
-            raise inner.error("scheme", "is there, and so is `schemes` of the claim: leave one of them out")
+            raise inner.error("scheme", "is given together with `schemes` of the claim; remove one of them")
         chosen = schemes or read_schemes(inner, "scheme", experiment)
         measure = read_measure(inner, self.measure)
         check_measure(inner, measure, experiment.names)

@@ -1,1 +1,1 @@
-"""Figures with the axes of the sources in this package's style, and their data."""
+"""Figures that repeat figures of the sources with the same axes, in this package's style, and their data."""

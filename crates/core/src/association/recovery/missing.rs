@@ -20,7 +20,8 @@ impl LossRecovery {
         d: &mut Dispatcher<'_>,
     ) {
         let LossRecovery { sacks, holes, newly_lost, blocks, lost_abandoned, highest_newly_acked, .. } = self;
-        // A peer without CMT does not write the number of packets there that CMT's delayed acks read.
+        // A peer without CMT does not write the number of packets into the SACK flags, from which CMT's delayed acknowledgements
+        // read it.
         let flags = if d.sender.facts().foreign_sack_flags { 0 } else { sack.flags() };
         let a_rwnd = WindowBytes::new(u64::from(sack.a_rwnd()));
         let view = SackView {
@@ -92,8 +93,8 @@ fn collect_holes(wanted: &Holes, limit: u64, d: &Dispatcher<'_>, list: &mut Vec<
     }
 }
 
-/// Judges chunks that were abandoned in flight. Those that the SACK covers have arrived. The loss policy, which `is_lost` asks,
-/// decides about the others; windows are cut for the losses that it finds.
+/// Judges chunks that were abandoned in flight. Chunks that the SACK acknowledges have arrived. `is_lost` asks the loss policy
+/// about each of the others. The congestion window of a lost chunk's path is cut.
 fn judge_watched(
     blocks: &[Interval],
     limit: u64,
