@@ -6,7 +6,7 @@ PYTHON ?= python3
 OUT ?= out
 # Seconds of fuzzing for each target.
 FUZZ_SECONDS ?= 60
-# Areas whose code `make mutants` changes; MUTANTS_ARGS says more, as --sample 100.
+# Areas of code that `make mutants` changes, and further options such as --sample 100.
 MUTANTS ?= wire sack handshake reassembly
 # Seed of the demo's run that is captured and traced.
 DEMO_SEED ?= 1
@@ -14,28 +14,28 @@ DEMO_SEED ?= 1
 RELAYCHECK_PAIRS ?= 3
 # Messages that a hostile peer sends in `make hostile`.
 HOSTILE_MESSAGES ?= 1000000
-# Where `make install` installs to; DESTDIR comes before it, as packagers want.
+# Destination of `make install`; DESTDIR precedes it, for packagers.
 PREFIX ?= /usr/local
-# What `make instructions` does with its counts: check or store.
+# Use of the counts of `make instructions`: check or store.
 INSTRUCTIONS ?= check
-# Cargo's profile for what `make install` installs: `release` compiles in less time, and runs take more.
+# Cargo's profile for `make install`: `release` compiles in less time, and its command is slower.
 INSTALL_PROFILE ?= fast
-# Removes debug information from the installed command, which has 85 MB with it. `true` keeps it.
+# Removes debug information from the installed command, which otherwise has 85 MB. `true` keeps it.
 STRIP ?= strip
-# More for maturin in `make wheel`, as --zig --compatibility manylinux2014 for machines with an old glibc.
+# Further options for maturin in `make wheel`, such as --zig --compatibility manylinux2014 for machines with an old glibc.
 WHEEL_ARGS ?=
-# What `make papers` reproduces.
+# Selection of `make papers`.
 PAPERS ?= all
 # Study that `make study` runs, and its options.
 NAME ?=
 ARGS ?=
 
 DEMO := $(OUT)/demo
-# Cargo gives a library the features that the packages asked for want of it together. Asking for one of them would build
-# much of it once more, so nothing below does.
+# Cargo builds each library with the features that all selected packages need. Selecting one package would build many libraries
+# again, so no command below does that.
 ANABRANCH_BUILD := $(CARGO) build --release --locked --bin anabranch
 ANABRANCH := $(CARGO) run --quiet --release --locked --bin anabranch --
-# Where cargo puts what it builds, asked of it by the shell that needs to know.
+# Target folder of cargo, which the shell asks cargo for.
 TARGET := $$($(CARGO) metadata --locked --no-deps --format-version 1 \
 	| $(PYTHON) -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
 
@@ -53,14 +53,14 @@ help:
 more: ## [measure] List all other targets: single checks, stored data, single measurements.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## [^[]/ { printf "make %-14s %s\n", $$1, $$2 }' Makefile
 
-# As `demo` and `test` call it, with fewer packages.
+# `demo` and `test` call it with fewer packages.
 SETUP := CARGO='$(firstword $(CARGO))' tools/setup.sh
 setup: ## [start] Install missing system packages, as root, the Python package with its tools into .venv, and Vale.
 	@$(SETUP) all
 	@$(MAKE) --no-print-directory venv
 	@tools/vale.sh build
 
-# Nothing of Python is needed.
+# Python is not needed.
 SHARE = $(DESTDIR)$(PREFIX)/share
 install: ## [start] Install the command, man pages and completions of three shells below PREFIX (/usr/local).
 	@set -eu; \
@@ -76,7 +76,7 @@ install: ## [start] Install the command, man pages and completions of three shel
 	"$$command" completions fish > '$(SHARE)/fish/vendor_completions.d/anabranch.fish'; \
 	echo 'Installed: $(DESTDIR)$(PREFIX)/bin/anabranch, man pages and completions for bash, zsh and fish'
 
-# The installed command lists its man pages: they are those of its version, and other programs' pages may have names like theirs.
+# The installed command lists the man pages of its version. Pages of other programs may have similar names.
 uninstall: ## [start] Remove what `make install` installed below PREFIX; folders stay.
 	@set -eu; \
 	command='$(DESTDIR)$(PREFIX)/bin/anabranch'; \
@@ -88,7 +88,7 @@ uninstall: ## [start] Remove what `make install` installed below PREFIX; folders
 		'$(SHARE)/fish/vendor_completions.d/anabranch.fish' "$$command"; \
 	echo "Removed: $$command, man pages and completions for bash, zsh and fish"
 
-# The release is built first, so that cargo shows its progress; pip then takes what is built.
+# The release is built first, because cargo shows its progress; pip then uses it.
 demo: ## [start] Run schemes over two paths, send files and make a report; ten minutes the first time, then one.
 	@set -eu; \
 	$(SETUP) demo; \
@@ -120,7 +120,7 @@ demo: ## [start] Run schemes over two paths, send files and make a report; ten m
 	'$(VENV)/bin/anabranch' report '$(DEMO)/sweep' --out '$(DEMO)/report.html'; \
 	echo 'Tables, figures and a timeline to look into: $(DEMO)/report.html'
 
-# As many binaries at a time as there are processors. All crates are named each time, as for ANABRANCH_BUILD.
+# One binary per processor runs at a time. All crates are named each time, as for ANABRANCH_BUILD.
 SIDE_BY_SIDE := CARGO='$(CARGO)' $(PYTHON) .ci/side_by_side.py
 
 # Compiles tests and the programs of `wire`, so that `.ci/run` can do it before other steps need the processors.
@@ -132,7 +132,7 @@ release-build:
 	$(CARGO) test --release --locked --test net --no-run
 	$(CARGO) build --release --locked --bin ns2-study
 
-# tshark is a second opinion on captures and chunks.
+# tshark dissects captures and chunks independently.
 test: ## [change] Run all tests, doc tests and the comparisons with Wireshark's dissector.
 	@set -eu; status=0; \
 	$(SETUP) test; \
@@ -152,16 +152,16 @@ test: ## [change] Run all tests, doc tests and the comparisons with Wireshark's 
 	fi; \
 	exit $$status
 
-# Everything that Python needs here: the package with all that it can be asked for, its tests and its linters. It is made anew when
-# pyproject.toml changes; what is in it of the package itself may be older than the sources.
+# Environment with the package and all its extras, its tests and its linters. A change of pyproject.toml makes it again; its copy
+# of the package may be older than the sources.
 EXTRAS := dask,notebook,polars,test,video
 venv: $(VENV)/made
 
-# Prints a line each ten seconds while pip compiles or unpacks, of which pip says nothing.
+# Prints a line each ten seconds while pip compiles or unpacks, which pip does silently.
 PIP_INSTALL := MATURIN_PEP517_ARGS=--locked $(PYTHON) tools/heartbeat.py pip \
 	'$(VENV)/bin/pip' install --disable-pip-version-check --progress-bar off
 
-# The package without what only tests and some chapters need.
+# The package without the extras that only tests and some chapters need.
 $(VENV)/package: pyproject.toml
 	$(MAKE_VENV); \
 	$(PIP_INSTALL) .; \
@@ -177,8 +177,8 @@ MAKE_VENV = @set -eu; \
 	echo 'Making $(VENV), which takes some minutes'; \
 	$(PYTHON) -m venv '$(VENV)'
 
-# The package is built as a user would build it. What `cargo build --release` has built is taken as it is.
-# Chromium opens a report, and ethtool makes links between namespaces like wires.
+# The package is built as a user builds it, and uses the output of `cargo build --release`. Chromium opens a report, and ethtool
+# makes links between namespaces behave as wires.
 python: venv ## [change] Install the package into .venv and run its tests.
 	@set -eu; \
 	MATURIN_PEP517_ARGS=--locked '$(VENV)/bin/pip' install --quiet --disable-pip-version-check --no-deps --force-reinstall .; \
@@ -187,11 +187,11 @@ python: venv ## [change] Install the package into .venv and run its tests.
 	command -v ethtool > /dev/null || echo 'ethtool is missing: tests with links like wires are skipped. `make setup` installs it.'; \
 	'$(VENV)/bin/python' -m pytest --numprocesses=auto --dist=loadfile
 
-notebook: venv ## Execute the notebook in examples and store what it shows.
+notebook: venv ## Execute the notebook in examples and store its output.
 	'$(VENV)/bin/python' tools/execute_notebook.py
 
-# One wheel serves every Python from 3.10 on (abi3). maturin names the oldest manylinux that the libraries of this machine allow,
-# which a build that pip starts does not do.
+# One wheel supports every Python from 3.10 on (abi3). maturin names the oldest manylinux that the libraries of this machine allow;
+# a build by pip does not.
 wheel: venv ## Build a wheel of the Python package with the command, for machines without Rust, into out/wheel.
 	'$(VENV)/bin/pip' install --quiet --disable-pip-version-check 'maturin>=1.9,<2'
 	'$(VENV)/bin/maturin' build --profile fast --locked --out '$(OUT)/wheel' $(WHEEL_ARGS)
@@ -220,15 +220,15 @@ interop-speed: ## Measure one path beside usrsctp's tsctp, in the release profil
 	@set -eu; $(INTEROP_READY); \
 	$(CARGO) test --release --locked -p anabranch-interop --test interop -- --ignored --nocapture --test-threads=1 speed::
 
-# A macro declares the modules of schemes and components, and rustfmt does not follow it.
+# rustfmt does not find the modules of schemes and components, which a macro declares.
 MACRO_MODULES := $(wildcard crates/schemes/src/component/*.rs crates/schemes/src/component/*/mod.rs \
 	crates/schemes/src/preset/*.rs crates/schemes/src/preset/*/mod.rs)
 fmt: ## [change] Format all Rust sources.
 	$(CARGO) fmt --all -- $(MACRO_MODULES)
 	$(CARGO) fmt --manifest-path fuzz/Cargo.toml
 
-# Every check runs, whatever those before it found. In two halves, of which only the second needs Python's packages: `.ci/run` has
-# compilers at work on the first while they are fetched.
+# Every check runs, even after a failed one. Only the second of two halves needs Python packages: `.ci/run` installs them while the
+# first half compiles.
 CHECKS := set -u; status=0; check() { echo "== $$*"; "$$@" || status=1; }
 lint: ## [change] Check formatting, lints, types, rustdoc, conventions of the sources, links and layers.
 	@status=0; \
@@ -274,8 +274,8 @@ lint-others: venv
 	check $(PYTHON) -m unittest discover --quiet --start-directory docs --pattern '*_test.py'; \
 	exit $$status
 
-# duvet takes some minutes to build, so `make lint` does without: .ci/check_rfc.py reads the same quotes and the same text.
-# Here duvet has the word, and every requirement is compared with what that script makes of it.
+# duvet takes some minutes to build, so `make lint` uses .ci/check_rfc.py, which reads the same quotes and the same text. This target
+# compares the results of both for every requirement.
 DUVET_VERSION := 0.4.3
 rfc: ## Check the citations of RFC 9260 with duvet and write its report into out/rfc9260.
 	@set -eu; \
@@ -291,7 +291,7 @@ rfc: ## Check the citations of RFC 9260 with duvet and write its report into out
 	echo 'The report is in $(OUT)/rfc9260/report.html'
 
 # Inputs that reach new code go to a scratch folder; the corpus in the tree stays as it is.
-# As many at a time as there are processors: each keeps one busy.
+# One target per processor runs at a time.
 FUZZ_BUILD := -s none --codegen-units 16
 fuzz: fuzz-build ## [check] Fuzz every target for FUZZ_SECONDS each (60), on the stable compiler.
 	@set -eu; cd fuzz; \
@@ -309,8 +309,8 @@ fuzz-build:
 	cd fuzz; \
 	$(CARGO) fuzz build $(FUZZ_BUILD)
 
-# No check: it takes hours, and what is missed is for a person to judge.
-mutants: ## Change the code in small ways and count what the tests notice; MUTANTS=AREA, MUTANTS_ARGS='--sample 100'.
+# Not a check: it takes hours, and a person judges the mutants that no test notices.
+mutants: ## Change the code in small ways and count those that tests notice; MUTANTS=AREA, MUTANTS_ARGS='--sample 100'.
 	@set -eu; \
 	$(CARGO) mutants --version > /dev/null 2>&1 || { echo 'Installing cargo-mutants'; $(CARGO) install cargo-mutants --locked; }; \
 	$(PYTHON) .ci/mutants.py $(MUTANTS_ARGS) $(MUTANTS)
@@ -321,21 +321,21 @@ digests: ## [check] Compare runs of every scheme, profile and component with sto
 	$(ANABRANCH_BUILD)
 	$(DIGESTS) check
 
-digests-store: ## Store those digests anew, where results are meant to change.
+digests-store: ## Store those digests again, after an intended change of results.
 	$(ANABRANCH_BUILD)
 	$(DIGESTS) store
 
-# In a folder of its own, since the copy has other sources under the same names.
+# Uses a separate target folder, because the copy has other sources under the same names.
 new-key: ## Add two keys of scenario files in a copy: reader, writer, completions, book and Python classes have to have them.
 	CARGO='$(CARGO)' $(PYTHON) tests/new_key/check.py --target "$(TARGET)/new-key"
 
-# One after the other: each of them keeps the machine busy.
-# libfaketime makes the clock of the day jump; without it that test is skipped.
+# The tests run one after the other, because each uses all processors. libfaketime makes the wall clock jump; without it that test is
+# skipped.
 wire: ## [check] Send 64 MiB over relayed paths that fail, change and are flooded, and amid jumps of the clock.
 	$(CARGO) test --release --locked --test net -- --nocapture clock::
 	$(CARGO) test --release --locked --test net -- --ignored --test-threads=2 wire::faults:: wire::garbage::
 
-# In the profile of tests, which finds numbers that overflow. A round that failed is repeated with ANABRANCH_HOSTILE_SEED.
+# The profile of tests detects overflows. ANABRANCH_HOSTILE_SEED repeats a failed round.
 hostile: ## Let hostile peers send HOSTILE_MESSAGES (1000000) arbitrary messages of SCTP, and as many of the transfer protocol.
 	ANABRANCH_HOSTILE_MESSAGES=$(HOSTILE_MESSAGES) $(CARGO) test --locked --no-fail-fast --test heap --test random -- --nocapture
 
@@ -345,20 +345,20 @@ tampering: ## Rewrite each pair of fields of protected handshakes that travel in
 soak: ## The same with 1 GiB, which takes about ten minutes.
 	ANABRANCH_WIRE_MIB=1024 $(CARGO) test --release --locked --test net -- --ignored --test-threads=1 wire::faults::
 
-transfers: ## Carry out 10,000 transfers in one process and compare its memory and descriptors before and after.
+transfers: ## Run 10,000 transfers in one process and compare its memory and descriptors before and after.
 	ANABRANCH_TRANSFERS=10000 $(CARGO) test --release --locked -p anabranch-transfer --test memory -- --nocapture many::
 
-relaycheck: ## Hold transfers over relays against what they should be, RELAYCHECK_PAIRS (3) pairs of runs each; gates nothing.
+relaycheck: ## Judge transfers over relays by simulated runs and by ratios, RELAYCHECK_PAIRS (3) pairs of runs each; gates nothing.
 	$(ANABRANCH_BUILD)
 	$(PYTHON) .ci/relaycheck.py --pairs $(RELAYCHECK_PAIRS) -- $(ANABRANCH)
 
 papers: venv ## [check] Reproduce the five papers in full, in out/papers; PAPERS=KEY or KEY/EXPERIMENT for one of them.
 	'$(VENV)/bin/anabranch' papers reproduce '$(PAPERS)' --out '$(OUT)/papers'
 
-papers-check: venv ## Hold CMT against ns-2 on two papers' settings, and a slice of the papers against stored numbers.
+papers-check: venv ## Compare CMT with ns-2 on two papers' settings, and a slice of the papers with stored numbers.
 	'$(VENV)/bin/python' -m pytest -m slow python/tests/test_papers_slow.py
 
-papers-slice: venv ## Store the numbers of the slice anew, where what is simulated has changed.
+papers-slice: venv ## Store the numbers of the slice again, after a change of simulated results.
 	ANABRANCH_STORE_SLICE=1 '$(VENV)/bin/python' -m pytest -m slow -k slice python/tests/test_papers_slow.py
 
 # Studies are experiments about this project's schemes, in the folder studies. Their options: make study NAME=bounds ARGS=--help.
@@ -368,7 +368,7 @@ study: venv ## [measure] Run a study: NAME=bounds, degradation, adversary, choic
 
 BOUNDS_QUICK := bounds --quick --schemes cmt,bonded,braid
 DEGRADATION_QUICK := degradation --quick --schemes bonded,braid
-# The limit of the study is not reached yet: this one is for a setback.
+# The study has not reached its own limit; this looser limit detects a regression.
 ADVERSARY_QUICK := adversary --quick --least 0.6
 studies-check: venv ## Check quick parts of three studies: fails if a limit is broken that known.json does not list.
 	$(STUDY) $(BOUNDS_QUICK) --known studies/bounds/known.json
@@ -392,8 +392,8 @@ bench: venv ## [measure] Measure the simulator, schemes' decisions, observation,
 	'$(VENV)/bin/python' python/benches/overhead.py --native "$(TARGET)/release/anabranch"
 	$(MAKE) --no-print-directory bench-sim
 
-# Ratios to peers in the same run, so that a slow machine is no news. Each row needs what it is beside: `make setup` installs usrsctp.
-# 10,000 peers have a socket each.
+# Ratios to peers in the same run do not depend on the speed of the machine. Each row needs its peer: `make setup` installs usrsctp.
+# Each of 10,000 peers has a socket.
 BENCH_WIRE ?= check
 bench-wire: ## Measure associations over loopback beside kernel TCP, quinn and usrsctp, as ratios, beside those stored; BENCH_WIRE=store stores them.
 	@set -eu; \
@@ -401,7 +401,7 @@ bench-wire: ## Measure associations over loopback beside kernel TCP, quinn and u
 	ulimit -n "$$(ulimit -Hn)"; \
 	"$(TARGET)/fast/bench-wire" $(BENCH_WIRE)
 
-# Without ns-2 the rows beside it are left out.
+# Without ns-2 the rows that compare with it are omitted.
 BENCH_SIM ?= check
 bench-sim: ## Measure the simulator beside ns-2, as ratios, beside those stored; BENCH_SIM=store stores them.
 	@set -eu; \
@@ -410,7 +410,7 @@ bench-sim: ## Measure the simulator beside ns-2, as ratios, beside those stored;
 	$(PYTHON) tests/cost/beside_ns2.py '$(BENCH_SIM)' --anabranch "$(TARGET)/fast/anabranch" \
 		--window-cost "$(TARGET)/fast/examples/window_cost"
 
-# Where other programs keep the machine busy, times say little and these counts as much as ever.
+# Unlike times, these counts do not depend on other programs on the machine.
 instructions: ## Count the instructions of simulated runs with valgrind, beside those stored; INSTRUCTIONS=store stores them.
 	$(CARGO) build --profile fast --locked --bin anabranch
 	$(PYTHON) tests/cost/instructions.py '$(INSTRUCTIONS)' --anabranch "$(TARGET)/fast/anabranch"

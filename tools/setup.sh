@@ -4,13 +4,13 @@
 #
 #     tools/setup.sh demo|test|all
 #
-# demo   compiler and what Python needs to make an environment; nothing works without these
+# demo   compiler and the packages with which Python makes an environment; every target needs these
 # test   these, and the programs without which some tests of `make test` and `make python` are skipped
 # all    these, and other stacks and simulators that `.ci/run` compares with
 #
-# ANABRANCH_SETUP=no installs nothing and leaves out what needs a missing program.
+# ANABRANCH_SETUP=no installs nothing; steps that need a missing program are skipped.
 set -eu
-# Debian has some of these programs where only root looks for them.
+# Debian has some of these programs in folders that only root searches.
 PATH="$PATH:/usr/sbin:/sbin"
 
 case "${1:-}" in
@@ -21,7 +21,7 @@ demo | test | all) wanted=$1 ;;
     ;;
 esac
 
-# One package a line: the smallest set that has it, its name in Debian, and a command that succeeds where it is installed.
+# Each line has the smallest set that contains the package, its name in Debian, and a command that succeeds if it is installed.
 packages() {
     cat << 'LIST'
 demo gcc command -v cc
@@ -72,7 +72,7 @@ fi
 if [ "$(id -u)" != 0 ]; then
     echo "Missing: $all. Installing them needs root. Type:" >&2
     echo "    sudo apt-get update && sudo $install" >&2
-    [ -n "$needed" ] || echo 'or set ANABRANCH_SETUP=no to leave out what needs them.' >&2
+    [ -n "$needed" ] || echo 'or set ANABRANCH_SETUP=no to skip the steps that need them.' >&2
     exit 1
 fi
 echo "Installing: $all"
@@ -80,5 +80,5 @@ export DEBIAN_FRONTEND=noninteractive
 # shellcheck disable=SC2086 # One word a package.
 if apt-get update -q < /dev/null && $install < /dev/null; then exit 0; fi
 echo "apt could not install all of: $all" >&2
-# What is left out without the other packages says so itself.
+# Steps that need the missing packages report it themselves.
 [ -z "$(missing demo)" ]

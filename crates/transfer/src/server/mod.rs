@@ -586,7 +586,7 @@ async fn wanted(association: &Association) -> Result<(Vec<String>, Vec<Rule>), T
                 names.push(name);
             }
             Some(IncomingMessage::Control(Message::Rule(rule))) if rules.len() < MAX_RULES => {
-                rules.push(rule)
+                rules.push(rule);
             }
             Some(IncomingMessage::Control(Message::WantEnd)) => return Ok((names, rules)),
             Some(IncomingMessage::Control(Message::Alive)) => {}
