@@ -17,7 +17,7 @@ pub struct Accept {
     confirmed: Option<Confirmed>,
 }
 
-/// Offer that a person has confirmed, as an upper bound of the accepted content.
+/// Catalogue that the user has confirmed, as an upper bound of the accepted content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Confirmed {
     pub(crate) entries: Vec<Entry>,
@@ -28,7 +28,7 @@ pub(crate) struct Confirmed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Wanted {
     All,
-    /// One name at least.
+    /// Requested names, at least one.
     Names(Vec<Name>),
 }
 
@@ -100,11 +100,11 @@ impl Accept {
         })
     }
 
-    /// Accepts the entries of a catalogue that a person has confirmed, and no more: kind, numbers and bytes of each entry are upper
-    /// bounds. A stream, whose size is unknown, may have `most_stream_bytes`. An offer beyond that ends the transfer.
+    /// Accepts the entries of a catalogue that the user has confirmed. Kind, numbers and bytes of each entry are upper bounds. A
+    /// stream, whose size is unknown, may have `most_stream_bytes`. An offer beyond these bounds ends the transfer.
     ///
     /// # Errors
-    /// The errors of [`names`](Self::names).
+    /// Returns the errors of [`names`](Self::names).
     pub fn confirmed(catalogue: &Catalogue, most_stream_bytes: u64) -> Result<Self, BadRequest> {
         let entries = catalogue.entries().to_vec();
         let accept = Accept::names(entries.iter().map(Entry::name))?;

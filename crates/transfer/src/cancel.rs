@@ -4,11 +4,11 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Token that tells a thread that its result is no longer needed. Clones are the same token.
+/// Token that tells a thread that its result is no longer needed. Clones share the same state.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cancel(Arc<AtomicBool>);
 
-/// Guard that cancels when it is dropped, so that a dropped future ends its thread, too.
+/// Guard that cancels the token when it is dropped, so that dropping a future ends the future's thread.
 #[derive(Debug)]
 pub(crate) struct CancelOnDrop(Cancel);
 
@@ -34,7 +34,7 @@ impl Cancel {
 
     /// Fails once the token is cancelled. Every loop over records or blocks calls it once per record or block.
     pub(crate) fn check(&self) -> io::Result<()> {
-        // Not `Interrupted`: the standard library repeats a read that ends with that.
+        // The error is not `Interrupted`, because the standard library repeats a read that ends with that error.
         if self.is_cancelled() { Err(io::Error::other("its result is no longer awaited")) } else { Ok(()) }
     }
 }

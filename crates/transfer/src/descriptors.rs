@@ -18,7 +18,7 @@ const MOST: u64 = 2 * MAX_OPEN_OFFERS as u64;
 #[cfg(not(unix))]
 const UNKNOWN_LIMIT: u64 = 512;
 
-/// Budget of descriptors. Clones are the same budget.
+/// Budget of descriptors. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Descriptors {
     free: Arc<Mutex<u64>>,
@@ -30,7 +30,7 @@ pub(crate) struct Share(Arc<Pool>);
 
 #[derive(Debug)]
 struct Pool {
-    /// `None` for a share that belongs to no budget.
+    /// Budget to which the share returns; `None` if it does not belong to one.
     budget: Option<Descriptors>,
     size: u64,
     free: Mutex<u64>,
@@ -44,7 +44,7 @@ pub(crate) struct Held {
 }
 
 /// Raises the limit on open files of this process to the maximum that the system allows, for programs whose transfers have many
-/// files open. To be called before the first transfer begins.
+/// files open. Call this function before the first transfer begins.
 pub fn raise_open_file_limit() {
     #[cfg(unix)]
     {
@@ -114,7 +114,7 @@ impl Share {
         self.0.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes descriptors from the share; `None` if too few are free.
+    /// Takes descriptors from the share. Returns `None` if too few are free.
     pub(crate) fn hold(&self, count: u64) -> Option<Held> {
         let mut free = self.lock();
         *free = free.checked_sub(count)?;

@@ -16,10 +16,10 @@ pub enum TransferError {
     /// The association was lost.
     #[error("the connection was lost: {0}")]
     Lost(String),
-    /// This side ended the association, as at Ctrl-C.
+    /// This side ended the association, for example at Ctrl-C.
     #[error("this side stopped")]
     StoppedHere,
-    /// The peer ended the association, as its user stopped it.
+    /// The peer ended the association because its user stopped the transfer.
     #[error("the peer stopped")]
     Stopped,
     /// No message was received from the peer for this time.
@@ -45,7 +45,7 @@ pub enum TransferError {
         "the peer offered `{0}`, which was not asked for; the transfer was ended, and nothing of it was stored"
     )]
     NotRequested(Name),
-    /// The peer offered more than a person has confirmed.
+    /// The peer offered more content than the user has confirmed.
     #[error(
         "the peer offered more than was confirmed: {0}; the transfer was ended, and nothing beyond it was stored"
     )]

@@ -1,4 +1,5 @@
-//! Names that are excluded from a transfer, by rsync's rules: the first matching pattern decides; without one a name is included.
+//! Filters of the names in a transfer, by rsync's rules: the first matching pattern decides, and a name that matches none is
+//! included.
 
 use globset::{GlobBuilder, GlobMatcher};
 use serde::{Deserialize, Serialize};

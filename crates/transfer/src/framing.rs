@@ -1,4 +1,4 @@
-//! Association as a transfer uses it.
+//! Messages and segments of a transfer over an association.
 
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ pub(crate) async fn recv(association: &Association) -> Result<Option<IncomingMes
 }
 
 fn parse(packet: Packet) -> Result<IncomingMessage, TransferError> {
-    // No message of this protocol is so long that it would arrive in pieces.
+    // Messages of this protocol are too short to arrive in several parts.
     if !packet.beginning || !packet.ending {
         return Err(ProtocolError::Garbled.into());
     }
@@ -90,7 +90,7 @@ pub(crate) async fn recv_first(
     };
     match Message::decode_first(&packet.payload) {
         Ok(message) => Ok(message),
-        // A refusal may come first, and has no version.
+        // The first message may be a refusal, which has no version.
         Err(ProtocolError::Stranger) => match Message::decode(&packet.payload) {
             Ok(Message::Fail(failure)) => Err(TransferError::Peer(failure)),
             _ => Err(ProtocolError::Stranger.into()),

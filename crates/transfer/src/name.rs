@@ -1,4 +1,4 @@
-//! Names in messages: relative, with `/` between their parts, and never out of the folder they are stored in.
+//! Names in messages: relative paths with `/` between their parts, which never lead out of the folder that they are stored in.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub const MAX_PART_BYTES: usize = 255;
 /// Maximum number of parts of a name.
 pub const MAX_PARTS: usize = 128;
 
-/// Ending of the part file, which holds the received content of another file.
+/// Ending of the part file, which contains the received content of an unfinished file.
 pub(crate) const PART_ENDING: &str = ".anabranch-part";
 /// Ending of the journal, which records the blocks in the part file.
 pub(crate) const JOURNAL_ENDING: &str = ".anabranch-journal";
@@ -23,7 +23,7 @@ pub(crate) const OWN_BEGINNING: &str = ".anabranch-";
 pub(crate) const RECORD_NAME: &str = ".anabranch-stored";
 /// Beginning of the temporary name of a symbolic link that is to replace something else.
 pub(crate) const LINK_DRAFT: &str = ".anabranch-link-";
-/// Number of bytes of a long name that the names of its part file and journal keep, so that those are not too long.
+/// Number of bytes of a long name that are kept in the names of its part file and journal, which would be too long otherwise.
 const KEPT_BYTES: usize = 160;
 
 /// Name of a file or folder, relative to the top of the transfer.
@@ -119,7 +119,7 @@ impl Name {
         self.0.split('/').next().unwrap_or(&self.0)
     }
 
-    /// Returns the name of its folder; `None` at the top of the transfer.
+    /// Returns the name of the folder that contains the file; `None` at the top of the transfer.
     pub fn parent(&self) -> Option<&str> {
         self.0.rsplit_once('/').map(|(parent, _)| parent)
     }
@@ -143,9 +143,10 @@ impl Name {
         }
     }
 
-    /// Fails unless a symbolic link of this name that leads to `target` stays in the folder that is the first part of the name.
+    /// Checks that a symbolic link with this name and target stays in the folder that is the first part of the name.
     ///
-    /// `..` comes first, from a folder that is no link, and then only names; any link on that way stays inside, too.
+    /// The target begins with `..` parts, resolved from a folder that is not a link, and continues with names only. A link on this
+    /// path was checked in the same way, so it stays inside too.
     ///
     /// # Errors
     /// Returns the reason why the link is refused.
@@ -176,7 +177,7 @@ impl Name {
         Ok(())
     }
 
-    /// Returns the folders that contain it, from the top.
+    /// Returns the names of the folders that contain the file, from the top.
     pub(crate) fn parents(&self) -> impl Iterator<Item = &str> {
         self.0.match_indices('/').map(|(at, _)| &self.0[..at])
     }
@@ -216,10 +217,11 @@ fn check_part(part: &str) -> Result<(), BadName> {
     Ok(())
 }
 
-/// Returns a name as file systems compare it that ignore case and characters without a width.
+/// Returns a name in the form in which file systems compare it that ignore case and zero-width characters.
 fn fold(part: &str) -> String {
     let is_ignored = |c: &char| matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-    // In both directions, because some characters, such as the long s, agree in one case only.
+    // The name is converted to upper case and then to lower case, because some characters, such as the long s, are equal in one
+    // case only.
     part.chars().filter(|c| !is_ignored(c)).collect::<String>().to_uppercase().to_lowercase()
 }
 
@@ -277,7 +279,7 @@ fn is_device(part: &str) -> bool {
     let is_numbered = |stem: &str| {
         stem.strip_prefix("COM").or(stem.strip_prefix("LPT")).is_some_and(|number| {
             let mut digits = number.chars();
-            // Windows takes the superscripts for digits.
+            // Windows interprets superscripts as digits.
             matches!((digits.next(), digits.next()), (Some('0'..='9' | '¹' | '²' | '³'), None))
         })
     };

@@ -75,7 +75,7 @@ impl Offering {
     }
 }
 
-/// Sums up a source. Every name found in it begins with the source's name.
+/// Sums up a source. Every name found in the source begins with the source's name.
 async fn entry(source: SendSource) -> Result<Entry, OfferingError> {
     let mut sum: Option<Entry> = None;
     let mut found = survey(source);
@@ -106,12 +106,12 @@ pub enum EntryKind {
     Stream,
     /// A symbolic link.
     Link,
-    /// A folder with everything in it.
+    /// A folder with all of its content.
     Folder,
 }
 
-/// A file, a stream, a link, or a folder with everything in it. A receiver that has [confirmed](crate::Accept::confirmed) it
-/// accepts no more than these numbers.
+/// A file, a stream, a link, or a folder with all of its content. A receiver that has [confirmed](crate::Accept::confirmed) the
+/// entry accepts at most these numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     name: String,
@@ -148,7 +148,7 @@ impl Entry {
         *counter = counter.saturating_add(1);
     }
 
-    /// Returns the name to fetch it by. It can be requested and stored; it has to be escaped for display.
+    /// Returns the name to fetch it by. The name can be requested and stored, and must be escaped for display.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -163,7 +163,7 @@ impl Entry {
         self.files
     }
 
-    /// Number of folders, itself included.
+    /// Number of folders in the entry, including the entry itself.
     pub fn folders(&self) -> u64 {
         self.folders
     }
@@ -173,7 +173,7 @@ impl Entry {
         self.links
     }
 
-    /// Number of bytes of its files; `None` for a stream, whose size is unknown.
+    /// Number of bytes of the entry's files; `None` for a stream, whose size is unknown.
     pub fn bytes(&self) -> Option<u64> {
         (self.kind != EntryKind::Stream).then_some(self.bytes)
     }

@@ -39,13 +39,13 @@ pub struct Counters {
 pub struct Totals {
     /// Number of files offered so far.
     pub found_files: u64,
-    /// User bytes of them; the content of a pipe counts as it arrives.
+    /// User bytes of the found files; the content of a pipe counts as it arrives.
     pub found_bytes: u64,
-    /// Set once nothing more will be offered.
+    /// Set once the source has no further offers.
     pub all_found: bool,
-    /// Number of files that the source counted ahead of offering them. `None` until it has counted all of them.
+    /// Number of files that the source has counted ahead of its offers; `None` until all are counted.
     pub expected_files: Option<u64>,
-    /// User bytes of them. `None` until they are counted, and if one of them is a pipe.
+    /// User bytes of the counted files; `None` until all are counted, and if one of them is a pipe.
     pub expected_bytes: Option<u64>,
     /// User bytes that will not be sent: the rest of files that failed, and all bytes of those that a dry run plans.
     pub skipped_bytes: u64,
@@ -94,9 +94,9 @@ impl Totals {
 pub enum Event {
     /// A transfer begins at a server: the peer's request is accepted.
     Started {
-        /// Set if the peer fetches files, and not if it sends them.
+        /// `true` if the peer fetches files, `false` if it sends them.
         is_fetched: bool,
-        /// Names that a peer fetches; empty for everything.
+        /// Names that a peer fetches; empty for all files.
         names: Vec<PeerText>,
     },
     /// The transfer of a file begins.
@@ -222,7 +222,7 @@ impl Report {
         self.emit(Event::Note(text.into()));
     }
 
-    /// Resets the counters of offers, which are repeated on another association. The bytes that were moved stay counted.
+    /// Resets the counters of offers, which are repeated on another association. The moved bytes stay counted.
     pub fn forget_all(&self) {
         let counters = &self.counters;
         for counter in [
@@ -280,7 +280,7 @@ impl Report {
         self.emit(Event::Done { name: name.into(), size_bytes, outcome });
     }
 
-    /// Resets the number of entries to remove, since they are reported again.
+    /// Resets the number of entries to remove, since the receiver reports these entries again.
     pub(crate) fn forget_deletable(&self) {
         self.counters.deletable.store(0, Ordering::Relaxed);
     }

@@ -135,7 +135,7 @@ where
             silence: timeouts.silence,
             report: report.clone(),
             activity: line.activity.clone(),
-            // The user decides how long to wait.
+            // The first offer has no time limit, because the user decides how long to wait.
             first_offer_within: None,
             part_lock: PartLock::uncontended(),
             mode: request.mode,
@@ -228,7 +228,7 @@ where
         drop(lost);
         self.report.emit(Event::Disconnected(error.to_string().into()));
         let mut latest = error;
-        // Otherwise a peer that accepts associations only to end them would set the pace.
+        // Without this pause, a peer that accepts associations only to end them would cause attempts in rapid succession.
         tokio::time::sleep_until(self.opened + PAUSE).await;
         loop {
             let Some(left) =

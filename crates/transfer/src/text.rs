@@ -1,4 +1,4 @@
-//! Text from an untrusted source. Some of its characters control a terminal, and others change how the rest is displayed.
+//! Text from an untrusted source. Some characters control a terminal, and others change the display of the remaining text.
 
 use std::fmt::{self, Write};
 
@@ -55,7 +55,8 @@ impl fmt::Debug for PeerText {
     }
 }
 
-/// Returns the text with every unsafe character escaped, as `\u{1b}`. Escaping twice changes nothing more.
+/// Returns the text with every unsafe character escaped, as `\u{1b}`. Escaping a text twice has the same result as escaping it
+/// once.
 pub fn escape(text: &str) -> String {
     PeerText::from(text).to_string()
 }

@@ -4,10 +4,10 @@ use bytes::Bytes;
 
 use super::{Message, Segment};
 
-/// Decodes bytes by every decoder of a peer's bytes. A decoded message must survive being encoded.
+/// Decodes bytes by every decoder of a peer's bytes. A decoded message must be equal after encoding and decoding it again.
 ///
 /// # Panics
-/// Panics if that does not hold.
+/// Panics if it is not.
 pub fn decode(bytes: &[u8]) {
     if let Ok(message) = Message::decode(bytes)
         && !matches!(message, Message::Hello { .. } | Message::Welcome { .. })

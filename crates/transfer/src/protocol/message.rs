@@ -53,20 +53,20 @@ pub enum Intent {
         window_blocks: u32,
         /// Treatment of symbolic links.
         links: Links,
-        /// Set to request the names in each folder at the end, so that other entries of the folder here can be removed.
+        /// Set to request a listing of each folder at the end, so that the requesting side can remove other entries of the folder.
         delete: bool,
     },
 }
 
-/// Treatment of a file whose name is in use by a different one. A file with the same content is always left as it is.
+/// Treatment of an offered file if a different file has its name. A file with the same content is never changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnClash {
-    /// Refuses the new one.
+    /// Refuses the new file.
     #[default]
     Refuse,
-    /// Stores the new one beside it, with a number behind its name.
+    /// Stores the new file beside the old one, with a number added to its name.
     Rename,
-    /// Replaces the old one atomically when the new one is complete.
+    /// Replaces the old file atomically when the new one is complete.
     Overwrite,
 }
 
@@ -118,7 +118,7 @@ pub enum Terms {
 pub struct FileTime {
     /// Whole seconds, negative before 1970.
     pub seconds: i64,
-    /// Nanoseconds after them, below 1,000,000,000.
+    /// Nanoseconds to add, below 1,000,000,000.
     pub nanos: u32,
 }
 
@@ -129,12 +129,12 @@ pub enum Kind {
     File {
         /// Size in bytes.
         size_bytes: u64,
-        /// Hash of its first block, if it has more than one: it reveals a file that was changed in place.
+        /// Hash of the first block of a file with several blocks, which reveals that the file was changed in place.
         first: Option<Hash>,
     },
     /// Content of a pipe, whose size is known at its end.
     Stream {
-        /// Random token, the same when the transfer resumes over another association.
+        /// Random token of the stream, which is unchanged when the transfer resumes over another association.
         token: [u8; 16],
     },
     /// A symbolic link in a folder.
@@ -145,7 +145,7 @@ pub enum Kind {
     },
     /// A folder, before its content.
     Folder,
-    /// The same folder after its content, for its time and permissions.
+    /// End of a folder, after its content, with the time and permissions to set.
     FolderEnd,
 }
 
@@ -154,12 +154,12 @@ pub enum Kind {
 pub struct Offer {
     /// Number of the offer, counted from 0 in the order of offers.
     pub id: u32,
-    /// Name to store it under; see [`Name`](crate::Name) for the accepted ones.
+    /// Name to store the entry under. [`Name`](crate::Name) defines the accepted names.
     #[serde(with = "text::raw")]
     pub name: PeerText,
     /// Kind of the offer.
     pub kind: Kind,
-    /// Time of the last change of its content.
+    /// Time of the last change of the entry's content.
     pub changed: FileTime,
     /// Permission bits: the lower nine, and for a folder the sticky bit.
     pub mode: u16,
@@ -168,13 +168,13 @@ pub struct Offer {
 /// Names in a folder at the source, sent when every offer is done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listing {
-    /// The folder, which was offered on this association or is in one that was.
+    /// Name of the folder. It or a folder that contains it was offered on this association.
     #[serde(with = "text::raw")]
     pub folder: PeerText,
-    /// Names in it without the folder's, in byte order, also across all listings of that folder.
+    /// Names of the entries, without the name of the folder, in byte order across all listings of the folder.
     #[serde(with = "text::raw_list")]
     pub names: Vec<PeerText>,
-    /// Set if these names, with the earlier ones, are all names in the folder. Only then is anything removed from it.
+    /// Set if the listings of the folder are complete with this one. Only then does the receiver remove entries.
     pub is_complete: bool,
 }
 
@@ -186,7 +186,7 @@ pub enum Answer {
         /// In order, with gaps between them.
         have: Vec<Run>,
     },
-    /// Requests only the root of its hashes: there is a file of this name and size.
+    /// Requests only the root of the file's hashes, because the receiver has a file of this name and size.
     Compare,
 }
 
@@ -207,7 +207,7 @@ pub enum Outcome {
     Planned,
 }
 
-/// Reason why something was not transferred.
+/// Reason why an entry was not transferred.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Error)]
 #[error("{text}")]
 pub struct Failure {
@@ -231,7 +231,7 @@ pub enum Reason {
     Permission,
     /// The disk or the quota is full, or a limit on file sizes is reached.
     NoSpace,
-    /// There is no such file, or its kind is not transferred.
+    /// The file does not exist, or its kind is not transferred.
     NotThere,
     /// The file was changed while it was sent.
     Changed,
@@ -254,12 +254,12 @@ pub enum Reason {
 pub enum Message {
     /// First message, from the side that connects.
     Hello {
-        /// Random number, the same for all associations of a transfer: a later association replaces an earlier one.
+        /// Random number that all associations of a transfer share, so that a later association replaces an earlier one.
         session: [u8; 16],
         /// Request of this side.
         intent: Intent,
     },
-    /// Reply to it.
+    /// Reply to the first message.
     Welcome {
         /// Terms of the side that accepts.
         terms: Terms,
@@ -269,7 +269,7 @@ pub enum Message {
     /// From a side that pulls, before the names: a rule that excludes names. From a source, before its first listing: a rule by
     /// which it excludes names, so that matching entries stay at the receiver.
     Rule(Rule),
-    /// From a side that pulls: a name to offer. An empty name stands for everything.
+    /// From a side that pulls: a name to offer. An empty name requests all files.
     Want(String),
     /// From a side that pulls: the list of wanted names is complete.
     WantEnd,
@@ -293,9 +293,9 @@ pub enum Message {
         /// Reason why the entry could not be removed.
         failure: Option<Failure>,
     },
-    /// The receiver has handled a folder whose listing is complete; in the order of those listings.
+    /// The receiver has processed a folder whose listing is complete. Folders are reported in the order of their listings.
     Compared,
-    /// The receiver's answer to an offer that is not done at once.
+    /// Answer of the receiver to an offer that is not done immediately.
     Answer {
         /// Number of the offer.
         id: u32,
@@ -315,9 +315,9 @@ pub enum Message {
     GiveUp {
         /// Number of the offer.
         id: u32,
-        /// Reason why the source abandons it.
+        /// Reason why the source abandons the file.
         failure: Failure,
-        /// Set if it is offered again.
+        /// Set if the source offers the file again.
         again: bool,
     },
     /// The receiver has stored a block, or has found it corrupt and requests it again.
@@ -326,7 +326,7 @@ pub enum Message {
         id: u32,
         /// Index of the block.
         index: u64,
-        /// Set if it is stored.
+        /// Set if the block is stored.
         good: bool,
     },
     /// An offer is done.
@@ -340,8 +340,8 @@ pub enum Message {
     Finished,
     /// Keep-alive, sent every few seconds.
     Alive,
-    /// Size of the whole transfer, from the source: once on each association, when it has counted ahead of its offers. It is only
-    /// displayed, so a source that was changed meanwhile may offer more or less.
+    /// Size of the whole transfer, which the source sends once on each association after counting its files. The size is only
+    /// displayed, so the source may offer more or less if its files change.
     Total {
         /// Number of files.
         files: u64,

@@ -31,7 +31,7 @@ pub const MAX_WANTED: usize = 4096;
 /// Maximum length of these names in total, in bytes, which bounds the memory that a request occupies.
 pub const MAX_WANTED_BYTES: usize = 256 << 10;
 /// Maximum length of the names that listings of one folder may have in total, in bytes, with [`LISTED_NAME_BYTES`] more for each. A
-/// receiver stores those of one folder at a time.
+/// receiver stores the names of one folder at a time.
 pub const MAX_LISTED_BYTES: usize = 4 << 20;
-/// Bytes that a listed name counts besides its own.
+/// Bytes that each listed name counts in addition to its length.
 pub const LISTED_NAME_BYTES: usize = 4;

@@ -77,7 +77,8 @@ pub(crate) struct BlockMessages {
     pub(crate) hash: Hash,
 }
 
-/// Reads a block into the messages that carry it, and hashes it at the same time. `fill` fills the buffer it gets.
+/// Reads a block into the messages that carry it, and hashes it at the same time. `fill` must fill the whole buffer that it
+/// receives.
 pub(crate) fn read_block<E>(
     id: u32,
     index: u64,

@@ -91,7 +91,7 @@ fn unread_answers_block_the_thread_until_the_reader_is_dropped() {
         machine.take(refused_offer(id)).expect("it is refused, and that is all");
     }
     assert_eq!((outputs.len(), output.capacity()), (most, 0));
-    // Every further answer waits. The thread ends because the receiver of its answers is dropped.
+    // The channel is full, so every further answer waits. The thread ends because the receiver of its answers is dropped.
     let (input, inputs) = mpsc::channel(100);
     for id in 0..100 {
         input.try_send(refused_offer(1000 + id)).expect("there is room");

@@ -42,7 +42,7 @@ pub(super) struct Deletion {
 struct Begun {
     /// Rules by which the source excludes names, which therefore stay.
     filters: Filters,
-    /// Set if something was not transferred, so nothing is removed.
+    /// Set if an entry was not transferred. The receiver then removes no entries.
     is_partial: bool,
 }
 
@@ -63,7 +63,7 @@ impl Deletion {
         self.roots.contains(name) || parents.into_iter().any(|parent| self.roots.contains(&parent))
     }
 
-    /// Returns `true` if a listing was received, after which nothing is offered.
+    /// Returns `true` if a listing was received. No offers may follow it.
     pub(super) fn has_begun(&self) -> bool {
         self.begun.is_some()
     }
@@ -73,7 +73,7 @@ impl Deletion {
         self.open.is_some()
     }
 
-    /// Reports at the end if nothing was removed because of failed files.
+    /// Reports at the end of the transfer that no entries were removed because files have failed.
     pub(super) fn tell_if_partial(&self, report: &Report) {
         if self.begun.is_none() && report.totals().failed_files > 0 {
             report.note("nothing was removed, because files were left out");

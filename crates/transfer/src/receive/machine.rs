@@ -31,7 +31,7 @@ use crate::store::{Assembly, Block, Committed, Committer, Complete, Content};
 pub(super) struct Machine {
     store: Store,
     accept: Accept,
-    /// `None` unless a person has confirmed the accepted content.
+    /// Bounds of the accepted content; `None` if the user has not confirmed it.
     tally: Option<Tally>,
     mode: Mode,
     window_blocks: usize,
@@ -44,16 +44,16 @@ pub(super) struct Machine {
     open: BTreeMap<u32, Open>,
     /// Open offers that wait for descriptors or memory, and those queued behind them.
     line: BTreeSet<u32>,
-    /// Folders that a dry run would create in place of something else.
+    /// Folders that a dry run would create in place of other entries.
     replaced: BTreeSet<Name>,
     /// Set once the shortage of descriptors or memory was reported to the user.
     is_scarcity_told: bool,
     assemblies: BTreeMap<(u32, u64), Assembly>,
-    /// Folders that were offered, and whose end was not.
+    /// Offered folders whose end has not been offered.
     folders: BTreeMap<Name, Result<(), Failure>>,
     /// Folders whose end waits for their content.
     folder_ends: VecDeque<(Name, Offer)>,
-    /// Time since which the first of them fails because the system lacks descriptors or memory.
+    /// Time since which the first of these folders fails because the system lacks descriptors or memory.
     scarce_since: Option<Instant>,
     /// Set once a pipe was offered a folder, whose content it refuses.
     is_folder_refused: bool,
@@ -62,14 +62,14 @@ pub(super) struct Machine {
     has_total: bool,
     /// `None` for a pipe.
     committer: Option<Committer>,
-    /// `None` unless something may be removed.
+    /// Removals of this transfer; `None` if they are not permitted.
     deletion: Option<Deletion>,
     /// Cancelled when the results of this receiver are no longer needed.
     cancel: Cancel,
 }
 
 impl Machine {
-    /// Creates a receiver. It calls `wake` when it has work that no input announces.
+    /// Creates a receiver. The receiver calls `wake` when it has work that no input announces.
     pub(super) fn new(
         receiving: Receiving,
         output: mpsc::Sender<OutgoingMessage>,
@@ -233,7 +233,7 @@ impl Machine {
         !self.open.is_empty() || !self.folder_ends.is_empty()
     }
 
-    /// Handles the end of a folder. Only an entry that was offered as a folder on this association has an end.
+    /// Handles the end of a folder. An end is valid only for an entry that was offered as a folder on this association.
     fn on_folder_end(&mut self, name: Name, offer: Offer) {
         match self.folders.remove(&name) {
             Some(Ok(())) => {
@@ -394,7 +394,7 @@ impl Machine {
                 let failure = corrupt(&open.name);
                 self.fail(id, failure, Keep::No);
             }
-            // Some of it was stored before this association.
+            // Some blocks of the file were stored before this association.
             Ok(_) => self.take_again(id),
             Err(error) => {
                 let failure = self.store.failure(&open.name, &error);
@@ -430,8 +430,8 @@ impl Machine {
         }
     }
 
-    /// Requests a file again in full, because the blocks stored before differ from those of the source. This happens once:
-    /// afterwards all blocks come from this source.
+    /// Requests a file again in full, because the blocks stored before differ from those of the source. This happens at most once,
+    /// because afterwards all blocks come from this source.
     fn take_again(&mut self, id: u32) {
         let Some(Open { name, offer, mut stage, held_bytes, reused_bytes, .. }) = self.open.remove(&id)
         else {
@@ -488,7 +488,7 @@ impl Machine {
         if let (Stage::Part(part), Store::Folder(folder)) = (&mut open.stage, &self.store) {
             let is_kept = keep == Keep::Yes && part.is_resumable();
             if is_kept {
-                // If this fails, too, a few more blocks are sent again.
+                // If the sync fails, the source sends a few more blocks again.
                 let _ = part.sync();
             } else if let Stage::Part(part) = std::mem::replace(&mut open.stage, Stage::Waiting(Wait::new()))
             {
@@ -533,7 +533,7 @@ impl Machine {
 
     fn done_with(&mut self, offer: &Offer, size_bytes: Option<u64>, outcome: Outcome) {
         if self.cancel.is_cancelled() && matches!(outcome, Outcome::Failed(_)) {
-            // It was skipped, and did not fail.
+            // The entry was skipped, which is not a failure.
             return;
         }
         if offer.kind != Kind::FolderEnd || matches!(outcome, Outcome::Failed(_)) {
@@ -546,7 +546,7 @@ impl Machine {
         self.end_folders();
     }
 
-    /// Completes folders whose content is done: all offers before their end.
+    /// Completes folders whose content is done, which is the case when all offers before their end are done.
     fn end_folders(&mut self) {
         while let (Some((_, offer)), Store::Folder(_)) = (self.folder_ends.front(), &self.store) {
             if self.open.keys().next().is_some_and(|id| *id < offer.id) {
@@ -581,7 +581,7 @@ enum Keep {
     No,
 }
 
-/// Reports a file that could not be recorded. It is as good as any other, except that it is compared the next time.
+/// Reports a file that could not be recorded. The file is stored correctly, but its content is compared at the next transfer.
 fn tell_unrecorded(report: &Report, recorded: io::Result<()>) {
     if let Err(error) = recorded {
         report.note(format!(

@@ -1,7 +1,7 @@
 //! Receiving side of a transfer.
 //!
 //! A plain state machine on its own thread ([`Machine`]) makes the decisions of the protocol, so hashing and writing delay no other
-//! task. A task passes messages between it and the association.
+//! task. A task passes messages between the thread and the association.
 
 #[cfg(test)]
 mod bounds;
@@ -38,7 +38,8 @@ use crate::store::{Folder, Pipe};
 
 /// Maximum number of messages that wait for the thread; the association holds the rest back.
 const WAITING_MESSAGES: usize = 16;
-/// Maximum number of the thread's messages that wait to be sent. A peer that does not read them blocks the thread, and thus itself.
+/// Maximum number of the thread's messages that wait to be sent. A peer that does not read the messages blocks the thread, and
+/// thereby its own transfer.
 const WAITING_ANSWERS: usize = 16;
 
 /// Destination of received content.
@@ -75,7 +76,7 @@ impl Store {
         }
     }
 
-    /// Returns the same store, whose files take their descriptors from this share.
+    /// Returns the store with a share, from which its files take their descriptors.
     pub(crate) fn with_descriptors(self, share: Share) -> Self {
         match self {
             Store::Folder(folder) => Store::Folder(folder.with_descriptors(share)),
@@ -83,7 +84,7 @@ impl Store {
         }
     }
 
-    /// Returns the part file of an offered name, by which transfers of the same name find each other.
+    /// Returns the name of the part file of an offered name, by which transfers of the same name detect each other.
     fn part_of(&self, name: &Name) -> String {
         match self {
             Store::Folder(folder) => format!("{}/{}", folder.within(), folder.part_of(name)),
@@ -115,9 +116,9 @@ pub enum Mode {
     /// The receiver stores the offered entries.
     #[default]
     Store,
-    /// The names that would be stored are reported, and nothing is stored.
+    /// The receiver reports the names that it would store, and stores none.
     DryRun,
-    /// The offers are reported.
+    /// The receiver reports the offers, and stores none.
     List,
 }
 
@@ -155,7 +156,7 @@ pub(crate) struct Receiving {
     pub(crate) first_offer_within: Option<Duration>,
     pub(crate) part_lock: PartLock,
     pub(crate) mode: Mode,
-    /// `None` if nothing may be removed.
+    /// Removals of this transfer; `None` if they are not permitted.
     pub(crate) deletion: Option<DeletionInitiator>,
 }
 
@@ -187,7 +188,7 @@ pub(crate) async fn receive(association: &Association, receiving: Receiving) -> 
     if interrupted.is_some() {
         cancel.cancel();
     } else {
-        // Its last messages. A peer that does not read those either is not waited for.
+        // The last messages of the thread are sent. The receiver does not wait for a peer that does not read them.
         let _ = timeout(END_WITHIN, say(association, &mut outputs, END_WITHIN)).await;
     }
     // From here on the thread's messages are not read, so a full channel must not block it.
@@ -219,8 +220,8 @@ async fn hear(
     }
 }
 
-/// Sends the thread's messages until it has ended. A peer that reads nothing for `timeouts` is lost or blocks on purpose: SCTP lets
-/// it acknowledge forever without reading.
+/// Sends the thread's messages until it has ended. A peer that reads no message for `timeouts` is lost, or blocks on purpose: SCTP
+/// permits it to acknowledge forever without reading.
 async fn say(
     association: &Association,
     outputs: &mut mpsc::Receiver<OutgoingMessage>,
@@ -276,7 +277,7 @@ impl Watch {
             if said.elapsed() >= ALIVE_EVERY {
                 said = Instant::now();
                 let alive = framing::send(association, OutgoingMessage::from(&Message::Alive));
-                // If this times out, other messages are queued and show the same.
+                // If sending the keep-alive times out, other messages are queued, which also show that this side is alive.
                 if let Ok(Err(lost)) = timeout(ALIVE_EVERY / 4, alive).await {
                     return lost;
                 }

@@ -13,7 +13,7 @@ use crate::store::{FileState, Flow, Part};
 pub(super) enum Stage {
     /// The file waits and cannot proceed.
     Waiting(Wait),
-    /// The file may be stored already; its root will decide.
+    /// The receiver has a file of this name and size. The root decides whether it is the offered one.
     Comparing,
     /// The file is being received in a folder.
     Part(Box<Part>),
@@ -77,7 +77,7 @@ impl Wait {
             .map_or(Duration::ZERO, |(_, since)| since.elapsed())
     }
 
-    /// Returns `true` if it waits for descriptors or memory, or has to wait behind an offer that does.
+    /// Returns `true` if the offer waits for descriptors or memory, or behind an offer that does.
     pub(super) fn is_in_line(&self) -> bool {
         self.blocked.is_none_or(|(reason, _)| reason != Blocked::PartFile)
     }
@@ -112,7 +112,7 @@ impl Open {
         if is_wanted { Ok(()) } else { Err(ProtocolError::Unexpected("a block that was not requested")) }
     }
 
-    /// Checks that the file system has room for a block there.
+    /// Checks that the file system has room for a block at this position.
     pub(super) fn check_room(&mut self, index: u64) -> io::Result<()> {
         match &mut self.stage {
             Stage::Part(part) => part.check_room(index),

@@ -13,7 +13,8 @@ use crate::name::Name;
 use crate::offering::{Entry, EntryKind};
 use crate::protocol::{Kind, MAX_OPEN_OFFERS};
 
-/// Maximum number of names that are stored from one association to the next. Those beyond count again on each of them.
+/// Maximum number of names that are stored from one association to the next. Names beyond this number count again on each
+/// association.
 const MOST_COUNTED: usize = 1 << 20;
 
 /// Numbers and bytes of each confirmed entry that may still be offered. Clones share them.
@@ -35,7 +36,7 @@ struct Counts {
 #[derive(Clone, Copy, Debug)]
 struct Counted {
     size_bytes: u64,
-    /// Association in which it was last offered.
+    /// Number of the association on which the name was last offered.
     association: u32,
     is_stored: bool,
 }
@@ -84,15 +85,16 @@ impl Tally {
     /// Counts an offer.
     ///
     /// # Errors
-    /// Returns [`TransferError::Unconfirmed`] if it is of another kind than was confirmed, or one too many, or too large.
+    /// Returns [`TransferError::Unconfirmed`] if the offer is of another kind than the confirmed entry, or exceeds its number or
+    /// size.
     pub(super) fn offered(&self, name: &Name, kind: &Kind) -> Result<(), TransferError> {
         self.lock().offered(name, kind)
     }
 
-    /// Counts a file once more that gets a second name beside the one that it was stored under on an earlier association.
+    /// Counts a file again that gets a second name, beside its name from an earlier association.
     ///
     /// # Errors
-    /// Returns [`TransferError::Unconfirmed`] if that is one too many, or too large.
+    /// Returns [`TransferError::Unconfirmed`] if the file exceeds the confirmed number or size.
     pub(super) fn kept_beside(&self, name: &Name, kind: &Kind) -> Result<(), TransferError> {
         let mut counts = self.lock();
         match counts.counted.get(&key(name, kind)) {
@@ -119,7 +121,7 @@ impl Tally {
     /// Checks a block of a stream.
     ///
     /// # Errors
-    /// Returns [`TransferError::Unconfirmed`] if it ends behind the bound of streams.
+    /// Returns [`TransferError::Unconfirmed`] if the block ends beyond the bound of streams.
     pub(super) fn stream_block(&self, name: &Name, index: u64, block_len: u32) -> Result<(), TransferError> {
         let most = self.lock().most_stream_bytes;
         let end = index.saturating_mul(u64::from(BLOCK_BYTES)).saturating_add(u64::from(block_len));

@@ -77,7 +77,7 @@ impl Receiver {
     fn take(&mut self, input: Input) -> Vec<Message> {
         self.machine.take(input).expect("the protocol is kept to");
         self.machine.settle();
-        // Committed files may let other offers begin.
+        // Other offers may begin after files were committed.
         self.machine.take(Input::Wake).expect("the protocol is kept to");
         std::iter::from_fn(|| self.outputs.try_recv().ok())
             .map(|said| match said {

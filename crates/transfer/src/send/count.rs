@@ -14,7 +14,7 @@ use crate::protocol::{Links, Message};
 use crate::report::Report;
 use crate::store::{Folder, identity_of};
 
-/// Maximum number of folders that wait to be read. Beyond it the size is unknown until the walk is complete.
+/// Maximum number of folders that wait to be read. Beyond this number, the size is unknown until the walk is complete.
 const MAX_WAITING_FOLDERS: usize = 1 << 16;
 
 /// Number of files of a transfer, and their user bytes.
@@ -34,14 +34,14 @@ pub(super) struct Total {
 }
 
 impl Total {
-    /// Starts to count on its own thread. Call it in a tokio runtime.
+    /// Starts to count on a separate thread. Requires a tokio runtime.
     pub(super) fn new(sources: &[SendSource]) -> Self {
         let (caller, counting) = oneshot::channel();
         let sources = sources.to_vec();
         let has_pipe = sources.iter().any(SendSource::is_pipe);
         tokio::task::spawn_blocking(move || {
             if let Some(count) = count(&sources, MAX_WAITING_FOLDERS, &|| caller.is_closed()) {
-                // The sender may have been dropped.
+                // The caller may have been dropped.
                 let _ = caller.send(count);
             }
         });
@@ -80,7 +80,7 @@ impl Total {
     }
 }
 
-/// Counts the files that the walk offers. Returns `None` if it is cancelled or too many folders wait.
+/// Counts the files that the walk offers. Returns `None` if counting is cancelled, or too many folders wait.
 fn count(sources: &[SendSource], max_waiting: usize, is_cancelled: &dyn Fn() -> bool) -> Option<Count> {
     let mut total = Count { files: 0, bytes: Some(0) };
     for source in sources {
@@ -94,7 +94,7 @@ fn count(sources: &[SendSource], max_waiting: usize, is_cancelled: &dyn Fn() -> 
 struct OpenFolder {
     place: Place,
     name: String,
-    /// Identities of the folder and of those that contain it, which a link may lead back to.
+    /// Identities of the folder and of the folders that contain it, to which a link may lead back.
     within: Vec<(u64, u64)>,
 }
 
@@ -134,7 +134,7 @@ impl Counter<'_> {
             }
             What::Path(path) => match locate(path, &mut Opened::default()) {
                 Ok((place, name)) => self.tree(place, name),
-                // The walk reports it.
+                // The walk reports the error.
                 Err(_) => Some(()),
             },
             What::Inside { folder, name } if name.is_empty() => self.all_of(folder),
@@ -179,7 +179,7 @@ impl Counter<'_> {
             let Ok(last) = entry.file_name().into_string() else { continue };
             match self.inspect_below(&folder, &last) {
                 Inspected::File(size_bytes) => self.add(size_bytes),
-                // Only its name waits, so that no descriptor stays open.
+                // The list contains only the name of the folder, so that no descriptor stays open.
                 Inspected::Folder(_) => waiting.push(Waiting { parent: Rc::clone(&folder), last }),
                 Inspected::Other => {}
             }

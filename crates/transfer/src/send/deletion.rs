@@ -15,14 +15,14 @@ use crate::text::PeerText;
 /// Maximum number of listed folders that the receiver has not answered.
 const MOST_UNANSWERED: usize = 16;
 
-/// Last step of a sender, when everything else is done and nothing was excluded by a failure.
+/// Last step of a sender. It begins when all offers are done and none has failed.
 pub(super) struct Deletion {
     is_wanted: bool,
     is_dry: bool,
     roots: Roots,
-    /// `None` if sources have different filters: no receiver could tell which entries to keep.
+    /// Filters of the sources; `None` if they differ, because the receiver then cannot determine the entries to keep.
     rules: Option<Vec<Rule>>,
-    /// Set if everything was transferred, on all associations until this began.
+    /// Set if all entries were transferred, on all associations before the deletion began.
     is_whole: Option<bool>,
     stage: Stage,
 }
@@ -51,7 +51,7 @@ impl Deletion {
         !self.is_wanted || matches!(self.stage, Stage::Done)
     }
 
-    /// Restarts on another association, unless it is done: the receiver has no record of earlier listings.
+    /// Restarts the deletion on another association unless it is done, because the receiver keeps no record of earlier listings.
     pub(super) fn restart(&mut self) {
         if !self.is_done() {
             self.stage = Stage::Waiting;
@@ -63,13 +63,13 @@ impl Deletion {
         self.rules.is_some()
     }
 
-    /// Returns the patterns that a receiver has to know before the first offer, which may already remove something.
+    /// Returns the patterns that the receiver needs before the first offer, because an offer may already cause a removal.
     pub(super) fn rules(&self) -> Vec<Message> {
         let rules = self.rules.iter().flatten().filter(|_| !self.is_done());
         rules.cloned().map(Message::Rule).collect()
     }
 
-    /// Begins, unless it has begun. To be called when no offer is open.
+    /// Begins the deletion unless it has begun. Call it when no offer is open.
     pub(super) fn begin(&mut self, report: &Report) {
         if !self.is_wanted || !matches!(self.stage, Stage::Waiting) {
             return;
@@ -123,7 +123,7 @@ impl Deletion {
         message
     }
 
-    /// Records that the receiver is done with the first folder that it has not answered.
+    /// Records that the receiver is done with the oldest unanswered folder.
     pub(super) fn on_compared(&mut self) -> Result<(), ProtocolError> {
         *self.unanswered()? -= 1;
         self.settle();
@@ -160,7 +160,7 @@ impl Deletion {
     }
 }
 
-/// Returns a name that two different folders were sent under: each would remove the entries of the other.
+/// Returns a name under which two different folders were sent. The deletion for each folder would remove the entries of the other.
 fn merged(roots: &[Root]) -> Option<String> {
     let mut identities = BTreeMap::new();
     for root in roots {

@@ -13,7 +13,8 @@ use crate::store::contain;
 use super::reader::Request;
 use super::walk::Origin;
 
-/// Maximum number of requests for a file's blocks on one association: one, and another if the receiver's kept blocks were wrong.
+/// Maximum number of requests for a file's blocks on one association: the first, and another one if the receiver's kept blocks were
+/// wrong.
 const MOST_TAKES: u32 = 2;
 
 /// An offer that is not done.
@@ -26,27 +27,27 @@ pub(super) struct Entry {
     pub(super) stage: Stage,
     /// Number of times that it changed while it was sent.
     pub(super) changes: u32,
-    /// User bytes that the receiver has of it, as counted so far.
+    /// User bytes of the file that the receiver has, as counted so far.
     pub(super) counted_bytes: u64,
     /// User bytes that were reported as present before.
     pub(super) reused_bytes: u64,
-    /// Number of times that the receiver requested its blocks on this association.
+    /// Number of times that the receiver requested the file's blocks on this association.
     pub(super) takes: u32,
     /// Set once the bytes that the receiver had before were counted.
     pub(super) is_counted: bool,
     /// Number of blocks that are being read or that the receiver has not confirmed.
     pub(super) in_flight: usize,
-    /// Blocks of these that were read and queued for sending: the receiver can know of no others.
+    /// Blocks that were read, queued for sending, and not confirmed. The receiver can confirm only these.
     pub(super) under_way: BTreeSet<u64>,
     /// Number of blocks that arrived corrupt.
     pub(super) wrong: u32,
-    /// Blocks that are read again for that reason.
+    /// Blocks that are read again because they arrived corrupt.
     pub(super) repeats: BTreeSet<u64>,
     /// Content that was read from a pipe and may have to be sent again.
     pub(super) kept: Kept,
     /// Descriptor of the file while it is open.
     pub(super) held: Option<Held>,
-    /// Time since which it cannot be opened because the system lacks descriptors or memory.
+    /// Time since which the file cannot be opened because the system lacks descriptors or memory.
     pub(super) scarce_since: Option<Instant>,
 }
 
@@ -58,9 +59,9 @@ pub(super) enum Stage {
     Opening(Vec<Run>),
     /// The blocks of the file are being read. The sender skips those that the receiver has.
     Sending(Sending),
-    /// Everything was read; the reader checks that the file is unchanged.
+    /// All blocks were read. The reader checks that the file is unchanged.
     Checking(Root),
-    /// The sender is done, and the receiver's result is missing.
+    /// The sender is done, and waits for the receiver's result.
     Ended,
 }
 
@@ -71,7 +72,7 @@ pub(super) struct Sending {
     pub(super) next: u64,
     /// Number of blocks that were requested from the reader for the first time and have not been read.
     pub(super) reading: usize,
-    /// Root over all blocks read, including those that the receiver has: it reveals if the receiver kept different content.
+    /// Root over all blocks read, including those that the receiver has. It reveals that the receiver kept different content.
     pub(super) root: Root,
 }
 
@@ -79,7 +80,7 @@ pub(super) struct Sending {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     Sent(u64),
-    /// The receiver has it, and the root needs its hash.
+    /// The receiver has the block, and the root needs the block's hash.
     Hashed(u64),
 }
 
@@ -122,13 +123,14 @@ impl Entry {
         }
     }
 
-    /// Returns `true` if it waits to be opened, and the time limit for that has not passed.
+    /// Returns `true` if the file waits to be opened, and the time limit of the wait has not passed.
     pub(super) fn may_wait(&mut self) -> bool {
         let since = *self.scarce_since.get_or_insert_with(Instant::now);
         matches!(self.stage, Stage::Opening(_)) && since.elapsed() < SCARCE_FOR
     }
 
-    /// Returns `true` if the receiver may request blocks now: first, after a comparison, or once more and then all of them.
+    /// Returns `true` if the receiver may request blocks now: for the first time, after a comparison, or a second time and then all
+    /// blocks.
     pub(super) fn may_take(&self, stage: &Stage, have: &[Run]) -> bool {
         match stage {
             Stage::Offered => true,
@@ -136,7 +138,7 @@ impl Entry {
         }
     }
 
-    /// Returns the next read of the file; `None` if there is none now.
+    /// Returns the next block to read and its treatment; `None` if no block is to be read now.
     pub(super) fn next_request(&mut self, id: u32) -> Option<Request> {
         let Stage::Sending(sending) = &mut self.stage else { return None };
         match (&self.kind, &self.origin) {
@@ -160,7 +162,7 @@ impl Entry {
         Offer { id, name: name.as_str().into(), kind: kind.clone(), changed: *changed, mode: *mode }
     }
 
-    /// Size in bytes; `None` for folders and as long as a pipe is open.
+    /// Size in bytes; `None` for folders, and until a pipe has ended.
     pub(super) fn size_bytes(&self) -> Option<u64> {
         match self.kind {
             Kind::File { size_bytes, .. } => Some(size_bytes),
@@ -188,7 +190,7 @@ impl Entry {
         }
     }
 
-    /// Returns the user bytes in these blocks. A receiver may claim any: blocks that do not exist count as 0.
+    /// Returns the user bytes in these blocks. The receiver may claim any index, so blocks that do not exist count as 0 bytes.
     pub(super) fn bytes_in(&self, runs: &[Run]) -> u64 {
         let Kind::File { size_bytes, .. } = self.kind else {
             let read = self.kept.read;

@@ -1,4 +1,4 @@
-//! Listings of the sent folders, sent once everything in them is done.
+//! Listings of the sent folders, sent once their content is done.
 
 use std::io;
 
@@ -31,11 +31,11 @@ pub(super) enum Listed {
 struct Folder {
     place: Place,
     name: String,
-    /// Identities of the folders that contain it, which a link may lead back to.
+    /// Identities of the folders that contain it, to which a link may lead back.
     within: Vec<(u64, u64)>,
 }
 
-/// Starts to list folders and those in them, on its own thread.
+/// Starts to list folders and their subfolders on a separate thread.
 pub(super) fn list(roots: Vec<Root>) -> mpsc::Receiver<Listed> {
     let (out, listed) = mpsc::channel(WAITING_LISTINGS);
     tokio::task::spawn_blocking(move || {
@@ -105,7 +105,7 @@ impl Lister {
     }
 }
 
-/// Returns the names in a folder in order, whether or not they were offered; fails unless all are known.
+/// Returns the names in a folder in order, including names that were not offered. Fails if a name cannot be read.
 fn entries(place: &Place) -> Result<Vec<String>, Failure> {
     let failed = |error: io::Error| unseen(place, &error);
     let (mut names, mut bytes) = (Vec::new(), 0);
@@ -115,7 +115,7 @@ fn entries(place: &Place) -> Result<Vec<String>, Failure> {
             let text = format!("{}: a name in it is no UTF-8; rename it", place.show());
             return Err(Failure::new(Reason::BadName, text));
         };
-        // An unfinished file is not a file yet, and the receiver keeps its own.
+        // Part files are not listed. The receiver keeps its own part files.
         if Name::new(&name) == Err(BadName::Reserved) {
             continue;
         }
@@ -130,7 +130,7 @@ fn entries(place: &Place) -> Result<Vec<String>, Failure> {
     Ok(names)
 }
 
-/// Returns a folder in another one, if it is one that was offered. Fails by scarcity only.
+/// Returns a subfolder of a folder, if it was offered. Fails by scarcity only.
 fn below(root: &Root, folder: &Folder, last: &str) -> Result<Option<Folder>, Failure> {
     let (place, name) = (folder.place.below(last), format!("{}/{last}", folder.name));
     let Ok(checked) = Name::new(&name) else { return Ok(None) };

@@ -21,7 +21,7 @@ impl RateLimit {
     }
 }
 
-/// Time at which the next segment may be sent: once the time that its bytes take at the limit has passed.
+/// Pacing of a sender: each segment is sent after the time that its bytes take at the rate limit.
 #[derive(Debug)]
 pub(super) struct Pace {
     rate: Option<RateLimit>,

@@ -11,7 +11,8 @@ use crate::framing::{self, OutgoingMessage};
 use crate::protocol::{MAX_OPEN_OFFERS, MAX_WINDOW_BLOCKS, Message};
 
 /// Maximum number of control messages that wait to be sent before the peer is read again. A peer that causes answers and does not
-/// read them blocks itself. Peers that follow the protocol stay far below: each of the open offers has at most two ends to report.
+/// read them thereby blocks its own transfer. Peers that follow the protocol stay far below this maximum, because each open offer
+/// causes at most two messages.
 pub(super) const MOST_CONTROL: usize = 4 * MAX_OPEN_OFFERS;
 
 /// Messages that wait to be sent on one association, and its window.
@@ -40,7 +41,7 @@ impl SendQueues {
     }
 
     pub(super) fn say_alive(&mut self) {
-        // Any queued message shows the same.
+        // Any queued message also shows that this side is alive.
         if self.control.is_empty() {
             self.say(&Message::Alive);
         }

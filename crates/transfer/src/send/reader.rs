@@ -54,7 +54,7 @@ pub(super) enum What {
     Checked,
     /// The file was closed.
     Closed,
-    /// The file has changed; its present state, if it can be determined.
+    /// The file has changed, with its current state if it can be determined.
     Changed(Option<(Kind, FileTime)>),
     Failed(io::Error),
 }
@@ -66,7 +66,7 @@ pub(super) fn start(replies: UnboundedSender<Reply>) -> mpsc::Sender<Request> {
     tokio::task::spawn_blocking(move || {
         let mut files = Files::new();
         for request in asked {
-            // A pipe may have nothing to read for long, which delays no other file.
+            // A pipe is read on a separate thread, because it may have no data for a long time.
             if let Request::Next { id, index, from } = request {
                 let replies = replies.clone();
                 runtime.spawn_blocking(move || {
@@ -76,7 +76,7 @@ pub(super) fn start(replies: UnboundedSender<Reply>) -> mpsc::Sender<Request> {
                 });
                 continue;
             }
-            // At most as many replies wait as requests were made, and the sender bounds those.
+            // The channel needs no bound: each request has one reply, and the sender bounds the requests.
             if replies.send(answer(&mut files, request)).is_err() {
                 return;
             }
@@ -104,7 +104,7 @@ fn answer(files: &mut Files, request: Request) -> Reply {
                 .and_then(|file| Ok(is_same(file, &kind, changed)? && ends_at_size(file, &kind)?));
             (id, same.map(|same| if same { What::Checked } else { What::Changed(None) }))
         }
-        // It is answered on another thread.
+        // Another thread replies to this request.
         Request::Next { id, index, from } => (id, next(id, index, &from)),
         Request::Close { id } => {
             files.remove(&id);

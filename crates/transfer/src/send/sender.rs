@@ -1,4 +1,4 @@
-//! Schedule of offers and blocks.
+//! Sender of files, which schedules offers and blocks.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -98,7 +98,7 @@ impl Ahead {
 }
 
 impl Sender {
-    /// Creates a sender, and starts the walk of its sources. To be called in a tokio runtime.
+    /// Creates a sender, and starts the walk of its sources. Requires a tokio runtime.
     pub fn new(sources: Vec<SendSource>, rate: Option<RateLimit>, report: Report) -> Self {
         let (reply, replies) = mpsc::unbounded_channel();
         let rules = common_rules(&sources);
@@ -242,8 +242,8 @@ impl Sender {
         self.is_all_offered_done() && self.deletion.is_done()
     }
 
-    /// Repeats offers that were not done on an earlier association. Replies of the reader for files are obsolete then, so those get
-    /// new numbers. The content of a pipe cannot be read again, and keeps its number.
+    /// Repeats offers that were not done on an earlier association. Replies of the reader for files are then obsolete, so files get
+    /// new numbers. The content of a pipe cannot be read again, so a pipe keeps its number.
     fn offer_again(&mut self, queues: &mut SendQueues) {
         self.sending.clear();
         self.opening.clear();
@@ -274,7 +274,7 @@ impl Sender {
 
     fn ask(&mut self, request: Request) {
         self.asked += 1;
-        // A reader that has ended answers nothing, and its thread has reported the reason.
+        // A reader that has ended sends no replies, and its thread has reported the reason.
         let _ = self.reader.send(request);
     }
 
@@ -317,7 +317,7 @@ impl Sender {
         }
     }
 
-    /// Handles a message of the receiver, and returns whether the transfer made progress.
+    /// Handles a message of the receiver. Returns `true` if the transfer made progress.
     fn on_message(
         &mut self,
         queues: &mut SendQueues,
@@ -397,7 +397,8 @@ impl Sender {
         }
     }
 
-    /// Starts or resumes the content of a pipe. It is read once, so all blocks that the receiver lacks are kept here.
+    /// Starts or resumes the content of a pipe. The content can be read only once, so the sender stores all blocks that the
+    /// receiver lacks.
     fn begin_stream(&mut self, queues: &mut SendQueues, id: u32, have: Vec<Run>) {
         let Some(entry) = self.open.get_mut(&id) else { return };
         let sending = Sending::new(have);
@@ -426,7 +427,7 @@ impl Sender {
         self.open_files();
     }
 
-    /// Requests that files be opened, in round-robin order, as far as there are descriptors for them.
+    /// Requests that files be opened, in round-robin order, while descriptors are available.
     fn open_files(&mut self) {
         while let Some(&id) = self.opening.front() {
             if let Some(entry) = self.open.get_mut(&id) {
@@ -452,7 +453,7 @@ impl Sender {
         self.open_files();
     }
 
-    /// Requests blocks from the reader as far as the receiver has room for them.
+    /// Requests blocks from the reader until the receiver's window is used up.
     fn ask_for_blocks(&mut self, queues: &mut SendQueues) {
         while self.reading < self.ahead.blocks && queues.data.len() < self.ahead.segments {
             if let Some((id, index)) = self.wrong.pop_front() {
@@ -467,7 +468,7 @@ impl Sender {
                 self.sending.pop_front();
                 continue;
             };
-            // A block that is only hashed is never in flight.
+            // A block that is only hashed is not sent, so it does not count in the window.
             if !matches!(request, Request::Hash { .. })
                 && let Some(entry) = self.open.get_mut(&id)
             {
@@ -496,7 +497,7 @@ impl Sender {
             }
             (What::Block { index, block }, Stage::Sending(sending)) => {
                 entry.under_way.insert(index);
-                // The reader answers in the order of requests, so the root is over the blocks in order.
+                // The reader replies in the order of requests, so the root covers the blocks in their order.
                 sending.root.add(block.hash);
                 sending.reading -= 1;
                 queues.data.extend(block.messages.into_iter().map(OutgoingMessage::Data));
@@ -558,7 +559,7 @@ impl Sender {
         self.end_if_read(queues, id);
     }
 
-    /// Checks whether all of a file was read, and then requests a check that it is unchanged.
+    /// Requests a check that a file is unchanged, if all of its blocks were read.
     fn end_if_read(&mut self, queues: &mut SendQueues, id: u32) {
         let Some(entry) = self.open.get_mut(&id) else { return };
         let Stage::Sending(sending) = &mut entry.stage else { return };
@@ -584,7 +585,8 @@ impl Sender {
             entry.stage = Stage::Ended;
         }
         queues.say(&Message::End { id, size_bytes, root });
-        // A compared file may wait long at the receiver, and is opened again if the receiver requests it.
+        // The receiver may take long to compare a file. The sender therefore closes the file, and opens it again if the receiver
+        // requests its blocks.
         if self.open.get(&id).is_some_and(|entry| entry.takes == 0) {
             self.close_file(id);
         }
@@ -717,11 +719,11 @@ impl Sender {
         self.give_up(queues, id, explain(&shown, error));
     }
 
-    /// Handles a file that has changed: it is offered again, a limited number of times.
+    /// Handles a file that has changed: the sender offers it again, a limited number of times.
     fn on_changed(&mut self, queues: &mut SendQueues, id: u32, now: Option<(Kind, FileTime)>) {
         let Some(entry) = self.close(queues, id) else { return };
         let text = format!("{} was changed while it was sent", entry.name);
-        // A file that is unchanged, but has less or more content than its size, is read like a pipe.
+        // A file that is unchanged, but has more or less content than its size says, is read like a pipe.
         let now = match now {
             Some(same) if same == (entry.kind.clone(), entry.changed) => {
                 stream_kind().ok().map(|kind| (kind, entry.changed))

@@ -13,7 +13,7 @@ pub(super) struct UnsizedFile {
     state: State,
 }
 
-/// Place of such a file.
+/// Place of a file that is read like a pipe.
 pub(super) enum FilePlace {
     Inside { folder: Folder, path: String },
     Path(PathBuf),
@@ -52,9 +52,9 @@ impl Read for UnsizedFile {
     }
 }
 
-/// Returns `true` if something can be read from a file that is empty by its size, as from those of `/proc`.
+/// Returns `true` if a file with the size 0 has content, as files in `/proc` do.
 pub(super) fn has_content(file: &File) -> io::Result<bool> {
-    // Some of them wait for events.
+    // Some files of this kind block until an event occurs.
     #[cfg(unix)]
     rustix::fs::fcntl_setfl(file, rustix::fs::OFlags::NONBLOCK)?;
     let mut file = file;

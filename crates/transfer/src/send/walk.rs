@@ -63,7 +63,7 @@ impl SendSource {
         SendSource::of(What::Piped { name: name.into(), path: path.into() })
     }
 
-    /// Returns `true` if it is read once and in order, so that a later command cannot resume it.
+    /// Returns `true` if the source can be read only once and in order, so that a later command cannot resume it.
     pub fn is_pipe(&self) -> bool {
         match &self.what {
             What::Path(path) => is_read_as_pipe(path),
@@ -223,8 +223,8 @@ struct Walker {
     opened: Opened,
 }
 
-/// The most recently opened folder outside the walked ones. Files that are named one by one, or that links lead to, are often in
-/// the same one, and each of their offers keeps it open.
+/// The most recently opened folder outside the walked ones. Files that the user names one by one, or to which links lead, are often
+/// in the same folder. Each of their offers keeps a handle on it.
 #[derive(Default)]
 pub(super) struct Opened(Option<(PathBuf, Folder)>);
 
@@ -245,7 +245,7 @@ impl Opened {
 #[derive(Clone)]
 pub(super) struct Place {
     pub(super) folder: Folder,
-    /// The folder's own location, if links may be followed out of it.
+    /// Path of the folder, if links may lead out of it.
     pub(super) root: Option<PathBuf>,
     pub(super) path: String,
 }
@@ -409,7 +409,8 @@ impl Walker {
 
     fn entry_name(&self, entry: io::Result<OsString>, shown: &str) -> Result<Option<String>, Gone> {
         match entry.map(OsString::into_string) {
-            // Unfinished files of other transfers are no content, and are not reported, so this checks that the channel is open.
+            // Part files of other transfers are not reported. Since no message is sent for them, the walk checks here that the
+            // channel is open.
             Ok(Ok(name)) if Name::new(&name) == Err(crate::BadName::Reserved) => {
                 if self.items.is_closed() {
                     Err(Gone)
@@ -427,7 +428,7 @@ impl Walker {
         }
     }
 
-    /// Offers one entry, and returns the folder to walk if it is one.
+    /// Offers one entry. Returns the folder to walk if the entry is a folder.
     fn enter(&mut self, place: Place, name: String, within: &[Level]) -> Result<Option<Level>, Gone> {
         let checked = match Name::new(&name) {
             Ok(checked) => checked,
@@ -436,7 +437,7 @@ impl Walker {
                 return self.pass(name, Failure::new(Reason::BadName, text)).map(|()| None);
             }
         };
-        // Excluded entries are not reported, so this checks that the channel is open.
+        // Excluded entries are not reported. Since no message is sent for them, the walk checks here that the channel is open.
         match self.patience.retry(|| self.selection.takes(&place, &checked)) {
             Ok(true) => {}
             Ok(false) => return if self.items.is_closed() { Err(Gone) } else { Ok(None) },
@@ -612,7 +613,7 @@ pub(super) fn locate(path: &Path, opened: &mut Opened) -> Result<(Place, String)
     let shown = path.display().to_string();
     let refuse = |failure| (shown.clone(), failure);
     let real = path.canonicalize().map_err(|error| refuse(explain(&shown, &error)))?;
-    // `.` and `..` have no name of their own.
+    // `.` and `..` contain no name.
     let given = path.file_name().or(real.file_name());
     let text = |name: Option<&std::ffi::OsStr>| name.and_then(|name| name.to_str()).map(str::to_owned);
     let (Some(parent), Some(inside), Some(name)) = (real.parent(), text(real.file_name()), text(given))

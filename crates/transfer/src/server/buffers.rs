@@ -4,7 +4,7 @@ use anabranch_net::{AssociationConfig, DEFAULT_RECV_BUFFER, DEFAULT_SEND_BUFFER}
 
 use super::ServerOptions;
 
-/// Associations that may be ending, refused or without a first message, besides twice the number of transfers.
+/// Number of associations that may be ending, refused or without a first message, in addition to twice the number of transfers.
 const SPARE_ASSOCIATIONS: usize = 16;
 
 impl ServerOptions {
@@ -14,8 +14,8 @@ impl ServerOptions {
         self.most_transfers.saturating_mul(2).saturating_add(SPARE_ASSOCIATIONS)
     }
 
-    /// Bounds the buffers of associations. Those of all transfers together may receive as many bytes ahead as the transfers may
-    /// hold, and as many may wait for acknowledgement, but none gets less than its initial buffer.
+    /// Bounds the buffers of associations. The receive buffers of all transfers together have at most the memory of the transfers,
+    /// and so have the send buffers. No buffer is smaller than its initial size.
     pub fn share_buffers(&self, config: &mut AssociationConfig) {
         if let Some(growth) = &mut config.buffer_growth {
             let share = self.memory_bytes / (self.most_transfers as u64).max(1);

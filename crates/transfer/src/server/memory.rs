@@ -1,4 +1,4 @@
-//! One budget for the blocks that all transfers of a server hold.
+//! Budget for the blocks that all transfers of a server keep in memory.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,10 +6,10 @@ use crate::block::BLOCK_BYTES;
 
 /// Minimum window of a transfer.
 const LEAST_WINDOW_BLOCKS: u64 = 2;
-/// Memory of a transfer besides its window: messages that wait for the thread, and answers that wait to be sent.
+/// Memory of a transfer in addition to its window: messages that wait for the thread, and answers that wait to be sent.
 const FIXED_BLOCKS: u64 = 1;
 
-/// Budget of blocks. Clones are the same budget.
+/// Budget of blocks. Clones share it.
 #[derive(Clone, Debug)]
 pub(super) struct Memory {
     free_blocks: Arc<Mutex<u64>>,

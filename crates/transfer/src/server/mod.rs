@@ -89,8 +89,8 @@ pub struct ServerOptions {
 }
 
 impl Default for ServerOptions {
-    /// Both directions, everything but hidden names, clashes as the sender requests, no removal, 60 s of silence, 64 transfers of
-    /// which 16 from one address, 512 MiB.
+    /// Permits both directions and all names except hidden ones, leaves clashes to the sender, and permits no removals. The limits
+    /// are 60 s of silence, 64 transfers, 16 of them from one address, and 512 MiB.
     fn default() -> Self {
         ServerOptions {
             allow: Allow::Both,
@@ -118,11 +118,11 @@ impl ServerOptions {
 /// Time limits of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadlines {
-    /// Time limit of its first message, then of the names that it requests, or of its first offer.
+    /// Time limit of the peer's first message, and then of the names that it requests or of its first offer.
     pub start: Duration,
-    /// Silence after which it has to release a file that another transfer needs.
+    /// Silence after which a transfer has to release a file that another transfer needs.
     pub contended: Duration,
-    /// Time without progress after which it has to give way to a transfer that is refused otherwise.
+    /// Time without progress after which a transfer has to give way to one that would be refused otherwise.
     pub give_way: Duration,
 }
 
@@ -137,7 +137,7 @@ impl Default for Deadlines {
     }
 }
 
-/// Server of associations: receives files into a store, and offers those of a folder. Clones are the same server.
+/// Server of associations. It receives files into a store, and offers those of a folder. Clones share their state.
 #[derive(Clone)]
 pub struct Server {
     store: Store,
@@ -241,7 +241,7 @@ impl Server {
     /// Serves one association as [`serve`](Self::serve) does, for a peer with these rights.
     ///
     /// # Errors
-    /// The errors of [`serve`](Self::serve).
+    /// Returns the errors of [`serve`](Self::serve).
     pub async fn serve_with(
         &self,
         association: Association,
@@ -281,7 +281,7 @@ impl Server {
         lock(&self.transfers).running.len()
     }
 
-    /// Returns the part of the budget that no transfer has, in bytes.
+    /// Returns the part of the budget that no transfer uses, in bytes.
     pub fn free_memory_bytes(&self) -> u64 {
         self.memory.free_bytes()
     }
@@ -315,7 +315,8 @@ impl Server {
         let (session, intent) = self.hear_hello(association).await?;
         self.replace(session).await;
         if !self.begin(&place, session, association) {
-            // Only the answer is left to send, and that is bounded elsewhere.
+            // The place is released, because only the refusal remains to be sent. Another limit bounds the number of refused
+            // associations.
             drop(place);
             let text = "too many transfers at a time; try again later";
             return Err(self.refuse(association, busy(text)).await);
@@ -402,7 +403,7 @@ impl Server {
             return Ok(self.store.clone());
         }
         let (folder, rights, rooms) = (folder.clone(), rights.clone(), self.rooms.clone());
-        // Counting the files of a folder takes long.
+        // Opening the folder may count its files, which takes long.
         let opened = tokio::task::spawn_blocking(move || rooms.open(&folder, &rights)).await;
         let ended = || Failure::new(Reason::System, "the folder could not be opened; try again");
         opened.unwrap_or_else(|_| Err(ended())).map(Store::Folder)
@@ -431,7 +432,7 @@ impl Server {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        // If an association does not release its files, their locks report it as another receiver.
+        // If an association does not release its files, the new transfer finds them locked, as if another receiver were using them.
         let _ = timeout(REPLACED_WITHIN, gone).await;
     }
 

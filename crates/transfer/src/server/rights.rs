@@ -7,7 +7,7 @@ use crate::name::Name;
 use crate::protocol::{Failure, Reason};
 use crate::store::{Folder, Usage, explain};
 
-/// Rights of one peer. They narrow the options of the server and never extend them. The default narrows nothing.
+/// Rights of one peer. Rights restrict the options of the server and never extend them. The default does not restrict them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rights {
     /// The peer may fetch files.
@@ -16,7 +16,7 @@ pub struct Rights {
     pub write: bool,
     /// The peer may replace existing files.
     pub overwrite: bool,
-    /// The peer may have entries removed that it does not have itself.
+    /// The peer may request the removal of entries that it does not have.
     pub delete: bool,
     /// Folder below the served one that is the peer's root. It is created if it does not exist.
     pub folder: Option<Name>,
@@ -30,7 +30,7 @@ impl Default for Rights {
     }
 }
 
-/// Refusal of a request that a right would allow.
+/// Refusal of a request for which the peer lacks a right.
 pub(super) fn lacks(what: &str, right: &str) -> Failure {
     let text = format!("{what}: the line of this key in authorized_keys there lacks the right `{right}`");
     Failure::new(Reason::NotAllowed, text)
@@ -41,7 +41,8 @@ pub(super) fn lacks(what: &str, right: &str) -> Failure {
 pub(super) struct Rooms(Arc<Mutex<BTreeMap<String, (Folder, Usage)>>>);
 
 impl Rooms {
-    /// Opens the folder that a peer with these rights sees. May count the files in it, so call it on a blocking thread.
+    /// Opens the folder that a peer with these rights sees. The function may count the files in the folder, so call it on a
+    /// blocking thread.
     pub(super) fn open(&self, served: &Folder, rights: &Rights) -> Result<Folder, Failure> {
         let name = rights.folder.as_ref().map_or("", Name::as_str);
         let (folder, usage) = self.room(served, rights, name)?;
@@ -60,7 +61,7 @@ impl Rooms {
             None => served.clone(),
         };
         let mut rooms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // A folder that was moved away or removed since is another one, with other records and bytes.
+        // If the folder was moved or removed meanwhile, the folder at this path is a different one, with other records and bytes.
         if let Some((known, usage)) = rooms.get(name).filter(|(known, _)| known.is_same_as(&folder)) {
             return Ok((known.clone(), usage.clone()));
         }

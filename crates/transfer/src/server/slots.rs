@@ -10,7 +10,7 @@ use crate::moment::Moment;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Maximum number of transfers. As many associations may not have begun one.
+    /// Maximum number of transfers. The same number of associations may be present without having begun one.
     pub(super) most: usize,
     /// Maximum number of transfers of a site, and of its associations that have not begun one.
     pub(super) most_per_site: usize,
@@ -52,7 +52,7 @@ impl Slots {
         Slots { limits, slots: BTreeMap::new(), next: 0 }
     }
 
-    /// Returns a number for an association without a request, if there is room for it.
+    /// Registers an association that has sent no request. Returns its number if there is room for it.
     pub(super) fn enter(&mut self, site: Source) -> Option<u64> {
         let greeting = |stage: &Stage| matches!(stage, Stage::Greeting);
         let is_full = self.count(greeting, None) >= self.limits.most

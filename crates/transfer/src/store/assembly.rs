@@ -29,8 +29,8 @@ impl Assembly {
         Assembly { block_len, pieces: vec![None; count], missing: count, hash: None }
     }
 
-    /// Adds a segment, and returns the block with the last one. A block has one division only, so the number of its pieces is
-    /// bounded.
+    /// Adds a segment, and returns the block with the last one. All segments of a block must have the same division, so their
+    /// number is bounded.
     pub(crate) fn take(&mut self, segment: Segment) -> Result<Option<Block>, ProtocolError> {
         let at = segment.offset as usize / MAX_SEGMENT_BYTES;
         let expected = (self.block_len as usize - at * MAX_SEGMENT_BYTES).min(MAX_SEGMENT_BYTES);

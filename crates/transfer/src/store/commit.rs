@@ -20,10 +20,10 @@ use super::record::Provenance;
 use crate::name::Name;
 use crate::protocol::{Failure, Offer};
 
-/// Number of files or folders from which on the whole file system is synced instead.
+/// Minimum number of files or folders in a batch for which the whole file system is synced instead of each file.
 const MANY: usize = 4;
 
-/// A file or link that is to get its name.
+/// Complete file or link that waits for its name.
 #[derive(Debug)]
 pub(crate) struct Complete {
     pub(crate) id: u32,
@@ -54,7 +54,7 @@ impl Content {
 pub(crate) struct Committed {
     pub(crate) id: u32,
     pub(crate) content: Content,
-    /// The name it got, if it differs from the offered one.
+    /// Name of the stored file, if it differs from the offered one.
     pub(crate) given: Result<Option<String>, Failure>,
     /// Error of the record, if any; the file will be compared the next time.
     pub(crate) recorded: io::Result<()>,
@@ -72,9 +72,9 @@ pub(crate) struct Committer {
 
 #[derive(Debug)]
 struct Worker {
-    /// `None` while the worker is dropped.
+    /// `None` only while the worker is being dropped.
     batches: Option<SyncSender<Vec<Complete>>>,
-    /// Results of each batch. A panic is resumed where the results are taken, as they would be lost otherwise.
+    /// Results of each batch, or a panic of the thread, which is resumed where the results are taken.
     done: Receiver<std::thread::Result<Vec<Committed>>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -233,7 +233,7 @@ fn sync_parents(folder: &Folder, batch: &[Complete], given: &mut [Result<Option<
     }
 }
 
-/// Syncs one folder to the disk; `inside` is a file that just got its name in it.
+/// Syncs one folder to the disk. `inside` is a file that has just got its name in the folder.
 fn sync_folder(
     folder: &Folder,
     path: &str,
@@ -255,7 +255,7 @@ fn sync_folder(
     if is_synced { Ok(()) } else { opened.sync_all() }
 }
 
-/// Records the files that are stored under the offered name. To be called after everything that changes their state.
+/// Records the files that are stored under the offered name. Call it after the last change of their state.
 fn record(
     folder: &Folder,
     batch: &[Complete],
@@ -271,7 +271,7 @@ fn record(
         }
     }
     let mut failed = folder.record_all(&states, Provenance::Stored).err();
-    // One report of the error is enough.
+    // The error is reported once only.
     batch.iter().map(|_| failed.take().map_or(Ok(()), Err)).collect()
 }
 

@@ -27,21 +27,22 @@ pub(crate) struct Deletion<'a> {
     pub(crate) tell: &'a mut dyn FnMut(&Name, Option<Failure>),
 }
 
-/// A folder that is being emptied. Its descriptor is closed while one in it is emptied, so they do not limit the depth of a tree.
+/// Folder that is being emptied. Its descriptor is closed while a subfolder is emptied, so descriptors do not limit the depth of a
+/// tree.
 struct Level {
     name: Name,
     identity: (u64, u64),
-    /// Set once an entry stays in it, so that it cannot be removed.
+    /// Set once an entry stays in the folder, which then cannot be removed.
     keeps: bool,
     folders: Batch,
 }
 
 impl Folder {
-    /// Removes from one of its folders all entries that `deletion` does not list. Each removal uses a handle on the folder that the
-    /// entry was found in, and no handle was opened through a link, so other programs cannot redirect a removal.
+    /// Removes all entries of a subfolder that `deletion` does not list. Each removal uses a handle on the folder that the entry
+    /// was found in, and no handle was opened through a link, so other programs cannot redirect a removal.
     ///
     /// # Errors
-    /// Fails if the folder itself cannot be read. Removals until then have been reported.
+    /// Fails if the folder itself cannot be read. Earlier removals have then been reported.
     pub(crate) fn delete_unlisted(&self, name: &Name, deletion: &mut Deletion<'_>) -> Result<(), Failure> {
         let delete = |deletion: &mut Deletion<'_>| {
             let opened = match self.patience.retry(|| self.open_without_links(name)) {
@@ -121,7 +122,7 @@ impl Folder {
         }
     }
 
-    /// Returns a handle on one of its folders; `None` if there is none of that name. Fails if the name leads through a link.
+    /// Returns a handle on a subfolder; `None` if it does not exist. Fails if the name leads through a link.
     fn open_without_links(&self, name: &Name) -> io::Result<Option<Dir>> {
         let mut dir = self.files.dir.try_clone()?;
         for part in name.as_str().split('/') {
@@ -133,7 +134,7 @@ impl Folder {
         Ok(Some(dir))
     }
 
-    /// Removes the files and links of a folder and returns the level that its folders are removed from. Only the listed folder has
+    /// Removes the files and links of a folder. Returns the level from which its subfolders are removed. Only the listed folder has
     /// `aliases`.
     fn level(
         &self,
@@ -148,7 +149,7 @@ impl Folder {
         Ok(level)
     }
 
-    /// Reads a folder: removes its files and links, and adds its folders to the batch.
+    /// Reads a folder, removes its files and links, and adds its subfolders to the batch.
     fn read(
         &self,
         dir: &Dir,
@@ -179,7 +180,7 @@ impl Folder {
         deletion: &mut Deletion<'_>,
     ) {
         let last = entry.file_name();
-        // A name that cannot be offered cannot have been removed by a source.
+        // An entry whose name cannot be offered stays, because no source can have removed it.
         let Some((last, name)) = last.to_str().and_then(|last| Some((last, level.name.below(last).ok()?)))
         else {
             level.keeps = true;
@@ -218,7 +219,7 @@ impl Folder {
         }
     }
 
-    /// Reads the last level again for the folders behind its last batch.
+    /// Reads the last level again for the subfolders that follow its last batch.
     fn read_further(
         &self,
         levels: &mut [Level],
@@ -241,7 +242,7 @@ impl Folder {
         Ok(dir)
     }
 
-    /// Leaves the last level, which is removed if nothing stays in it and it is not the listed one.
+    /// Leaves the last level. Removes its folder if no entry stays in it and it is not the listed folder.
     fn leave(&self, levels: &mut Vec<Level>, deletion: &mut Deletion<'_>) {
         let (Some(done), Some(above)) = (levels.pop(), levels.last_mut()) else { return };
         let removed = match done.keeps {
@@ -252,7 +253,7 @@ impl Folder {
         };
         match removed {
             Ok(()) => (deletion.tell)(&done.name, None),
-            // An entry in it stays, or was added meanwhile.
+            // An entry of the folder stays, or another program has added one.
             Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => above.keeps = true,
             Err(error) => self.keep(above, &done.name, &error, deletion),
         }
@@ -297,8 +298,8 @@ fn remove(deletion: &Deletion<'_>, removal: impl FnOnce() -> io::Result<()>) -> 
     if deletion.is_dry { Ok(()) } else { removal() }
 }
 
-/// Returns the entries of a folder that listed names lead to although their names differ: on file systems that ignore case, or
-/// store accents in another form.
+/// Returns the entries that listed names lead to although the entries have other names. This occurs on file systems that ignore
+/// case, or store accents in another form.
 fn aliases(dir: &Dir, deletion: &Deletion<'_>) -> io::Result<BTreeSet<(u64, u64)>> {
     let mut is_found = vec![false; deletion.listed.len()];
     for entry in dir.entries()? {

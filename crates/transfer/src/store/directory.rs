@@ -16,7 +16,7 @@ use crate::name::Name;
 /// Number of attempts to lock a part file that other transfers rename or remove at the same time.
 const LOCK_TRIES: usize = 8;
 
-/// A directory. All paths in it are resolved below it, symbolic links too (by `cap-std`).
+/// A directory. `cap-std` resolves all paths and symbolic links below it.
 #[derive(Clone, Debug)]
 pub(super) struct Directory {
     pub(super) dir: Arc<Dir>,
@@ -30,7 +30,7 @@ impl Directory {
     /// Opens a directory that exists.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let dir = Dir::open_ambient_dir(path, ambient_authority())?;
-        // Opening reports no error for a directory that was a file.
+        // Opening a file as a directory reports no error, so the kind is checked here.
         dir.dir_metadata()?;
         Ok(Directory {
             dir: Arc::new(dir),
@@ -40,7 +40,7 @@ impl Directory {
         })
     }
 
-    /// Opens a directory below it, which is created if it does not exist. Follows no link, neither there nor on the way.
+    /// Opens a subdirectory, and creates it if it does not exist. Follows no link in any part of the path.
     pub(super) fn below(&self, name: &Name) -> io::Result<Self> {
         let mut dir = self.dir.try_clone()?;
         for part in name.as_str().split('/') {
@@ -67,7 +67,7 @@ impl Directory {
         name.journal(self.owner)
     }
 
-    /// Opens a file in it for reading.
+    /// Opens a file in the directory for reading.
     pub(super) fn open_file(&self, name: &str) -> io::Result<File> {
         Ok(self.dir.open(name)?.into_std())
     }
@@ -84,9 +84,9 @@ impl Directory {
             }
             match self.is_only_name(&path, &file) {
                 Ok(OnlyName::Yes) => return Ok(Some(file)),
-                // The last holder has given it its name or removed it: this file is no longer the part file.
+                // The last holder has renamed or removed this file, so it is no longer the part file.
                 Ok(OnlyName::Gone) => {}
-                // A crash occurred after it got its name and before this name was removed.
+                // After a crash, the complete file may have both its name and the name of the part file.
                 Ok(OnlyName::HasAnother) => self.remove_if_there(&path)?,
                 Err(error) => return Err(error),
             }
@@ -131,7 +131,7 @@ impl Directory {
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
                 use cap_std::fs::{MetadataExt, PermissionsExt};
                 if self.dir.symlink_metadata(path)?.nlink() > 1 {
-                    // It has its name, which keeps its permissions.
+                    // The file has its final name, so its permissions must not change.
                     self.remove_if_there(path)?;
                     return self.open_or_create(path);
                 }
@@ -150,7 +150,7 @@ impl Directory {
         #[cfg(unix)]
         {
             use cap_std::fs::OpenOptionsExt;
-            // Its permissions are set only when it is complete.
+            // The permissions of the source are set only when the file is complete.
             options.mode(0o600);
         }
         Ok(self.dir.open_with(path, &options)?.into_std())
@@ -185,7 +185,7 @@ impl Directory {
     }
 }
 
-/// Opens a directory in another one, unless it is a symbolic link.
+/// Opens a subdirectory of a directory, unless it is a symbolic link.
 pub(super) fn open_dir_nofollow(dir: Dir, last: impl AsRef<Path>) -> io::Result<Dir> {
     cap_primitives::fs::open_dir_nofollow(&dir.into_std_file(), last.as_ref()).map(Dir::from_std_file)
 }

@@ -15,7 +15,7 @@ pub(crate) enum Step {
     Record,
 }
 
-/// Access to the disk. Clones share it.
+/// Access to the disk. Clones share the failures that a test has set.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Disk {
     #[cfg(test)]
@@ -31,7 +31,7 @@ struct Faults {
 }
 
 impl Disk {
-    /// To be called before each step, which fails with its error.
+    /// Call it before each step. Returns the error that a test has set for the step.
     #[cfg(not(test))]
     #[allow(clippy::unused_self)]
     pub(super) fn before(&self, _step: Step) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! Folder that stores files, and nothing outside of it.
+//! Folder in which a transfer stores and reads files. Names never lead out of it.
 
 use std::fs::{File, FileTimes};
 use std::io::{self, ErrorKind, Read};
@@ -35,7 +35,7 @@ pub struct Folder {
     shown: String,
     pub(super) on_clash: OnClash,
     names: NameRules,
-    /// Folders that were created in it and are not sealed.
+    /// Folders that were created below this one and are not sealed.
     made: CreatedFolders,
     record: Record,
     durability: Durability,
@@ -81,7 +81,7 @@ impl Unfinished {
             self.files += 1;
             self.bytes += metadata.len();
         }
-        // The time stamp of a part file is a mark, and does not show its last write.
+        // The time stamp of the part file is a mark, so the journal's time stamp shows the last write.
         if name.ends_with(JOURNAL_ENDING)
             && let Ok(written) = metadata.modified()
         {
@@ -109,9 +109,9 @@ pub(crate) enum Begin {
     Take(Box<Part>),
     /// Compare it with the existing file.
     Compare,
-    /// The existing file is the offered one, and has its time and permissions unless that failed.
+    /// The existing file is the offered one. Its time and permissions were set, unless this failed.
     Identical(io::Result<()>),
-    /// Another transfer holds its part file.
+    /// Another transfer holds the part file.
     Busy,
     /// The share of descriptors is used up.
     NoDescriptors,
@@ -154,7 +154,7 @@ impl Folder {
         self
     }
 
-    /// Returns the same folder, in which files are compared regardless of the record if `checksum` is set.
+    /// Sets whether files are compared regardless of the record.
     #[must_use]
     pub fn with_checksum(mut self, checksum: bool) -> Self {
         self.checksum = checksum;
@@ -182,10 +182,10 @@ impl Folder {
         self
     }
 
-    /// Returns a folder in it as a folder of its own, which is created if it does not exist.
+    /// Returns a subfolder as an independent folder, and creates it if it does not exist.
     ///
     /// # Errors
-    /// Returns the error of creating or opening it; a symbolic link is not followed.
+    /// Returns the error of creating or opening the subfolder. A symbolic link is not followed.
     pub(crate) fn below(&self, name: &Name) -> io::Result<Self> {
         let files = self.files.below(name)?;
         let (made, record, within) = (CreatedFolders::default(), Record::default(), name.as_str().to_owned());
@@ -199,7 +199,7 @@ impl Folder {
         identity(self).is_some_and(|own| identity(other) == Some(own))
     }
 
-    /// Returns its name below the served folder.
+    /// Returns the name of the folder below the served folder.
     pub(crate) fn within(&self) -> &str {
         &self.within
     }
@@ -210,13 +210,13 @@ impl Folder {
         self
     }
 
-    /// Returns the same folder, whose files take their descriptors from this share.
+    /// Sets the share from which the files of the folder take their descriptors.
     pub(crate) fn with_descriptors(mut self, share: Share) -> Self {
         self.descriptors = share;
         self
     }
 
-    /// Returns the same folder for a blocking thread, which waits until `cancel` if the system lacks resources.
+    /// Returns a handle for a blocking thread, whose calls wait until `cancel` if the system lacks resources.
     pub(crate) fn patient(&self, cancel: &Cancel) -> Self {
         Folder { patience: Patience::until(cancel), ..self.clone() }
     }
@@ -230,13 +230,13 @@ impl Folder {
         self.durability
     }
 
-    /// Returns the same folder without its own name in messages, since they are sent to peers.
+    /// Returns a handle whose messages omit the folder's path, for messages that are sent to peers.
     pub(crate) fn unnamed(mut self) -> Self {
         ".".clone_into(&mut self.shown);
         self
     }
 
-    /// Checks a name that a peer sent: it can be stored in this folder.
+    /// Checks that a name from a peer can be stored in this folder.
     pub(crate) fn admit(&self, name: &str) -> Result<Name, BadName> {
         let name = Name::new(name)?;
         self.names.check(&name).map(|()| name)
@@ -343,7 +343,7 @@ impl Folder {
         };
         let charge = match self.reserve(name, offer) {
             Ok(charge) => charge,
-            // Its holder may be silent, and what the holder has reserved becomes free when that transfer is ended.
+            // Another transfer holds the part file. It may be silent, and its reserved space becomes free when it is ended.
             Err(_) if self.files.is_part_held(name) => return Ok(Begin::Busy),
             Err(failure) => return Err(failure),
         };
@@ -368,7 +368,7 @@ impl Folder {
         charge.transpose().map_err(|error| self.failure(name, &error))
     }
 
-    /// Returns `true` if the record shows, without reading the file, that it is the offered one.
+    /// Returns `true` if the record shows that the file is the offered one. Does not read the file.
     fn is_recorded(&self, name: &Name, offer: &Offer) -> bool {
         let found = self.files.dir.symlink_metadata(name.as_str());
         found.is_ok_and(|found| self.provenance(name, offer, FileState::of_found(&found)).is_some())
@@ -379,7 +379,7 @@ impl Folder {
     }
 
     /// Sets the time and permissions of an offer on a file with the same content, if it was stored from this sender or may be
-    /// overwritten. A file of another origin keeps its own.
+    /// overwritten. A file of another origin keeps its time and permissions.
     fn refresh(&self, name: &Name, offer: &Offer) -> io::Result<()> {
         let found = self.files.dir.symlink_metadata(name.as_str())?;
         let mode = self.files.umask.of_file(offer.mode);
@@ -388,7 +388,7 @@ impl Folder {
             return Ok(());
         }
         let before = FileState::of_found(&found);
-        // It may have been stored with another time.
+        // The file may have been stored with another time.
         let stored = Offer { changed: modified, ..offer.clone() };
         let is_own = self.provenance(name, &stored, before) == Some(Provenance::Stored);
         if !is_own && self.on_clash != OnClash::Overwrite {
@@ -406,7 +406,7 @@ impl Folder {
     /// Records that files are the offered ones, so that they need not be read when they are offered again.
     ///
     /// # Errors
-    /// Returns the error of recording them; they will be compared the next time.
+    /// Returns the error of recording the files. Unrecorded files are compared when they are offered again.
     pub(super) fn record_all(
         &self,
         files: &[(&Name, &Offer, FileState)],
@@ -444,7 +444,7 @@ impl Folder {
         cancel: &Cancel,
     ) -> io::Result<Comparison> {
         let file = self.open_file(name.as_str())?;
-        // Taken before it is read, because a state after a concurrent change must not be recorded.
+        // The state is determined before the file is read, because a state after a concurrent change must not be recorded.
         let before = FileState::of(&file.metadata()?);
         if before != FileState::of_found(&self.files.dir.symlink_metadata(name.as_str())?) {
             return Err(io::Error::other("it was replaced while it was compared"));
@@ -556,7 +556,7 @@ impl Folder {
             match self.files.dir.symlink_metadata(parent) {
                 Ok(there) if there.is_symlink() => return Err(self.leads_through(name, parent)),
                 Ok(_) => {}
-                // Folders below it do not exist either.
+                // The folders below a missing folder do not exist either.
                 Err(error) if error.kind() == ErrorKind::NotFound => break,
                 Err(error) => return Err(explain(&self.show(parent), &error)),
             }
@@ -616,13 +616,13 @@ impl Folder {
         let symlink = |at: &str| self.patience.retry(|| self.files.symlink(target, at));
         match self.on_clash {
             OnClash::Overwrite => {
-                // It replaces the existing entry atomically.
+                // Renaming the temporary link replaces the existing entry atomically.
                 let draft = name.beside(&format!("{LINK_DRAFT}{:016x}", random_number().map_err(system)?));
                 symlink(&draft).map_err(system)?;
                 let renamed =
                     self.patience.retry(|| self.files.dir.rename(&draft, &self.files.dir, name.as_str()));
                 if renamed.is_err() {
-                    // The draft holds no data.
+                    // The temporary link contains no data.
                     let _ = self.files.remove_if_there(&draft);
                 }
                 renamed.map(|()| None).map_err(system)
@@ -695,7 +695,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Gives a sealed part its name, and returns the name if it differs from the offered one. It is not synced yet.
+    /// Gives a sealed part its name, and returns the name if it differs from the offered one. The name is not synced yet.
     pub(super) fn give_name(&self, part: &Part) -> Result<Option<String>, Failure> {
         let name = part.name();
         let system = |error: io::Error| self.failure(name, &error);
@@ -728,7 +728,7 @@ impl Folder {
         Ok(given)
     }
 
-    /// Gives a name, or that with the first unused number behind it; `give` returns `true` if it did.
+    /// Gives the file the name, or the name with the first unused number added. `give` returns `true` if the name was unused.
     fn beside(&self, name: &Name, give: impl Fn(&str) -> io::Result<bool>) -> io::Result<Option<String>> {
         if give(name.as_str())? {
             return Ok(None);
@@ -742,7 +742,7 @@ impl Folder {
         Err(ErrorKind::AlreadyExists.into())
     }
 
-    /// Gives a file a second name, if it is unused: unlike renaming, this never replaces a file. Returns `true` if it did.
+    /// Gives a file a second name if the name is unused. Unlike renaming, this never replaces a file. Returns `true` if it did.
     fn link(&self, from: &str, to: &str) -> io::Result<bool> {
         match self.files.dir.hard_link(from, &self.files.dir, to) {
             Ok(()) => Ok(true),
@@ -761,10 +761,10 @@ impl Folder {
         }
     }
 
-    /// Counts the unfinished files below it. At most `most_entries` files and folders are read.
+    /// Counts the unfinished files below this folder. Reads at most `most_entries` files and folders.
     ///
     /// # Errors
-    /// Fails if it cannot be read.
+    /// Fails if the folder cannot be read.
     pub fn unfinished(&self, most_entries: usize) -> io::Result<Unfinished> {
         let mut found = Unfinished::default();
         let is_all = read_tree(&self.files.dir, most_entries, |entry| {
@@ -776,7 +776,7 @@ impl Folder {
         Ok(Unfinished { is_all, ..found })
     }
 
-    /// Returns the entries of a folder in it; of the folder itself if the name is empty.
+    /// Returns the entries of a subfolder, or of this folder if the name is empty.
     pub(crate) fn entries(&self, name: &str) -> io::Result<cap_std::fs::ReadDir> {
         self.files.dir.read_dir(if name.is_empty() { "." } else { name })
     }
@@ -785,12 +785,12 @@ impl Folder {
         self.files.dir.symlink_metadata(name)
     }
 
-    /// Returns the metadata of a symbolic link's target, if that is in the folder.
+    /// Returns the metadata of a symbolic link's target, if the target is in the folder.
     pub(crate) fn metadata_behind(&self, name: &str) -> io::Result<cap_std::fs::Metadata> {
         self.files.dir.metadata(name)
     }
 
-    /// Returns the target of a symbolic link, as it is written in it.
+    /// Returns the target of a symbolic link as stored in the link.
     pub(crate) fn link_target(&self, name: &str) -> io::Result<PathBuf> {
         self.files.dir.read_link_contents(name)
     }
@@ -843,7 +843,7 @@ enum Present {
     Other,
 }
 
-/// Returns the size of a file, and the root over its blocks. Fails once it is cancelled.
+/// Returns the size of a file, and the root over its blocks. Fails once `cancel` is cancelled.
 fn file_root(mut file: &File, cancel: &Cancel) -> io::Result<(u64, Hash)> {
     let (mut root, mut size, mut block) = (Root::default(), 0, Vec::new());
     loop {

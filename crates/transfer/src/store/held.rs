@@ -5,7 +5,8 @@ use rangemap::RangeSet;
 use crate::block::{BLOCK_BYTES, block_at, block_len, blocks_of};
 use crate::protocol::Run;
 
-/// The blocks that a part file holds, each counted once. Its memory is bounded by the received blocks: a range takes at least one.
+/// Blocks that a part file contains, each counted once. The number of received blocks bounds the memory, because each range
+/// contains at least one.
 #[derive(Debug, Default)]
 pub(crate) struct HeldBlocks {
     blocks: RangeSet<u64>,
@@ -28,7 +29,8 @@ impl HeldBlocks {
         self.bytes
     }
 
-    /// Returns `true` if a block of a file of this size, or of a stream of unknown size, is valid beside those held.
+    /// Returns `true` if a block of a file of this size, or of a stream of unknown size, is consistent with the blocks stored so
+    /// far.
     pub(crate) fn admits(&self, size_bytes: Option<u64>, index: u64, len: u32) -> bool {
         let fits = match size_bytes {
             Some(size) => index < blocks_of(size) && len == block_len(size, index),
@@ -37,7 +39,7 @@ impl HeldBlocks {
         fits && len > 0 && !self.contains(index)
     }
 
-    /// Returns `true` if the block fits a stream, which has at most one short block, and nothing behind it.
+    /// Returns `true` if the block is valid in a stream, in which only the last block may be short.
     fn fits_stream(&self, index: u64, len: u32) -> bool {
         let is_in_range = index < u64::MAX / u64::from(BLOCK_BYTES) && len <= BLOCK_BYTES;
         let is_before_end = self.short.is_none_or(|(short, _)| index < short);
@@ -50,7 +52,7 @@ impl HeldBlocks {
         self.blocks.last().map(|range| range.end - 1)
     }
 
-    /// Returns the end of the last one, in bytes.
+    /// Returns the end of the last block, in bytes.
     pub(crate) fn end_bytes(&self) -> u64 {
         let last_len = self.short.map_or(BLOCK_BYTES, |(_, len)| len);
         self.last().map_or(0, |last| block_at(last).saturating_add(u64::from(last_len)))

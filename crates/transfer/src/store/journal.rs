@@ -1,8 +1,8 @@
 //! The journal of an unfinished file: a record with the hash of each block that is in its part file, in the order of arrival.
 //!
 //! A header identifies the source of the file. Records are only appended, so the length of a journal is bounded by the received
-//! blocks, regardless of their indices. Records have one length and a checksum each: one that was written in part, or belongs to
-//! another header, counts as missing.
+//! blocks, regardless of their indices. All records have the same length and a checksum. A record that was written in part, or
+//! belongs to another header, counts as missing.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -64,7 +64,8 @@ impl Journal {
         Ok(Ok(Journal::with(file, identity, mark, records)))
     }
 
-    /// Creates an empty journal. `mark` is the time stamp of the part file in seconds, as long as only this program has changed it.
+    /// Creates an empty journal. `mark` is the time stamp that the part file has, in seconds, until another program changes the
+    /// file.
     pub(super) fn create(file: File, identity: &Hash, mark: u64) -> io::Result<Self> {
         let mut journal = Journal::with(file, identity, mark, 0);
         journal.restart(identity, mark)?;
@@ -90,7 +91,7 @@ impl Journal {
         self.mark
     }
 
-    /// Appends a record. After an error the same place is written again.
+    /// Appends a record. After an error, the next record is written at the same offset.
     pub(super) fn append(&mut self, entry: &Entry) -> io::Result<()> {
         self.file.seek(SeekFrom::Start(self.end))?;
         self.file.write_all(&entry.encode(&self.key))?;
@@ -109,7 +110,7 @@ impl Journal {
         self.file.sync_data()
     }
 
-    /// Calls `see` with each record and its offset, in the order of arrival, until that fails or it is cancelled.
+    /// Calls `see` with each record and its offset, in the order of arrival, until `see` fails or `cancel` is cancelled.
     pub(super) fn scan(
         &mut self,
         cancel: &Cancel,
@@ -184,7 +185,7 @@ impl Waiting {
         self.hashes.remove(&index)
     }
 
-    /// Drops the furthest hash if there is one too many. To be called after each insertion.
+    /// Drops the furthest hash if the list exceeds its maximum. Call it after each insertion.
     fn forget_furthest(&mut self) {
         if self.hashes.len() > self.most {
             self.hashes.pop_last();

@@ -54,7 +54,7 @@ pub(crate) struct Part {
     is_stream: bool,
     /// Number of blocks of a stream that are known to have room.
     room_blocks: u64,
-    /// Blocks that are written, and not in the journal yet.
+    /// Blocks that were written to the file and are not in the journal yet.
     unsynced: Batch,
     unsynced_bytes: u64,
     last_sync: Instant,
@@ -70,7 +70,7 @@ pub(crate) struct Part {
     /// Charge of this part on a quota, if a quota applies.
     charge: Option<Charge>,
     is_discarded: bool,
-    /// Size of the file that it has replaced, in bytes; set when it has its name.
+    /// Size of the file that this part has replaced, in bytes; set when the part has its final name.
     replaced: OnceLock<u64>,
 }
 
@@ -98,7 +98,7 @@ fn allocated_bytes(metadata: &Metadata) -> u64 {
     metadata.len()
 }
 
-/// Returns the identity of a source: if it changes, the blocks stored before are useless.
+/// Returns the identity of a source. Blocks stored from a source with another identity are useless.
 fn identity(offer: &Offer) -> Hash {
     let bytes = postcard::to_stdvec(&(offer.name.raw(), &offer.kind, offer.changed));
     Hash::of(&bytes.expect("a vector takes everything"))
@@ -254,7 +254,7 @@ impl Part {
         })
     }
 
-    /// Erases the records of blocks that the source is not told of, because these are sent again.
+    /// Erases the records of blocks that are not reported to the source, because the source sends them again.
     fn erase_untold(&self, journal: &mut Journal) -> io::Result<()> {
         self.erase_where(journal, |entry, _| Ok(!contain(&self.told, entry.index)))
     }
@@ -286,12 +286,12 @@ impl Part {
         Ok(Hash::of(content))
     }
 
-    /// Charges its bytes to a quota.
+    /// Charges the bytes of the part to a quota.
     pub(super) fn charged(&mut self, charge: Charge) {
         self.charge = Some(charge);
     }
 
-    /// Records that it has its name, and the size of the file that it has replaced.
+    /// Records that the part has its final name, and the size of the file that it has replaced.
     pub(super) fn named(&self, replaced_bytes: u64) {
         let _ = self.replaced.set(replaced_bytes);
     }
@@ -316,7 +316,7 @@ impl Part {
         self.size_bytes.is_none_or(|size| size == size_bytes) && self.held.is_within(size_bytes)
     }
 
-    /// Sets the size of a stream, once that is known.
+    /// Sets the size of a stream once it is known.
     pub(crate) fn end_at(&mut self, size_bytes: u64) {
         self.size_bytes = Some(size_bytes);
     }
@@ -371,7 +371,8 @@ impl Part {
         }
     }
 
-    /// Starts to sync the journal, unless a sync is in progress: then it does so later, and waits after twice the bytes.
+    /// Starts to sync the journal. If a sync is in progress, the next one starts later, and the caller waits once twice the bytes
+    /// are unsynced.
     pub(crate) fn sync_beside(&mut self) -> io::Result<()> {
         let Some(journal) = &self.journal else { return Ok(()) };
         let syncer = match &mut self.syncer {
@@ -397,7 +398,7 @@ impl Part {
         self.syncer.as_mut().map_or(Ok(()), Syncer::wait)
     }
 
-    /// Syncs the journal if the last sync is long ago; to be called at regular intervals, because blocks may stop arriving.
+    /// Syncs the journal if the last sync is long ago. Call it at regular intervals, because blocks may stop arriving.
     pub(crate) fn sync_if_due(&mut self) -> io::Result<()> {
         let is_due = !self.unsynced.is_empty() && self.last_sync.elapsed() >= SYNC_EVERY;
         if is_due { self.sync_beside() } else { Ok(()) }
@@ -424,7 +425,7 @@ impl Part {
         }
     }
 
-    /// Discards the received content and restarts, still holding the part file.
+    /// Discards the received content and restarts. The transfer keeps the lock of the part file.
     pub(crate) fn restart(&mut self, offer: &Offer) -> io::Result<()> {
         // An error of syncing the journal is irrelevant here.
         let _ = self.sync();
@@ -442,7 +443,7 @@ impl Part {
         self.set_mark()
     }
 
-    /// Sets the length, time and permissions of the file. It has to be synced before it gets its name.
+    /// Sets the length, time and permissions of the file. The file must be synced before it gets its final name.
     pub(super) fn seal(&self, size_bytes: u64, offer: &Offer) -> io::Result<()> {
         self.disk.before(Step::Seal)?;
         self.file.set_len(size_bytes)?;

@@ -9,14 +9,14 @@ use crate::block::{Hash, Root, block_at};
 use crate::protocol::{Offer, Run};
 use crate::store::Block;
 
-/// Destination that accepts one file and writes it as it arrives, such as to standard output. Clones share it, and it keeps its
-/// position from one association to the next.
+/// Destination that accepts one file and writes it as it arrives, such as to standard output. Clones share the destination and its
+/// position, which is kept over successive associations.
 #[derive(Clone)]
 pub struct Pipe(Arc<Mutex<State>>);
 
 struct State {
     out: Box<dyn Write + Send>,
-    /// Offer of the file that is written to it, once one is accepted.
+    /// Offer of the file that is written to the pipe, once one is accepted.
     source: Option<Offer>,
     /// Number of blocks written.
     next: u64,
@@ -54,7 +54,7 @@ impl Pipe {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Accepts an offer if it is the first one, or the same as before, which resumes; refuses any other.
+    /// Accepts the first offer, and later the same offer, which resumes. Refuses all other offers.
     pub(crate) fn open(&self, offer: &Offer) -> Option<Flow> {
         let mut state = self.lock();
         let is_same = |source: &Offer| {
@@ -69,7 +69,7 @@ impl Pipe {
         Some(Flow { pipe: self.clone(), from, early: BTreeMap::new() })
     }
 
-    /// Returns `true` if something was written, which cannot be undone.
+    /// Returns `true` if data was written, which cannot be undone.
     pub(crate) fn is_begun(&self) -> bool {
         self.lock().next > 0
     }
@@ -96,8 +96,8 @@ impl Flow {
         Ok(written)
     }
 
-    /// Returns `true` if a block is allowed. Confirmed blocks are written, so a source that follows the window sends nothing beyond
-    /// it, and at most a window waits in memory.
+    /// Returns `true` if a block is allowed. Blocks are confirmed after they are written. A source that respects the window
+    /// therefore sends at most one window of blocks ahead, which wait in memory.
     pub(crate) fn admits(&self, index: u64, window_blocks: usize) -> bool {
         let next = self.pipe.lock().next;
         let ahead = index.checked_sub(next).and_then(|ahead| usize::try_from(ahead).ok());
@@ -117,7 +117,7 @@ impl Flow {
         self.pipe.lock().bytes >= size_bytes
     }
 
-    /// Ends the file. Returns `true` if these are the size and the root of everything that was written, over all associations.
+    /// Ends the file. Returns `true` if these are the size and the root of the data written over all associations.
     pub(crate) fn finish(&mut self, size_bytes: u64, root: Hash) -> bool {
         let mut state = self.pipe.lock();
         state.is_done = true;

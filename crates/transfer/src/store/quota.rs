@@ -1,8 +1,8 @@
 //! Quota of a folder: maximum number of bytes of its files.
 //!
 //! Sizes of regular files below the folder and allocated bytes of unfinished ones are counted. Names, folders, symbolic links and
-//! the program's own records are not. The count is taken from the folder itself when a transfer begins and no other one is
-//! counting, so it survives restarts and includes removals by other programs.
+//! the program's own records are not. The files are counted when a transfer begins and no other transfer is counting. So the count
+//! survives restarts, and includes removals by other programs.
 
 use std::io::{self, ErrorKind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,7 +33,7 @@ impl Usage {
     }
 }
 
-/// Quota of one transfer. Clones are of the same transfer.
+/// Quota of one transfer. Clones belong to the same transfer.
 #[derive(Clone, Debug)]
 pub(crate) struct Quota(Arc<Counting>);
 
@@ -53,7 +53,7 @@ impl Quota {
     /// Charges a file of which `there` bytes are counted and `missing` are not.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::QuotaExceeded`] if they are too many.
+    /// Returns [`ErrorKind::QuotaExceeded`] if the bytes exceed the quota.
     pub(super) fn charge(&self, there: u64, missing: u64) -> io::Result<Charge> {
         let mut charge = Charge { quota: self.clone(), there, charged: 0 };
         charge.grow(missing)?;
@@ -70,10 +70,10 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
-    /// Charges more, for a stream that grows.
+    /// Charges further bytes for a stream that grows.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::QuotaExceeded`] if it is too much.
+    /// Returns [`ErrorKind::QuotaExceeded`] if the bytes exceed the quota.
     pub(super) fn grow(&mut self, bytes: u64) -> io::Result<()> {
         let Counting { usage, limit } = &*self.quota.0;
         let mut counted = usage.lock();
@@ -157,7 +157,7 @@ mod tests {
         first.settle(25, 0);
         drop(other.charge(0, 50).expect("95 of 100"));
         let mut second = other.charge(0, 55).expect("100 of 100");
-        // It is complete and has replaced a file of 40 B.
+        // The file is complete and has replaced a file of 40 B.
         second.settle(55, 40);
         assert!(quota.charge(0, 41).is_err());
         quota.charge(0, 40).expect("100 of 100").settle(0, 0);

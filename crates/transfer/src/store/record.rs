@@ -1,9 +1,9 @@
 //! Record of the files of a folder that are known, without reading them, to equal a sender's.
 //!
-//! A file at the top of the folder has a digest for each name. It covers the sender, the offered version (size and time), and the
-//! state of the file when it was stored or compared. The state includes the inode and the time of its last change of any
+//! A file at the top of the folder has a digest for each name. The digest covers the sender, the offered version (size and time),
+//! and the state of the file when it was stored or compared. The state includes the inode and the time of its last change of any
 //! kind, which no program can set, so any later access that changes the file also changes the digest. A file without an entry is
-//! compared. So a record that is missing, damaged, full or out of date costs time, but never a file.
+//! compared. So a record that is missing, damaged, full or out of date costs time, but never causes a wrong file.
 //!
 //! Entries are only appended, under a lock, so that several processes may share a folder. An entry needs no separate checksum: a
 //! damaged digest matches no file.
@@ -40,7 +40,7 @@ const READ_AGAIN_AFTER: Duration = Duration::from_secs(10);
 type Place = [u8; PLACE_LEN];
 type Digest = [u8; DIGEST_LEN];
 
-/// Record of a folder. Clones are the same record.
+/// Record of a folder. Clones share it.
 #[derive(Clone, Debug)]
 pub(super) struct Record {
     state: Arc<Mutex<State>>,
@@ -104,7 +104,7 @@ impl Record {
             return None;
         }
         let table = state.table(folder)?;
-        // Another process may have added it.
+        // Another process may have added the entry.
         table.find(version, file).or_else(|| table.catch_up().ok().and_then(|()| table.find(version, file)))
     }
 
@@ -205,12 +205,12 @@ impl Table {
     fn catch_up(&mut self) -> io::Result<()> {
         let len = self.file.metadata()?.len();
         if len < self.read {
-            // It was restarted or truncated.
+            // The record was restarted or truncated.
             self.entries.clear();
             self.read = HEADER_LEN as u64;
         }
         let (whole, most) = ((len.saturating_sub(self.read)) / ENTRY_LEN as u64, MOST_ENTRIES as u64);
-        // More than the maximum was not written by this program; the latest entries count.
+        // A record with more entries than the maximum was not written by this program. Only the latest entries are used.
         self.read += whole.saturating_sub(most) * ENTRY_LEN as u64;
         self.file.seek(SeekFrom::Start(self.read))?;
         let mut entries = io::BufReader::new(&self.file).take(whole.min(most) * ENTRY_LEN as u64);
@@ -337,7 +337,7 @@ impl FileState {
         }
     }
 
-    /// Returns the state of a file that was looked up, which need not be readable.
+    /// Returns the state of a file from its metadata. The file need not be readable.
     pub(super) fn of_found(file: &cap_std::fs::Metadata) -> Self {
         #[cfg(unix)]
         {

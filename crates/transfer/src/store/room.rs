@@ -1,4 +1,4 @@
-//! Checks of a folder before anything is requested from a peer.
+//! Checks of a folder before files are requested from a peer.
 
 use std::io;
 
@@ -26,15 +26,16 @@ impl Folder {
         self.files.remove_if_there(&probe)
     }
 
-    /// Returns the free bytes if files of `needed` bytes in total, below these names, have no room. Existing files, and parts of
-    /// files, count as if they belonged to them.
+    /// Returns the free bytes if they do not suffice for files of `needed` bytes in total below these names. Existing files and
+    /// part files below the names count as parts of these files.
     pub fn missing_room(&self, needed: u64, names: &[&str]) -> Option<u64> {
         self.missing_beside(needed, |name, is_top| {
             !is_top || name.ends_with(PART_ENDING) || names.contains(&name)
         })
     }
 
-    /// Returns the free bytes if files of `needed` bytes in total have no room, even if all existing files are part of them.
+    /// Returns the free bytes if they do not suffice for files of `needed` bytes in total, even if all existing files belong to
+    /// them.
     pub(crate) fn missing_room_for_any(&self, needed: u64) -> Option<u64> {
         self.missing_beside(needed, |_, _| true)
     }
@@ -49,7 +50,7 @@ impl Folder {
         (needed > free.saturating_add(there)).then_some(free)
     }
 
-    /// Returns the bytes of files below it that count for a [quota](super::quota).
+    /// Returns the bytes of files below the folder that count for a [quota](super::quota).
     pub(crate) fn quota_bytes(&self) -> u64 {
         let size = |name: &str, metadata: &Metadata| match name {
             name if name.ends_with(PART_ENDING) => allocated_bytes(metadata),
@@ -59,7 +60,7 @@ impl Folder {
         self.sum_below(|_, _| true, size)
     }
 
-    /// Sums up files below it, as far as `counts` selects names at the top and below.
+    /// Returns the total size of the files below the folder that `counts` selects by their names.
     fn sum_below(&self, counts: impl Fn(&str, bool) -> bool, size: impl Fn(&str, &Metadata) -> u64) -> u64 {
         let mut bytes = 0_u64;
         // Entries that cannot be read count as 0.

@@ -1,4 +1,4 @@
-//! Syncs a journal on its own thread, so that blocks are written at the same time.
+//! Syncs a journal on a separate thread, so that blocks can be written at the same time.
 
 use std::fs::File;
 use std::io;
@@ -32,7 +32,7 @@ struct Journaled {
 
 #[derive(Debug)]
 struct Worker {
-    /// `None` while the worker is dropped.
+    /// `None` only while the worker is being dropped.
     batches: Option<SyncSender<Batch>>,
     done: Receiver<io::Result<()>>,
     is_busy: bool,

@@ -15,11 +15,11 @@ use crate::name::MAX_PARTS;
 pub(super) struct TreeEntry<'a> {
     pub(super) name: &'a OsStr,
     pub(super) metadata: &'a Metadata,
-    /// Set for an entry of the folder that the tree begins with.
+    /// Set for an entry at the top of the tree.
     pub(super) is_top: bool,
 }
 
-/// A folder that is being read. No descriptor is open for it while a folder in it is read.
+/// Folder that is being read. Its descriptor is closed while a subfolder is read.
 struct Level {
     path: PathBuf,
     folders: Batch,
@@ -60,7 +60,7 @@ struct Reading<'a> {
     root: &'a Dir,
     /// Number of entries that may still be read.
     left: usize,
-    /// Set if there was one entry more.
+    /// Set if the tree has more entries than the maximum.
     is_over: bool,
     is_whole: bool,
     see: &'a mut dyn FnMut(TreeEntry<'_>) -> bool,

@@ -20,15 +20,14 @@ use crate::store::{Begin, Comparison, Complete, Content, FileState, Folder, Prev
 /// Time for which another transfer may hold a part file before the offer of the same name is refused.
 const BUSY_FOR: Duration = Duration::from_secs(12);
 
-/// Maximum number of folders that may be offered without their end. Those that contain each other are fewer than
-/// [`MAX_PARTS`](crate::MAX_PARTS).
+/// Maximum number of folders that may be offered without their end. Nested folders are fewer than [`MAX_PARTS`](crate::MAX_PARTS).
 const MAX_OPEN_FOLDERS: usize = 1024;
 
 /// Result of a step.
 enum Next {
     Done(Outcome),
     Open(Stage, Option<Answer>),
-    /// The step cannot be taken now. The failure is reported if that lasts too long.
+    /// The step cannot be taken now. The failure is reported if the wait lasts too long.
     Wait(Resume, Blocked, Option<Failure>),
     /// The end of a folder, which waits for the offers before it.
     FolderEnd,
@@ -98,7 +97,7 @@ impl Machine {
             Verdict::Accepted if self.mode == Mode::List => self.list(offer),
             Verdict::Accepted => {
                 self.count(&offer);
-                // Folders come before their content, so no offer passes another one that waits for the system.
+                // An offer must not overtake another one that waits for the system, because folders precede their content.
                 if self.line.is_empty() {
                     self.advance(name, offer, Wait::new())?;
                 } else {
@@ -116,7 +115,7 @@ impl Machine {
         if self.deletion.as_ref().is_some_and(super::Deletion::has_begun) {
             return Err(ProtocolError::Unexpected("an offer after a listing"));
         }
-        // No number is above the greatest one, so it could be offered repeatedly.
+        // The greatest number is refused: no number is above it, so it could be offered repeatedly.
         if offer.id < self.next_id || offer.id == u32::MAX {
             return Err(ProtocolError::Unexpected("an offer out of order"));
         }
@@ -134,7 +133,7 @@ impl Machine {
         }
     }
 
-    /// Performs the step that `wait` resumes with.
+    /// Performs the step with which `wait` resumes.
     pub(super) fn advance(&mut self, name: Name, offer: Offer, wait: Wait) -> Result<(), TransferError> {
         let next = match wait.resume {
             Resume::Compared { end, different } => self.after_comparison(&name, &offer, end, different),
@@ -326,7 +325,7 @@ impl Machine {
         made.unwrap_or(Ok(()))
     }
 
-    /// Ends an offer that needs nothing further.
+    /// Ends an offer that needs no content.
     fn finish(&mut self, name: Name, offer: &Offer, outcome: Outcome) -> Result<(), ProtocolError> {
         if let (Outcome::Identical, Some(size)) = (&outcome, size_of(offer)) {
             self.report.reused(size);
@@ -401,7 +400,7 @@ impl Machine {
         self.open_offer(name, offer, Stage::Waiting(wait), None);
     }
 
-    /// Resumes offers that wait for part files of other transfers. To be called at regular intervals.
+    /// Resumes offers that wait for part files of other transfers. Call it at regular intervals.
     pub(super) fn resume_contended(&mut self) -> Result<(), TransferError> {
         let is_contended = |open: &Open| matches!(&open.stage, Stage::Waiting(wait) if !wait.is_in_line());
         let ids: Vec<u32> =
