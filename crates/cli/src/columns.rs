@@ -1,7 +1,7 @@
 //! Columns of text on a terminal, and text cut to fit them.
 //!
-//! Text from others is [escaped](anabranch_transfer::escape) first. That removes the joiners and variation selectors by which
-//! several characters become one glyph, so a terminal never shows more columns than the sum over the characters.
+//! Text from others is [escaped](anabranch_transfer::escape) first. Escaping removes the joiners and variation selectors that
+//! combine several characters into one glyph. So the text never takes more columns than the sum over its characters.
 
 use unicode_width::UnicodeWidthChar;
 

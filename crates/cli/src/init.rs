@@ -115,7 +115,7 @@ fn plan(file: &File) -> (String, String) {
 }
 
 /// Returns the names and texts of the files that `anabranch init` writes for a built-in scenario or plan, that one first. Returns
-/// `None` if there is none with this name.
+/// `None` if the name is unknown.
 pub fn built_in_files(name: &str) -> Option<Vec<(String, String)>> {
     if let Some(file) = builtin::scenario(name) {
         return Some(vec![whole(file)]);

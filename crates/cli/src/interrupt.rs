@@ -26,7 +26,7 @@ pub(crate) fn watch_saying(bar: &ProgressBar, notice: &'static str) -> &'static 
     PRESSED.store(false, Ordering::SeqCst);
     *BAR.lock().unwrap_or_else(PoisonError::into_inner) = (notice, Some(bar.clone()));
     INSTALLED.call_once(|| {
-        // Without a handler, Ctrl-C ends the process, which is acceptable.
+        // If the handler cannot be installed, Ctrl-C ends the process, which is acceptable.
         drop(ctrlc::set_handler(pressed));
     });
     &STOP

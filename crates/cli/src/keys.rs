@@ -95,12 +95,12 @@ enum KeysCommand {
 
 #[derive(Debug, Args)]
 struct AddArguments {
-    /// Rights of its holder on files here, within those that a server permits: read, write, overwrite (needs write), delete
+    /// Rights of the key's holder to files here, within those that a server permits: read, write, overwrite (needs write), delete
     /// (needs write); separated by commas [default: those of the server]
     #[arg(long, value_name = "RIGHTS", value_delimiter = ',', conflicts_with = "host")]
     allow: Vec<String>,
 
-    /// Subfolder of the served folder to which its holder is confined; created at first use
+    /// Subfolder of the served folder to which the key's holder is confined; created at first use
     #[arg(long, value_name = "DIR", conflicts_with = "host")]
     folder: Option<String>,
 

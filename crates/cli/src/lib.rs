@@ -109,8 +109,8 @@ where
     status_of_with(arguments, &[])
 }
 
-/// Like [`status_of`], for callers with commands of their own, which the help lists beside the native ones. The caller runs these
-/// and passes all others on.
+/// Like [`status_of`], for callers with commands of their own, which the help lists beside the native ones. The caller runs its own
+/// commands and passes all others on.
 pub fn status_of_with<I, A>(arguments: I, external: &[ExternalCommand]) -> Status
 where
     I: IntoIterator<Item = A>,

@@ -21,7 +21,7 @@ pub(crate) fn interrupted() -> anyhow::Result<impl Future<Output = ()> + use<>> 
     Ok(async { drop(tokio::signal::ctrl_c().await) })
 }
 
-/// Changes of the terminal's size. The default reports none.
+/// Changes of the terminal's size. The default value reports no changes.
 #[derive(Debug, Default)]
 pub(crate) struct Resizes {
     #[cfg(unix)]
@@ -34,7 +34,7 @@ impl Resizes {
         #[cfg(unix)]
         {
             use tokio::signal::unix::{SignalKind, signal};
-            // Without the signal, the next redraw uses the new size.
+            // If the signal is not available, the next redraw uses the new size.
             Resizes { signal: signal(SignalKind::window_change()).ok() }
         }
         #[cfg(not(unix))]

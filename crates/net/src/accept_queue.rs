@@ -18,7 +18,7 @@ pub(crate) struct AcceptQueue {
 
 #[derive(Debug)]
 struct AcceptState {
-    /// Places of the keys of `waiting`.
+    /// Fair pool of the numbers in `waiting`.
     places: FairPool<u64>,
     /// Associations by number. The first one has waited longest.
     waiting: BTreeMap<u64, Handle>,
@@ -39,8 +39,8 @@ impl AcceptQueue {
         AcceptQueue { state: Mutex::new(state), arrived: Notify::new() }
     }
 
-    /// Queues an association. If there are too many, it replaces one of a source with more of them, or is refused. An association
-    /// without a place is dropped, which aborts it.
+    /// Queues an association. In a full queue, it evicts an association of a source with more of them, or is refused. An evicted or
+    /// refused association is dropped, which aborts it.
     pub(crate) fn offer(&self, association: Handle, source: Source) {
         let mut state = self.lock();
         if state.stopped {

@@ -20,8 +20,8 @@ use crate::snapshot::{PathSnapshot, Snapshot};
 /// Clones are handles of the same association. All methods take `&self`, so one task can send while another receives.
 ///
 /// **Dropping the last handle** aborts the association, so that the peer does not mistake a panic for a regular end. It does not
-/// abort after a call of [`shutdown`](Self::shutdown), even if its future was dropped. Nor does it abort if the peer has shut down
-/// and all its data was received: then the graceful end continues, and data that still arrives is discarded.
+/// abort after a call of [`shutdown`](Self::shutdown), even if the future of that call was dropped. Nor does it abort if the peer
+/// has shut down and all its data was received: then the graceful end continues, and data that still arrives is discarded.
 #[derive(Clone)]
 pub struct Association {
     handle: Arc<Handle>,
@@ -219,8 +219,8 @@ impl Association {
     }
 
     /// Returns the keys with which this endpoint can [restart](crate::Host::restart) the association after losing all other state.
-    /// Waits for keys that were not returned yet; returns `None` once the association is closed. It only waits unless both
-    /// endpoints offered to keep such keys ([`DtlsProtection::restart`](crate::DtlsProtection::restart)).
+    /// Waits for keys that were not returned yet; returns `None` once the association is closed. The future never completes unless
+    /// both endpoints offered to keep such keys ([`DtlsProtection::restart`](crate::DtlsProtection::restart)).
     ///
     /// Each change of keys produces new ones. They replace the previous ones, which remain valid for two minutes under the default
     /// [`KeyPolicy`](crate::KeyPolicy). Stored keys are useless once the association has ended.
@@ -238,8 +238,8 @@ impl Association {
         .await
     }
 
-    /// Returns `length` bytes that only the two endpoints can derive for this label and context (RFC 8446 section 7.5). They depend
-    /// on the newest keys. Both applications should therefore export before the keys change, preferably right after opening.
+    /// Returns `length` bytes that only the two endpoints can derive for this label and context (RFC 8446 section 7.5). The bytes
+    /// depend on the newest keys. Both applications should therefore export before the keys change, preferably right after opening.
     ///
     /// Cancel-safe.
     ///

@@ -15,14 +15,15 @@ const BELIEVED_AFTER: u32 = 3;
 /// Decides after each failed attempt to connect whether another one follows.
 ///
 /// Any host on the path can forge an unauthenticated answer, such as an ABORT before there are keys, so it does not end the
-/// attempts at once. Each attempt needs its own host: the peer may still keep the association of the last one under its UDP port.
+/// attempts at once. Each attempt needs a new host, because the peer may still keep the association of the previous attempt under
+/// that host's UDP port.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectRetries {
     until: Instant,
     believes_refusals: bool,
     /// Set if another attempt may follow one that the system or the network refused.
     awaits_peer: bool,
-    /// Number of attempts that ended with an answer of the kind that is believed eventually.
+    /// Number of attempts that ended with an unauthenticated answer.
     answered: u32,
 }
 
@@ -50,7 +51,7 @@ impl ConnectRetries {
     }
 
     /// Sets whether another attempt may follow one that the system or the network refused (`ConnectError::Unreachable`), because
-    /// the peer is about to be started or was reachable before. An attempt that the peer answered sets it as well.
+    /// the peer is about to be started or was reachable before. An answer of the peer sets this as well.
     #[must_use]
     pub fn awaiting_peer(self, awaits_peer: bool) -> Self {
         ConnectRetries { awaits_peer, ..self }

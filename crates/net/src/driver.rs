@@ -35,7 +35,7 @@ use crate::socket::{Ask, RecvBuffers, Socket, SocketCounters};
 /// Receive calls on one socket before the other sockets and the endpoint get their turn.
 const RECV_CALLS: usize = 4;
 
-/// The same while a turn cannot send all data: acknowledgements then arrive as fast as data is sent.
+/// Receive calls per turn on one socket while a turn cannot send all data. Acknowledgements then arrive as fast as data is sent.
 const RECV_CALLS_BEHIND: usize = 16;
 
 /// Maximum number of commands per turn.
@@ -113,7 +113,7 @@ impl Driver {
         let mut sleep = Box::pin(tokio::time::sleep_until(self.clock.instant(self.clock.now())));
         self.look_at_interfaces();
         loop {
-            // Accepted messages precede packets that may make them too late.
+            // Commands are handled before packets, because a packet may end the association that an accepted message is for.
             self.take_commands();
             self.settle();
             // Datagrams that arrived while the process was suspended are older than the expired time-outs, and may prevent them.
@@ -144,7 +144,8 @@ impl Driver {
     fn handle_timeout(&mut self) {
         let now = self.clock.now();
         if self.watch.is_on() && self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
-            // The endpoint does not report whose timers expired.
+            // The endpoint does not report the associations whose timers have expired, so all associations are marked for the
+            // observer.
             self.endpoint.associations().for_each(|id| self.watch.touch(id));
         }
         self.endpoint.handle_timeout(now);

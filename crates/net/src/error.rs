@@ -172,7 +172,7 @@ fn each(refused: &[RefusedPath]) -> String {
 
 impl ConnectError {
     /// Returns `true` if an unchanged attempt may succeed: the peer was restarted, is busy, or an attacker on the path has ended
-    /// the attempt. A peer that has not answered at all does not count.
+    /// the attempt. Returns `false` for a peer that has not answered at all.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::RefusedByPeer | Self::KeysInterrupted(_) | Self::Failed(_) => true,
@@ -189,8 +189,8 @@ impl ConnectError {
         }
     }
 
-    /// Returns `true` if the answer that ended the attempt is probably the peer's, but any host on the path could have forged it.
-    /// Some further attempts distinguish the two.
+    /// Returns `true` if the answer that ended the attempt is probably the peer's, but any host on the path could have forged it. A
+    /// few further attempts distinguish the two cases.
     pub fn is_unproven(&self) -> bool {
         matches!(self, Self::NotProtected(_))
     }

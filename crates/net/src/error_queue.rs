@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use anabranch_core::Refusal;
 use tokio::net::UdpSocket;
 
-/// Number of bytes read of a reported packet. The endpoint needs 20 of them.
+/// Number of bytes read of a reported packet. The endpoint needs 20 bytes.
 #[cfg(target_os = "linux")]
 const QUOTED_BYTES: usize = 64;
 

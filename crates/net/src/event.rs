@@ -4,7 +4,7 @@ use anabranch_core::AssociationEvent;
 use thiserror::Error;
 use tokio::sync::broadcast;
 
-/// Maximum number of events that wait for a slow listener. Older ones are dropped.
+/// Maximum number of events that wait for a slow listener. Older events are dropped.
 pub(crate) const KEPT_EVENTS: usize = 256;
 
 /// Error: the listener was too slow and missed this number of events. [`Association::paths`](crate::Association::paths) has the

@@ -1,6 +1,6 @@
-//! IP fragmentation of sent datagrams. It is off, because probes of the path MTU require that: quinn-udp sets DF
-//! (`IP_PMTUDISC_PROBE`). It is enabled for chunks that were sized for larger packets before a path's MTU shrank, since they cannot
-//! arrive otherwise.
+//! IP fragmentation of sent datagrams. Fragmentation is disabled by default, because path MTU probes must not be fragmented:
+//! quinn-udp sets DF (`IP_PMTUDISC_PROBE`). It is enabled for chunks that were sized for larger packets before a path's MTU shrank,
+//! since they cannot arrive otherwise.
 
 use std::io;
 

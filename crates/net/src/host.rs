@@ -82,14 +82,16 @@ impl HostBuilder {
         HostBuilder { accept_from: sources, ..self }
     }
 
-    /// Sets the maximum number of associations that wait for [`Host::accept`], 128 by default. A further one replaces one from an
-    /// address, or IPv6 network (/64), with more of them waiting, or is aborted.
+    /// Sets the maximum number of associations that wait for [`Host::accept`], 128 by default. A further association replaces one
+    /// from an address, or IPv6 network (/64), with more waiting associations. If there is none, the further association is
+    /// aborted.
     pub fn backlog(self, backlog: usize) -> Self {
         HostBuilder { backlog, ..self }
     }
 
     /// Sets the maximum number of associations, 1024 by default. Associations that peers open from one address, or IPv6 network
-    /// (/64), may be at most eight times as many as there are free places. A single source thus leaves a ninth to others.
+    /// (/64), may be at most eight times as many as there are free places. A single source thus leaves a ninth of the places to
+    /// others.
     pub fn max_associations(self, most: usize) -> Self {
         HostBuilder { max_associations: most, ..self }
     }
@@ -100,8 +102,8 @@ impl HostBuilder {
     }
 
     /// Sets the maximum number of associations opened by peers that have no keys yet, 256 by default and at most half of
-    /// [`max_associations`](Self::max_associations). A further one evicts one of the address or IPv6 network (/64) with the most of
-    /// them: the oldest that has not begun a key exchange, or else the oldest.
+    /// [`max_associations`](Self::max_associations). A further association evicts one of the address or IPv6 network (/64) with the
+    /// most associations without keys: the oldest that has not begun a key exchange, or else the oldest.
     pub fn max_handshakes(self, most: usize) -> Self {
         HostBuilder { max_handshakes: most, ..self }
     }
@@ -217,8 +219,8 @@ fn random_port() -> Result<u16, BindError> {
     Ok(DYNAMIC_PORTS | u16::from_be_bytes(bytes))
 }
 
-/// Binds all sockets, if possible with the same port for all addresses with port 0. A peer that learns of a second address assumes
-/// the UDP port of the first one there (RFC 6951 section 5.4).
+/// Binds all sockets, if possible with the same port for all addresses with port 0. A peer that learns a second address assumes
+/// that it has the UDP port of the first (RFC 6951 section 5.4).
 fn bind_all(ends: &[BindAddress]) -> Result<Vec<Socket>, BindError> {
     for _ in 0..PORT_TRIES {
         let mut common = None;
@@ -378,8 +380,8 @@ impl Host {
         }
     }
 
-    /// Returns the roles for key management. Only a host that accepts protected associations may meet a peer that opens one at the
-    /// same time, in which case either can have either role.
+    /// Returns the roles for key management. If a host accepts protected associations, a peer may open one at the same time. In
+    /// this case each endpoint can have either role.
     fn roles(&self) -> KeyManagementRoles {
         match (&self.inner.protection, self.inner.accepts) {
             (Protection::Dtls(_), true) => KeyManagementRoles::Either,
@@ -399,7 +401,7 @@ impl Host {
     /// Cancel-safe: only the call that returns an association removes it.
     ///
     /// # Errors
-    /// Returns [`AcceptError`] if none will follow.
+    /// Returns [`AcceptError`] if no further association will follow.
     pub async fn accept(&self) -> Result<Association, AcceptError> {
         if !self.inner.accepts {
             return Err(AcceptError::NotAccepting);
@@ -450,7 +452,7 @@ impl Monitor {
     ///
     /// Cancel-safe.
     pub async fn gone(&self) {
-        // No value is ever sent; the task drops the other end.
+        // Closed when the task drops the other end. No value is ever sent.
         let _ = self.gone.clone().changed().await;
     }
 }

@@ -36,7 +36,7 @@ impl Driver {
             }
         }
         self.advance_keys(id);
-        // After a restart the application can read as before. Its messages to send wait for keys.
+        // After a restart, the application can read as before. The messages that it sends wait for keys.
         let restarted = self.endpoint.association(id).is_some_and(Association::uses_restart_keys);
         restarted || !self.keys.awaits_keys(id)
     }

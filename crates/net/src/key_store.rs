@@ -71,8 +71,9 @@ impl KeyStore {
         self.kept.insert(id, Kept { dtls, manager: None, known: None, deadline: None });
     }
 
-    /// Registers an association that a peer has opened from `source`. If too many are without keys, returns the one to end and the
-    /// reason: one of the source with the most of them, so that no source excludes another.
+    /// Registers an association that a peer has opened from `source`. If too many associations have no keys, returns the
+    /// association to end and the reason. It belongs to the source with the most such associations, so that no source excludes
+    /// another.
     pub(crate) fn accepted(
         &mut self,
         id: AssociationId,
@@ -158,7 +159,7 @@ impl KeyStore {
         self.manager(id).ok_or(ExportError::NotEstablished)?.export(label, context, out)
     }
 
-    /// Returns the key management error that an ABORT means, if any.
+    /// Returns the key management error that an ABORT reports, if any.
     pub(crate) fn meaning_of_abort(&self, id: AssociationId) -> Option<KeyingError> {
         self.manager(id).and_then(KeyManager::meaning_of_abort)
     }
@@ -167,7 +168,7 @@ impl KeyStore {
         self.kept.get(&id)?.manager.as_ref()
     }
 
-    /// Takes a received message. Returns `false` if it is the application's.
+    /// Processes a received message. Returns `false` if the message is for the application.
     pub(crate) fn take(
         &mut self,
         now: Time,

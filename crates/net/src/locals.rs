@@ -27,8 +27,8 @@ impl Host {
         self.add(BindAddress { address, interface: None }).await
     }
 
-    /// Like [`add_local`](Self::add_local), but packets from there leave only through this interface, as with
-    /// [`HostBuilder::local_on`](crate::HostBuilder::local_on).
+    /// Adds a local address as [`add_local`](Self::add_local) does. Packets from the address leave only through this interface, as
+    /// with [`HostBuilder::local_on`](crate::HostBuilder::local_on).
     ///
     /// Cancel-safe: dropping the future leaves the address either added or not.
     ///
@@ -63,7 +63,7 @@ impl Host {
     /// closes the sockets of all.
     ///
     /// Every association retires the paths that begin there, and their data is sent on others. An association without other paths
-    /// keeps them, silent, until an address is added or its peer counts as unreachable.
+    /// keeps these paths, without sending on them, until an address is added or the peer counts as unreachable.
     ///
     /// Cancel-safe: dropping the future leaves the address either removed or not.
     ///
@@ -173,7 +173,7 @@ impl Driver {
         self.list_addresses();
         for end in ends {
             self.for_each_association(|association, now| {
-                // An association without a path from there has nothing to remove.
+                // An association may have no path from this address.
                 let _ = association.remove_local_address(now, end);
             });
         }

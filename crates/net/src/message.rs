@@ -42,9 +42,9 @@ pub struct Message {
     pub ppid: u32,
     /// Set if the message is unordered.
     pub unordered: bool,
-    /// Set if the message begins here.
+    /// Set if this piece begins the message.
     pub beginning: bool,
-    /// Set if the message ends here. If both are set, this is a whole message.
+    /// Set if this piece ends the message. If `beginning` is also set, the piece is the whole message.
     pub ending: bool,
     /// User data.
     pub payload: Bytes,

@@ -103,7 +103,7 @@ pub enum KeyChange {
 /// # }
 /// ```
 pub trait Observer: Send + 'static {
-    /// Returns `true` if decisions are wanted. Recording them has a cost, so it is off by default.
+    /// Returns `true` if decisions are wanted. Recording decisions has a cost, so it is off by default.
     fn wants_decisions(&self) -> bool {
         false
     }
@@ -123,13 +123,13 @@ pub trait Observer: Send + 'static {
         let _ = (association, event);
     }
 
-    /// Reports a possible change of an association, after all pending packets were sent. Its earlier decisions are already
-    /// reported.
+    /// Reports a possible change of an association, after all pending packets were sent. Earlier decisions of the association are
+    /// already reported.
     fn association(&mut self, at: Time, id: AssociationId, association: &Association) {
         let _ = (at, id, association);
     }
 
-    /// Reports a change of an association's keys, or a failed one. The first keys are reported before the association is connected.
+    /// Reports a change of an association's keys, or its failure. The first keys are reported before the association is connected.
     fn keys(&mut self, at: Time, id: AssociationId, change: &KeyChange) {
         let _ = (at, id, change);
     }

@@ -10,7 +10,7 @@ use crate::peer::udp_address;
 use crate::shared::Command;
 
 impl Association {
-    /// Adds a path. It carries data once the peer has answered a HEARTBEAT on it, which also announces it to the peer.
+    /// Adds a path. The path carries data once the peer has answered a HEARTBEAT on it, which also announces the path to the peer.
     ///
     /// Cancel-safe: dropping the future leaves the path either added or not.
     ///
@@ -20,13 +20,14 @@ impl Association {
         self.ask(|id, reply| Command::AddPath(id, path, reply)).await.unwrap_or(Err(PathError::Closed))
     }
 
-    /// Removes a path. Its data in flight counts as lost and is sent on others. Packets of the peer that still arrive on it are
-    /// accepted, without adding the path again.
+    /// Removes a path. Data in flight on the path counts as lost and is sent on other paths. Packets of the peer that still arrive
+    /// on it are accepted, without adding the path again.
     ///
     /// Cancel-safe: dropping the future leaves the path either removed or not.
     ///
     /// # Errors
-    /// Returns [`PathError::Refused`] if there is no such path or no other one, and [`PathError::Closed`] if it is closed.
+    /// Returns [`PathError::Refused`] if the path does not exist or is the only one, and [`PathError::Closed`] if the association
+    /// is closed.
     pub async fn remove_path(&self, path: PathId) -> Result<(), PathError> {
         self.ask(|id, reply| Command::RemovePath(id, path, reply)).await.unwrap_or(Err(PathError::Closed))
     }

@@ -22,7 +22,7 @@ pub struct DtlsProtection {
     pub credentials: Credentials,
     /// Limits for the use of keys.
     pub policy: KeyPolicy,
-    /// Set to keep keys for a restart of either endpoint, if the peer does so too. An endpoint that stored its own
+    /// Set to keep keys for a restart of either endpoint, if the peer keeps them too. An endpoint that has stored its keys
     /// ([`Association::restart_keys`](crate::Association::restart_keys)) can resume after a crash
     /// ([`Host::restart`](crate::Host::restart)). An attacker who steals stored keys can end the association.
     pub restart: bool,
@@ -34,7 +34,7 @@ impl Protection {
         Self::Dtls(DtlsProtection { credentials, policy: KeyPolicy::default(), restart: false })
     }
 
-    /// Also [keeps keys for a restart](DtlsProtection::restart).
+    /// Requests that this endpoint [keeps keys for a restart](DtlsProtection::restart).
     #[must_use]
     pub fn with_restart(self) -> Self {
         match self {

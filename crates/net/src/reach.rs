@@ -41,7 +41,7 @@ fn is_own(address: IpAddr) -> bool {
 }
 
 /// Returns the index of the best pair in `reaches`: by reach, then by the number of paths that use it already, then by order. Pairs
-/// without a reach are skipped.
+/// that are `None` are skipped.
 pub(crate) fn best(reaches: impl IntoIterator<Item = (Option<Reach>, usize)>) -> Option<usize> {
     let ranked = reaches.into_iter().enumerate();
     let ranked = ranked.filter_map(|(at, (reach, uses))| Some((reach?, uses, at)));

@@ -45,7 +45,7 @@ pub(super) struct Exchange {
     plan: Plan,
     side: Side,
     start: Instant,
-    /// Control messages to send. Reading never waits for them, since two sides that did would wait for each other.
+    /// Control messages to send. Reading never waits until they are sent, since both sides would then wait for each other.
     say: mpsc::UnboundedSender<Control>,
     sent: Arc<Mutex<Tally>>,
     received: Tally,
@@ -57,8 +57,8 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    /// Begins the test and starts this side's sender, if it has one. Its intervals go to `intervals`, or to the peer without such a
-    /// channel.
+    /// Begins the test and starts this side's sender, if it has one. The sender's intervals are passed to `intervals`, or sent to
+    /// the peer if it is `None`.
     pub(super) fn begin(
         association: &Association,
         plan: Plan,
@@ -99,10 +99,10 @@ impl Exchange {
         self.start.elapsed().as_secs_f64()
     }
 
-    /// Takes part until both sides have the figures. Cancel-safe: another call continues.
+    /// Runs the test until both sides have the figures. Cancel-safe: a further call continues.
     ///
     /// # Errors
-    /// The reason for which the test broke off.
+    /// Returns the reason why the test was interrupted.
     pub(super) async fn run(&mut self, heard: &mut impl FnMut(SenderInterval)) -> anyhow::Result<()> {
         while !self.is_complete() {
             tokio::select! {
@@ -124,7 +124,7 @@ impl Exchange {
     /// Sends the remaining control messages and returns the figures.
     ///
     /// # Errors
-    /// The reason for which they could not be sent.
+    /// Returns the reason why the messages could not be sent.
     pub(super) async fn finish(self) -> anyhow::Result<Outcome> {
         let Exchange { say, mut tasks, mut outcome, .. } = self;
         drop(say);
@@ -261,7 +261,7 @@ impl Sending {
                         _ = ticks.tick() => report(self.measure(&mut meter).await),
                     }
                 }
-                // The last messages of a test by time take a moment, which is not an interval.
+                // Sending the last messages of a test by time takes a short time, which is not reported as an interval.
                 let rest_s = self.start.elapsed().as_secs_f64() - meter.at_s();
                 if self.plan.time().is_none() || rest_s > LEAST_REST * interval.as_secs_f64() {
                     report(self.measure(&mut meter).await);

@@ -15,7 +15,7 @@ pub(super) const LONGEST_MESSAGE: u64 = 16 << 20;
 
 /// Minimum number of messages per second at a given rate. A longer message would send bytes that are due later.
 const LEAST_MESSAGES_PER_S: u64 = 10;
-/// The same for messages that fit into a packet. Smaller messages would consist mostly of headers.
+/// Minimum number of messages per second for messages that fit into a packet. Smaller messages would consist mostly of headers.
 const LEAST_SMALL_MESSAGES_PER_S: u64 = 4;
 /// User bytes that fit into a packet on each path.
 const SMALL_MESSAGE: u64 = 1000;
@@ -51,7 +51,7 @@ pub(super) struct Plan {
     pub(super) version: u32,
     pub(super) direction: Direction,
     pub(super) limit: Limit,
-    /// Milliseconds at the beginning that are left out of the figures. They precede those of the limit.
+    /// Milliseconds at the beginning that are left out of the figures. They precede the duration of the limit.
     pub(super) omit_ms: u64,
     /// Milliseconds between two reports of a sender; 0 for no reports.
     pub(super) interval_ms: u64,

@@ -10,7 +10,7 @@ use super::plan::Plan;
 /// Stream of control messages.
 pub(super) const CONTROL_STREAM: u16 = 0;
 
-/// Maximum length of a control message. Intervals of eight paths have a twentieth of it.
+/// Maximum length of a control message. A message about eight paths has about a twentieth of this length.
 const LONGEST: usize = 64 << 10;
 
 /// A control message.
@@ -30,7 +30,7 @@ pub(super) enum Control {
     Interval(Interval),
     /// End of the data.
     Done {
-        /// User bytes since the very beginning, for which the receiver waits.
+        /// User bytes since the start of the test. The receiver waits until it has received them.
         total_bytes: u64,
     },
     /// Receiver's figure, once all data has arrived.

@@ -49,7 +49,7 @@ impl Tally {
         Tally { period, from, ..Tally::of_sender(plan, start) }
     }
 
-    /// Counts bytes that were carried now. `whole` is set if they complete a message.
+    /// Counts bytes that were sent or received now. `whole` is set if they complete a message.
     pub(super) fn add(&mut self, now: Instant, bytes: u64, whole: bool) {
         self.total_bytes += bytes;
         let from = *self.from.get_or_insert(now + self.omit);
@@ -97,7 +97,7 @@ impl Tally {
 /// allows no further message before.
 ///
 /// # Errors
-/// The reason for which a message was not accepted.
+/// Returns the reason why a message was not accepted.
 pub(super) async fn send_all(
     association: &Association,
     plan: &Plan,
@@ -134,7 +134,7 @@ pub(super) async fn send_all(
 }
 
 /// Returns the time after the start at which the next message is sent under the plan's rate. A test by time begins with a message,
-/// and its last message has time to arrive. A test by bytes ends with a message, when the rate has paid for it.
+/// and its last message has time to arrive. In a test by bytes, a message is sent after the time that its bytes take at the rate.
 fn due(plan: &Plan, sent_bytes: u64, length: u64) -> Option<Duration> {
     let rate = plan.rate_bps?;
     let paid_bytes = match plan.limit {

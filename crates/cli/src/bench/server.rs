@@ -20,8 +20,8 @@ const MOST_CLIENTS: usize = 64;
 /// Maximum time of a client to request a test, and to close after it.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Serves clients, several at once, until Ctrl-C or the end of the first test if `--one-off` is given. The host accepts those that
-/// are admitted.
+/// Serves clients, several at once, until Ctrl-C or the end of the first test if `--one-off` is given. The host accepts only
+/// admitted clients.
 pub(super) async fn serve(
     host: Host,
     admitted: &Admitted,
@@ -72,7 +72,7 @@ pub(super) async fn serve(
     }
 }
 
-/// Gives a client a place, for which another one may have to end. Returns the client's number, or `None` if the server is full.
+/// Registers a client, which may evict another one. Returns the client's number, or `None` if the server is full.
 async fn enter(clients: &mut Members<Association>, association: &Association) -> Option<u64> {
     let source = Source::from(association.paths().await.first()?.remote.ip());
     let (number, evicted) = clients.enter_if_due(association.clone(), source).ok()?;

@@ -55,7 +55,7 @@ pub(super) struct Received {
 pub(super) struct Inbox(Mutex<Received>);
 
 impl Inbox {
-    /// Makes the inbox of an end that is to receive this data.
+    /// Creates the inbox of an end that expects this data.
     pub(super) fn new(expected: Option<Expected>) -> Self {
         Inbox(Mutex::new(Received { expected, ..Received::default() }))
     }

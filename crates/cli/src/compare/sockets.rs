@@ -231,7 +231,7 @@ impl FlowEnds {
     }
 }
 
-/// Adds up the round-trip times of the ends that send, until it is dropped.
+/// Adds up the round-trip times of the ends that send, until the future is dropped.
 async fn sample(both: &[Association; 2], sends: [bool; 2], from: Instant, sums: &mut [[(f64, u32); 8]; 2]) {
     sleep_until(from).await;
     let mut look = interval(LOOK);

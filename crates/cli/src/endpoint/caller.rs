@@ -10,19 +10,19 @@ use crate::exit::CommandError;
 /// Identity and rights of an accepted peer. Both are empty without protection, and with certificates.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Caller {
-    /// Label of its key in `authorized_keys`, if it has one.
+    /// Label of the peer's key in `authorized_keys`, if any.
     pub(crate) label: Option<String>,
-    /// Fingerprint of its key.
+    /// Fingerprint of the peer's key.
     pub(crate) fingerprint: Option<String>,
-    /// Rights of its key.
+    /// Rights of the peer's key.
     pub(crate) rights: Rights,
 }
 
 impl Caller {
-    /// Looks the key of an association up.
+    /// Returns identity and rights of the peer of an association.
     ///
     /// # Errors
-    /// The key has been removed since the handshake, or the name of its folder is invalid.
+    /// Returns an error if the key has been removed since the handshake, or the name of its folder is invalid.
     pub(super) fn of(authorized: &FollowedKeys, association: &Association) -> Result<Self, CommandError> {
         let key = peer_key(association)?;
         let fingerprint = key.fingerprint().to_string();
@@ -35,7 +35,7 @@ impl Caller {
         Ok(Caller { label, rights: rights_of(&entry)?, fingerprint: Some(fingerprint) })
     }
 
-    /// Returns the label, or else the fingerprint, with the peer's address. Without a key, returns the address alone.
+    /// Returns the label, or else the fingerprint, with the peer's address. Returns the address alone if the peer has no key.
     pub(crate) fn at(&self, address: &str) -> String {
         match self.label.as_deref().or(self.fingerprint.as_deref()) {
             Some(name) => format!("{} ({address})", anabranch_transfer::escape(name)),

@@ -42,7 +42,7 @@ impl Admitted {
     /// Returns identity and rights of an accepted peer.
     ///
     /// # Errors
-    /// The peer has lost its rights.
+    /// Returns an error if the peer has lost its rights.
     pub(crate) fn caller(&self, association: &Association) -> Result<Caller, CommandError> {
         self.listening
             .authorized()
@@ -51,8 +51,8 @@ impl Admitted {
 }
 
 impl ListenOptions {
-    /// Returns the peers that may connect, for the calls that bind. If there are none, returns an error with the remedy. `command`
-    /// is the typed command, up to the options of listening.
+    /// Returns the peers that may connect, for the calls that bind. If no peer may connect, returns an error with the remedy.
+    /// `command` is the typed command, up to the options of listening.
     pub(crate) fn admitted(&self, command: &str) -> Result<Admitted, CommandError> {
         let from = self.access.accept_from()?;
         match self.association.protection.to_listen()? {

@@ -57,7 +57,7 @@ struct Running {
 }
 
 impl Drop for Running {
-    /// Reports recording losses at the end of the output. They are no failure of the command.
+    /// Reports recording losses at the end of the output. They do not change the exit status of the command.
     fn drop(&mut self) {
         let Some(recording) = self.recording.take() else { return };
         let report = recording.finish();

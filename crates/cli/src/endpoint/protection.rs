@@ -212,7 +212,7 @@ pub(crate) struct Connecting {
 
 impl Connecting {
     /// Verifies the peer. Before that, nothing may be sent, and no received data may be used. A new host is trusted, and its key is
-    /// stored, so that a later change is noticed.
+    /// stored, so that a later change is detected.
     pub(crate) fn confirm(&self, association: &Association, quiet: bool) -> Result<(), CommandError> {
         match &self.trust {
             Trust::Everyone | Trust::Authorities | Trust::Later(Expected::Known | Expected::Proof) => Ok(()),

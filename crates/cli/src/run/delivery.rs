@@ -8,8 +8,8 @@ use crate::table::{TextTable, mean};
 
 pub(super) type SchemeRuns<'a> = (&'a str, &'a [&'a RunResult]);
 
-/// Returns the tables with their notes. They are empty if no flow has videos or abandoned messages. Labels of notes take `label`
-/// columns.
+/// Returns the tables with their notes. The tables are empty if no flow has videos or abandoned messages. Labels of notes take
+/// `label` columns.
 pub(super) fn tables(groups: &[SchemeRuns<'_>], label: usize) -> String {
     videos(groups, label) + &given_up(groups)
 }

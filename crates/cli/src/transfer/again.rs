@@ -21,8 +21,8 @@ pub(super) const CODE_UNUSED: &str = "the code is no longer valid: start it agai
 pub(super) const PIPED: &str =
     "what went through a pipe cannot be resumed by another command: start again from the beginning";
 
-/// Returns the typed command for a shell. Returns `None` if it cannot be repeated: data from a pipe has to be written again, and
-/// text that a terminal does not show unchanged cannot be copied from there.
+/// Returns the typed command for a shell. Returns `None` if the command cannot be repeated by copying it: data from a pipe has to
+/// be written again, and a terminal does not show every text unchanged.
 pub(super) fn command(typed: &[OsString]) -> Option<String> {
     let words: Vec<&str> = typed.iter().skip(1).map(|word| word.to_str()).collect::<Option<_>>()?;
     if words.contains(&"-") {

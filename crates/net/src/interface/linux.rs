@@ -141,7 +141,7 @@ fn leads_outside(links: &[Link], link: &Link, depth: usize) -> bool {
         Some(InfoKind::Bond | InfoKind::Team | InfoKind::Bridge) => {
             ports.any(|port| leads_outside(links, port, depth - 1))
         }
-        // Inside a container these are the way out, as far as visible from there.
+        // Inside a container, these links are the visible way to other hosts.
         Some(InfoKind::Veth | InfoKind::Netkit) => link.lower_is_elsewhere && link.controller.is_none(),
         Some(InfoKind::Vlan | InfoKind::MacVlan | InfoKind::IpVlan | InfoKind::MacSec) => {
             let lower = links.iter().find(|lower| Some(lower.index) == link.lower);

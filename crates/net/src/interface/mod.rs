@@ -201,7 +201,7 @@ fn obstacle(address: IpAddr, state: AddressState, link: LinkState, kind: &LinkKi
         LinkKind::Outside(_) if state.tentative => Some(Obstacle::Tentative),
         LinkKind::Outside(_) if state.deprecated => Some(Obstacle::Deprecated),
         LinkKind::Outside(_) if state.temporary => Some(Obstacle::Temporary),
-        // Checked last: a carrier may return, and an address without other obstacles keeps its socket.
+        // The carrier is checked last, because it may return: an address without other obstacles keeps its socket.
         LinkKind::Outside(_) if !link.running => Some(Obstacle::NoCarrier),
         LinkKind::Outside(_) => None,
     }
@@ -215,8 +215,8 @@ fn obstacle(address: IpAddr, state: AddressState, link: LinkState, kind: &LinkKi
 pub fn check_route(local: IpAddr, interface: Option<&str>, remote: SocketAddr) -> io::Result<()> {
     connect(local, interface, remote)?;
     let Some(interface) = interface else { return Ok(()) };
-    // If an interface is given, the kernel treats a destination without a route as a neighbour. It may be one if there is a route
-    // through another interface, because a host answers for all of its addresses.
+    // If an interface is given, the kernel treats a destination without a route as a neighbour. The destination can be a neighbour
+    // although the route leads through another interface, because a host answers for all of its addresses.
     match connect(local, None, remote) {
         Err(error) if !has_route(local, interface, remote.ip()) => Err(error),
         _ => Ok(()),
@@ -257,7 +257,7 @@ pub(crate) fn is_neighbour_silent(local: LocalEnd, remote: IpAddr) -> bool {
         (IpAddr::V4(address), IpAddr::V4(remote)) if local.interface != 0 => {
             next_hop::is_silent(address, local.interface, remote)
         }
-        // The error queue of the socket reports these.
+        // The error queue of the socket reports all other unreachable destinations.
         _ => false,
     }
 }
@@ -301,7 +301,7 @@ pub fn interface_name(index: u32) -> Option<String> {
     netdev::get_interfaces().into_iter().find(|interface| interface.index == index).map(|found| found.name)
 }
 
-/// Kinds of interfaces, where the system reports more than `netdev`.
+/// Kinds of interfaces, on systems that report more than `netdev` does.
 struct Kinds {
     #[cfg(target_os = "linux")]
     links: Vec<linux::Link>,

@@ -1,8 +1,8 @@
 //! Next hops of IPv4 destinations according to Linux.
 //!
 //! The kernel does not report unreachable destinations to a socket that is bound to an interface. If the interface has no route,
-//! the kernel treats the destination as a neighbour. If that answers no ARP request, the kernel sends an ICMP message to itself
-//! over loopback, where a socket bound to another interface does not receive it.
+//! the kernel treats the destination as a neighbour. If the destination answers no ARP request, the kernel sends an ICMP message to
+//! itself over loopback. A socket that is bound to another interface does not receive this message.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};

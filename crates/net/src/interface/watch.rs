@@ -46,7 +46,7 @@ impl fmt::Debug for Watcher {
 }
 
 impl Watcher {
-    /// Watches the addresses that `wants` accepts. Current ones are known and not reported. Must be called on a tokio runtime.
+    /// Watches the addresses that `wants` accepts. It does not report current addresses. Requires a tokio runtime.
     ///
     /// Linux reports changes; on other systems the addresses are checked every three seconds.
     pub fn new(wants: impl Fn(&LocalAddress) -> bool + Send + Sync + 'static) -> Self {

@@ -97,7 +97,7 @@ impl LocalAddresses {
         self.find(local).map_or(Reach::Unknown, |found| Reach::between(found, remote))
     }
 
-    /// Returns `true` if this machine has the address. Packets to it leave through no interface.
+    /// Returns `true` if this machine has the address. Packets to this machine leave through no interface.
     pub(super) fn has(&self, address: IpAddr) -> bool {
         address.is_loopback() || self.all.iter().any(|local| local.address == address)
     }

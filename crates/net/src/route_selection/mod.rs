@@ -25,7 +25,8 @@ use crate::locals::Binding;
 use crate::peer::udp_address;
 use crate::protection::Protection;
 
-/// Hosts, addresses and interfaces that a user named for the paths to a peer. The system is queried for their addresses each time.
+/// Hosts, addresses and interfaces that a user named for the paths to a peer. Each use queries the system for their current
+/// addresses.
 #[derive(Clone, Debug)]
 pub struct RouteSelection {
     locals: Vec<String>,
@@ -122,7 +123,8 @@ pub async fn add_local(host: &Host, path: PathAddress) -> Result<SocketAddr, Loc
     }
 }
 
-/// Returns `true` if a path leads to this machine. Such packets leave through no interface, so no path may be bound.
+/// Returns `true` if a path leads to this machine. Packets to this machine leave through no interface, so no path may be bound to
+/// one.
 fn leads_to_this_machine(paths: &[PathAddress], locals: &LocalAddresses) -> bool {
     paths.iter().any(|path| locals.has(path.remote))
 }

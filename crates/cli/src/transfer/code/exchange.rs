@@ -11,7 +11,7 @@ use anabranch_net::{Association, SendOptions};
 use anabranch_transfer::Catalogue;
 use anabranch_transfer::protocol::MAX_CONTROL_BYTES;
 
-/// Time that the other side has for a message. It asks no user meanwhile.
+/// Time limit of the other side for a message, during which it does not wait for its user.
 const WITHIN: Duration = Duration::from_secs(15);
 
 /// Time that a sender has to read its folders again before it sends the catalogue.
@@ -23,10 +23,10 @@ const REFUSAL_WITHIN: Duration = Duration::from_secs(2);
 /// Reason for which an exchange failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ExchangeError {
-    /// The code was not agreed on.
+    /// The exchange of the code failed.
     #[error(transparent)]
     Code(#[from] CodeError),
-    /// The association ended, or no message came.
+    /// The association ended, or no message arrived in time.
     #[error(
         "the connection ended before the code was agreed on; possibly others call there as well: try again while the other side waits"
     )]
@@ -70,8 +70,8 @@ pub(super) async fn resume(association: &Association) -> Result<(), ExchangeErro
     Ok(is_resumed(&receive(association, LONGEST_MESSAGE, WITHIN).await?)?)
 }
 
-/// Returns `true` if the sender speaks version 1, which ends an association with a later version and gives no reason. Reveals
-/// nothing and spends nothing.
+/// Returns `true` if the sender speaks version 1, which ends an association with a later version and gives no reason. The check
+/// neither reveals nor spends the code.
 pub(super) async fn is_sender_of_version_1(association: &Association) -> bool {
     let answer = async {
         let probe = version_1_probe(binding(association).await?).map_err(|_| ExchangeError::Gone)?;

@@ -46,7 +46,7 @@ pub(in super::super) struct CodeAt {
 }
 
 impl CodeAt {
-    /// Returns code and host if the command line has them. With `@` alone, reads the code.
+    /// Returns code and host if the command line has them. If the argument begins with `@`, reads the code from standard input.
     pub(in super::super) fn of(arguments: &RecvArguments) -> Result<Option<Self>, CommandError> {
         let Some((code, host)) = arguments.host().and_then(|host| host.rsplit_once('@')) else {
             return Ok(None);
@@ -64,7 +64,7 @@ impl CodeAt {
     }
 }
 
-/// Reads the first line of standard input. Unlike an argument, it is hidden from other users of the machine.
+/// Reads the first line of standard input. Other users of the machine can read arguments, but not standard input.
 fn read_code() -> Result<String, CommandError> {
     let input = std::io::stdin();
     if input.is_terminal() {
