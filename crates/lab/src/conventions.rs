@@ -35,7 +35,7 @@ impl Goodput {
 /// definition of goodput.
 const BY_PROFILE: [(&str, bool, Goodput); 3] = [
     ("rfc9260", false, Goodput::Delivered),
-    // The rule of ns-2's queues, and the count of its packet traces.
+    // Rule of ns-2's queues, and goodput as counted in ns-2's packet traces.
     ("ns2", true, Goodput::ChunkArrivals),
     ("net", false, Goodput::Delivered),
 ];
@@ -57,7 +57,7 @@ impl Conventions {
     /// Returns the profile called `name`.
     ///
     /// # Errors
-    /// A list of the valid names, if there is none with that name.
+    /// Returns a list of the valid names if the name is unknown.
     pub fn named(name: &str) -> Result<Self, String> {
         let rows = Profile::named(name, false).zip(Profile::named(name, true));
         let here = BY_PROFILE.iter().find(|(profile, ..)| *profile == name);

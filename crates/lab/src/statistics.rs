@@ -50,8 +50,8 @@ pub fn total(values: impl IntoIterator<Item = f64>) -> f64 {
     values.into_iter().fold(0.0, |sum, value| sum + value)
 }
 
-/// Returns Jain's fairness index (Jain, Chiu, Hawe 1984): (sum of x)^2 / (n sum of x^2). It is 1 if all values are equal, and 1/n
-/// if one flow has everything. Returns `None` if all values are zero.
+/// Returns Jain's fairness index (Jain, Chiu, Hawe 1984): (sum of x)^2 / (n sum of x^2). The index is 1 if all values are equal,
+/// and 1/n if all but one are zero. Returns `None` if all values are zero.
 ///
 /// ```
 /// use anabranch_lab::statistics::jain_index;

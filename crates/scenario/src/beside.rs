@@ -7,7 +7,7 @@ use crate::reader::Reader;
 use crate::section::{Described, section};
 
 section! {
-    /// Small messages that a bulk flow's association carries beside the bulk, on a stream of their own.
+    /// Small messages on a separate stream of a bulk flow's association.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct MessagesBeside {
         /// User data of a message, which starts with its number.

@@ -5,9 +5,9 @@ use crate::form::OneOf;
 /// Direction of a link, relative to the flows that go forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// With the data.
+    /// In the direction of the data.
     Forward,
-    /// Against the data, with the acknowledgements.
+    /// Opposite to the data, in the direction of the acknowledgements.
     Reverse,
 }
 

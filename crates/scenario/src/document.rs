@@ -20,11 +20,11 @@ pub(crate) struct Node {
     pub(crate) origin: Origin,
 }
 
-/// A TOML value. Dates are omitted since no key has one.
+/// A TOML value. Dates are omitted, because no key has a date as its value.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     Text(String),
-    /// Saturated at the ends of the type.
+    /// Integer, saturated at the ends of the type.
     Integer(i128),
     Float(f64),
     Flag(bool),

@@ -1,4 +1,4 @@
-//! Scenarios with the document that they come from, into which other values can be put without parsing it again.
+//! Scenarios with their parsed document, so that values can be overridden without parsing it again.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl Draft {
     /// Parses the text of a scenario. The name of the file is only used in errors.
     ///
     /// # Errors
-    /// The first place at which the text is not TOML.
+    /// Returns the first error of TOML syntax in the text.
     pub fn parse(text: &str, file: &str) -> Result<Draft, ScenarioError> {
         match document::parse(text) {
             Ok(root) => Ok(Draft { text: text.to_owned(), file: file.to_owned(), root }),
@@ -112,7 +112,7 @@ impl Document {
     }
 }
 
-/// A value of a scenario file.
+/// Value in a scenario file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Given {
     /// A string.

@@ -5,7 +5,7 @@ use std::fmt;
 /// Maximum number of problems that are printed. A file with more of them is usually not a scenario at all.
 const SHOWN: usize = 25;
 
-/// Characters of a source line shown around the place of a problem.
+/// Number of characters of a source line that are shown around the place of a problem.
 const LINE_WIDTH: usize = 120;
 
 /// Reason for which a scenario could not be read.
@@ -44,7 +44,8 @@ pub struct Problem {
     pub place: Place,
     /// Kind of problem.
     pub kind: ProblemKind,
-    /// Dotted path of the key, with list elements by name, in the form of `--set`. It is empty for the file.
+    /// Dotted path of the key, with list elements by name, in the form of `--set`. The path is empty for a problem of the whole
+    /// file.
     pub key: String,
     /// Description of the error in one line.
     pub message: String,
@@ -54,7 +55,7 @@ pub struct Problem {
     pub found: Option<String>,
     /// Known word closest to the given one.
     pub nearest: Option<String>,
-    /// Remedy, if it does not follow from the above.
+    /// Remedy, if it does not follow from the other fields.
     pub help: Option<String>,
 }
 
@@ -92,7 +93,7 @@ pub enum ProblemKind {
     UnknownKey,
     /// A required key is missing.
     MissingKey,
-    /// The value has the wrong type, lacks its unit, or is none of the allowed words.
+    /// The value has the wrong type, lacks its unit, or is not one of the permitted words.
     InvalidValue,
     /// The value is too small or too large.
     OutOfRange,

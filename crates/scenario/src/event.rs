@@ -35,13 +35,13 @@ section! {
         up: Option<bool> = "up" [optional "no change"] Flag;
         /// The packet in transmission finishes at the old rate.
         rate: Option<Rate> = "rate" [optional "no change"] AnyRate;
-        /// For packets that leave the queue later; packets do not overtake each other.
+        /// Applies to packets that leave the queue later; packets do not overtake each other.
         delay: Option<Span> = "delay" [optional "no change"] DELAY;
     }
 }
 
 section! {
-    /// A change of one link in the course of a run. Keys that are not given do not change.
+    /// A change of one link in the course of a run. Values of missing keys do not change.
     #[derive(Clone, Debug, PartialEq)]
     pub(crate) struct EventRows {
         /// Time of the change, from the start of the run.

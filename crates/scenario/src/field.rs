@@ -7,7 +7,7 @@ pub struct Field {
     pub key: &'static str,
     /// Help text in Markdown.
     pub help: String,
-    /// Form of its value.
+    /// Form of the key's value.
     pub about: About,
     /// Effect of leaving the key out.
     pub presence: Presence,

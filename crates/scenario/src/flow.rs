@@ -31,7 +31,7 @@ const DEADLINE: SpanIn = SpanIn(Span::from_micros(1)..=Span::from_secs(3600), "m
 /// Maximum number of flows of a scenario.
 const MOST_FLOWS: usize = 64;
 
-/// One association and what is sent over it.
+/// One association and its traffic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
     /// Name, unique among the flows.
@@ -43,13 +43,13 @@ pub struct Flow {
     /// Paths that the flow may use, the primary path first, as indices into [`Scenario::paths`](crate::Scenario::paths).
     pub paths: Vec<usize>,
     /// Scheme, as an expression of [`Scenario::vocabulary`](crate::Scenario::vocabulary). If it is missing, the flow uses each of
-    /// [`Run::schemes`] in turn. It is not checked here.
+    /// [`Run::schemes`] in turn. Reading the scenario does not check the expression.
     pub scheme: Option<String>,
     /// Sending hosts.
     pub direction: Directions,
     /// Maximum rate at which the receiving application reads; `None` reads everything at once.
     pub reader: Option<Rate>,
-    /// Small messages beside the bulk, on a stream of their own.
+    /// Small messages beside the bulk data, on a separate stream.
     pub beside: Option<MessagesBeside>,
 }
 
@@ -66,9 +66,9 @@ pub enum FlowKind {
         size_bytes: u64,
         /// Time between the starts of two messages.
         interval: Span,
-        /// Number of messages; without it they continue until the end of the run.
+        /// Number of messages; `None` continues until the end of the run.
         count: Option<u64>,
-        /// Set if they are delivered in order within their stream.
+        /// Set if messages are delivered in order within their stream.
         ordered: bool,
         /// Streams that are used in turn.
         streams: u16,
@@ -91,11 +91,11 @@ pub enum FileSource {
 /// Frames of a trace, and when they are shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VideoFlow {
-    /// Path of the frame trace as in the scenario. Its existence is not checked here.
+    /// Path of the frame trace as in the scenario. Reading the scenario does not check that the file exists.
     pub trace: PathBuf,
     /// Time from the transmission of a B frame to its playout. Other frames have up to a few frame intervals more.
     pub deadline: Span,
-    /// User data of a full packet; without it, as much as fits into a packet of the association's MTU.
+    /// User data of a full packet; `None` means the size that fits into a packet of the association's MTU.
     pub payload_bytes: Option<u64>,
     /// Set if packets are delivered in order within their stream.
     pub ordered: bool,
@@ -114,7 +114,7 @@ pub(crate) enum Kind {
 }
 
 section! {
-    /// One association and what is sent over it, `[[flow]]`.
+    /// One association and its traffic, `[[flow]]`.
     #[derive(Clone, Debug, PartialEq)]
     pub(crate) struct FlowRows {
         /// The name, unique among the flows.
@@ -154,7 +154,7 @@ section! {
         start: Option<Span> = "start" [optional "`run.start`"] ANY_TIME;
         /// The first is the primary path.
         paths: Option<Vec<Placed>> = "paths" [optional "all"] PlacedTexts;
-        /// A scheme of its own: a name or an expression.
+        /// Scheme of the flow: a name or an expression.
         scheme: Option<String> = "scheme" [optional "each of `run.schemes` in turn"] Text;
         /// Sender: the left host, the right host, or each of them the same data. The left host always opens the
         /// association.

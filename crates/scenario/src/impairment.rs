@@ -20,11 +20,11 @@ section! {
     /// Effects of one direction of a link on packets besides loss.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct Impairments {
-        /// Rate limit that drops, forward.
+        /// Policer of the forward direction.
         policer: Option<Policer> = "policer" [optional "none"] Inner::<Policer>::new("Policer");
-        /// Random delay, forward.
+        /// Random delay in the forward direction.
         jitter: Option<Jitter> = "jitter" [optional "none"] Short(Inner::<Jitter>::new("Jitter"), MostJitter);
-        /// Transmission in batches, forward.
+        /// Transmission in batches in the forward direction.
         aggregation: Option<Aggregation> = "aggregation" [optional "none"] Inner::<Aggregation>::new("Aggregation");
     }
 }

@@ -1,4 +1,4 @@
-//! Scenario files: the network between two hosts, their traffic, and how often it is run.
+//! Scenario files: the network between two hosts, their traffic, and the number of runs.
 //!
 //! A scenario is a TOML file with units in its strings. Reading gives a [`Scenario`] in which every default is filled in, or all
 //! problems of the file at once. Unknown keys are errors, so that a misspelled one is not taken for its default.
@@ -117,7 +117,7 @@ impl Scenario {
     /// Reads a scenario file with overrides, later ones over earlier ones.
     ///
     /// # Errors
-    /// If the file cannot be read, or with all errors in it.
+    /// Returns an error if the file cannot be read, or all errors in the file.
     pub fn load(path: &FilePath, overrides: &[Override]) -> Result<Scenario, ScenarioError> {
         let file = path.display().to_string();
         let bytes =
@@ -139,7 +139,7 @@ impl Scenario {
     /// Reads the text of a scenario. The name of the file is only used in errors.
     ///
     /// # Errors
-    /// All errors in the text. If it is not TOML, the first place at which it is not.
+    /// Returns all errors in the text, or the first error of TOML syntax.
     pub fn parse(text: &str, file: &str, overrides: &[Override]) -> Result<Scenario, ScenarioError> {
         Draft::parse(text, file)?.read_scenario(overrides)
     }
@@ -153,7 +153,7 @@ impl Scenario {
     /// Returns the scenario as a file with all values, which reads as the same scenario.
     ///
     /// # Panics
-    /// If an index in `paths` or `flows` was changed to a nonexistent one.
+    /// Panics if an index in `paths` or `flows` was changed to a nonexistent one.
     pub fn to_toml(&self) -> String {
         let mut out = Writer::default();
         out.table("run", false, |out| self.run.to_rows().write_rows(out));

@@ -1,8 +1,7 @@
 //! Links in one line of text, such as `rate=10Mbit,delay=45ms,loss=1%`, with the keys of `[[link]]`.
 //!
 //! A table is `(KEY=VALUE,…)` or an inline table of TOML, and a list is `[VALUE,…]`. `WORD(KEY=VALUE,…)` is a table with this word
-//! as `model`. Values are written as in scenario files. Quotes may be left out, and so may the `/s` of a rate; `p` may stand for
-//! `packets`.
+//! as `model`. Values are written as in scenario files. Quotes and the `/s` of a rate are optional, and `p` means `packets`.
 
 use std::ops::Range;
 
@@ -27,10 +26,10 @@ const DEEPEST: usize = 8;
 const SPECIAL: [char; 8] = ['=', ',', '(', ')', '[', ']', '{', '}'];
 
 impl Link {
-    /// Reads a link. Without `reverse`, both directions are alike. `option` names the text in errors.
+    /// Reads a link. If `reverse` is missing, both directions are equal. `option` names the text in errors.
     ///
     /// # Errors
-    /// All errors of the text, with their places in it. If it has another syntax, the first place.
+    /// Returns all errors of the text with their places, or the first syntax error.
     ///
     /// ```
     /// use anabranch_scenario::Link;
@@ -170,7 +169,7 @@ impl<'t> Parser<'t> {
         Err(fault.expecting(format!("`,` or {end}")).finding(found).at(&Origin::File(span)))
     }
 
-    /// Returns a key or a value without blanks around it. It may be empty. Quotes belong to it.
+    /// Returns a key or a value without blanks around it. The text may be empty, and includes its quotes.
     fn bare(&mut self) -> (&'t str, Range<usize>) {
         self.skip_blanks();
         let start = self.at;

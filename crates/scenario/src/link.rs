@@ -21,7 +21,7 @@ use crate::units::format_size;
 pub struct Link {
     /// Name, unique among the links.
     pub name: String,
-    /// Directions, traffic and events.
+    /// Directions, cross traffic and events of the link.
     pub duplex: Duplex,
 }
 
@@ -68,8 +68,8 @@ const MOST_LINKS: usize = 64;
 const DEFAULT_QUEUE: QueueLimit = QueueLimit::Packets(50);
 
 section! {
-    /// One direction of a link. In `reverse`, `rate`, `delay` and `queue` that are not given are as forward, and there is no loss,
-    /// policer, jitter or aggregation that is not given.
+    /// One direction of a link. In `reverse`, missing `rate`, `delay` and `queue` are those of the forward direction. Loss,
+    /// policer, jitter and aggregation apply only if given.
     #[derive(Clone, Debug, PartialEq)]
     pub(crate) struct OneWayRows {
         /// Transmission rate.
@@ -91,7 +91,7 @@ section! {
     pub(crate) struct DuplexRows {
         /// The direction of the data.
         way: OneWayRows = "" [flatten] ();
-        /// The direction back, where it differs.
+        /// Settings of the reverse direction that differ from the forward one.
         reverse: Option<OneWayRows> = "reverse"
             [optional "`rate`, `delay` and `queue` as forward, and none of the others"] Inner::<OneWayRows>::with_header("Reverse");
         /// Cross traffic.
@@ -216,7 +216,7 @@ impl From<&Duplex> for DuplexRows {
     }
 }
 
-/// Reports policers that drop every packet of the largest size. They would stop each association that fills its packets.
+/// Reports policers that drop every packet of the largest size. Such a policer would stop each association that fills its packets.
 pub(crate) fn check_bursts<'d>(
     root: &Reader<'_>,
     list: &str,

@@ -43,9 +43,9 @@ section! {
         ]);
         /// Loss probability.
         rate: Option<f64> = "rate" [only ["bernoulli"] required] Probability;
-        /// Per packet, to go from the good to the bad state. A run starts in the good state.
+        /// Probability per packet of a change from the good to the bad state. A run starts in the good state.
         p: Option<f64> = "p" [only ["gilbert-elliott"] required] Probability;
-        /// Per packet, to go back; more than 0.
+        /// Probability per packet of a change from the bad to the good state; more than 0.
         r: Option<f64> = "r" [only ["gilbert-elliott"] required] Probability;
         /// Probability that a packet is lost in the good state.
         loss_good: Option<f64> = "loss_good" [only ["gilbert-elliott"] or 0.0] Probability;

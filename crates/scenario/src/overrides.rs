@@ -10,7 +10,7 @@ use crate::key::{NAMED, element};
 use crate::origin::Origin;
 use crate::text::printable;
 
-/// Maximum number of parts of a key. The longest key of a scenario has six.
+/// Maximum number of parts of a key. Maximum number of parts of a key. The longest key of a scenario has six.
 const DEEPEST: usize = 12;
 
 /// Lists of tables, which overrides do not create.
@@ -55,7 +55,7 @@ impl fmt::Display for Override {
 }
 
 impl Override {
-    /// Sets the value in the document. Unknown keys are set too, and reported when the document is read.
+    /// Sets the value in the document. An unknown key is also set, and is reported when the document is read.
     pub(crate) fn apply(&self, root: &mut Table, index: usize) -> Result<(), Fault> {
         let origin = Origin::Override(index);
         let parts: Vec<&str> = self.key.split('.').collect();

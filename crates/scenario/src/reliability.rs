@@ -26,7 +26,8 @@ section! {
         max_retransmissions: Option<u32> = "max_retransmissions" [optional "no limit"] COUNT;
         /// Time after which a message is abandoned, counted from its hand-over.
         lifetime: Option<Span> = "lifetime" [optional "no limit"] ANY_TIME;
-        /// A message is given up when the send buffer has no room for one that matters more; the largest numbers are given up first.
+        /// A message is abandoned when the send buffer has no room for a more important one; messages with the largest numbers are
+        /// abandoned first.
         priority: Option<u32> = "priority" [optional "no limit"] COUNT;
     }
 }

@@ -102,7 +102,7 @@ pub fn sections() -> Vec<SectionInfo> {
             "Small messages that a bulk flow's association carries beside the bulk, on a separate stream.",
             MessagesBeside::fields(),
         ),
-        section("Flow", "flow", "One association and what is sent over it, `[[flow]]`.", FlowRows::fields()),
+        section("Flow", "flow", "One association and its traffic, `[[flow]]`.", FlowRows::fields()),
     ]
 }
 

@@ -10,7 +10,7 @@ from anabranch.scenario import tables
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Flow(tables.Flow):
-    """One association and what is sent over it, `[[flow]]`.
+    """One association and its traffic, `[[flow]]`.
 
     >>> Flow(kind="file", size="8 MB").kind
     'file'

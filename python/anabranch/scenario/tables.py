@@ -99,10 +99,11 @@ class Loss(Table):
     rate: float | str | None = None
     """`bernoulli` only. Loss probability. Required."""
     p: float | str | None = None
-    """`gilbert-elliott` only. Per packet, to go from the good to the bad state. A run starts in the good
-    state. Required."""
+    """`gilbert-elliott` only. Probability per packet of a change from the good to the bad state. A run
+    starts in the good state. Required."""
     r: float | str | None = None
-    """`gilbert-elliott` only. Per packet, to go back; more than 0. Required."""
+    """`gilbert-elliott` only. Probability per packet of a change from the bad to the good state; more than
+    0. Required."""
     loss_good: float | str | None = None
     """`gilbert-elliott` only. Probability that a packet is lost in the good state. Default: `0.0`."""
     loss_bad: float | str | None = None
@@ -262,7 +263,7 @@ class LinkEvent(Table):
     rate: str | None = None
     """The packet in transmission finishes at the old rate."""
     delay: str | None = None
-    """For packets that leave the queue later; packets do not overtake each other."""
+    """Applies to packets that leave the queue later; packets do not overtake each other."""
     loss: float | str | Loss | Sequence[Loss] | None = None
     """Replaces the model of the link's first loss process, and keeps its `where`; only the first entry of a
     list counts. Without `direction` in event or table, the change applies forward only."""
@@ -307,8 +308,8 @@ class Link(Table):
     aggregation: Aggregation | None = None
     """Transmission in batches, forward."""
     reverse: Reverse | None = None
-    """The direction back, where it differs. Default: `rate`, `delay` and `queue` as forward, and none of
-    the others."""
+    """Settings of the reverse direction that differ from the forward one. Default: `rate`, `delay` and
+    `queue` as forward, and none of the others."""
     background: Sequence[Background] = ()
     """Cross traffic."""
     events: Sequence[LinkEvent] = ()
@@ -356,8 +357,8 @@ class Path(Table):
     aggregation: Aggregation | None = None
     """Transmission in batches, forward."""
     reverse: Reverse | None = None
-    """The direction back, where it differs. Default: `rate`, `delay` and `queue` as forward, and none of
-    the others."""
+    """Settings of the reverse direction that differ from the forward one. Default: `rate`, `delay` and
+    `queue` as forward, and none of the others."""
     background: Sequence[Background] = ()
     """Cross traffic."""
     events: Sequence[LinkEvent] = ()
@@ -378,8 +379,8 @@ class Reliability(Table):
     lifetime: str | None = None
     """Time after which a message is abandoned, counted from its hand-over. Default: no limit."""
     priority: int | None = None
-    """A message is given up when the send buffer has no room for one that matters more; the largest numbers
-    are given up first. Default: no limit."""
+    """A message is abandoned when the send buffer has no room for a more important one; messages with the
+    largest numbers are abandoned first. Default: no limit."""
     I: Reliability | None = None  # noqa: E741
     """The limit of I frames, `video` only. Default: delivered."""
     P: Reliability | None = None
@@ -409,7 +410,7 @@ class SmallMessages(Table):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Flow(Table):
-    """One association and what is sent over it, `[[flow]]`."""
+    """One association and its traffic, `[[flow]]`."""
 
     INNER: ClassVar[Mapping[str, type[Table]]] = {
         "reliability": Reliability,
@@ -458,7 +459,7 @@ class Flow(Table):
     paths: Sequence[str] | None = None
     """The first is the primary path. Default: all."""
     scheme: str | None = None
-    """A scheme of its own: a name or an expression. Default: each of `run.schemes` in turn."""
+    """Scheme of the flow: a name or an expression. Default: each of `run.schemes` in turn."""
     direction: Literal["forward", "reverse", "both"] | None = None
     """Sender: the left host, the right host, or each of them the same data. The left host always opens the
     association. Default: `"forward"`."""

@@ -11,11 +11,11 @@ use super::ShowOptions;
 use crate::exit::CommandError;
 use crate::output;
 
-/// Name of the file. Transfers exclude it, so that it stays here even if its folder is served.
+/// Name of the file. Transfers exclude the file, so that it is never sent, even if its folder is served.
 const FILE: &str = ".anabranch-sender";
 const DIGITS: usize = 2 * SenderId::LEN;
 
-/// Returns the stored identity. If it cannot be stored, returns one for this run alone and prints a note.
+/// Returns the stored identity. If the identity cannot be stored, returns one for this run only and prints a note.
 pub(super) fn sender(show: &ShowOptions) -> Result<SenderId, CommandError> {
     let kept = match state_dir() {
         Some(dir) => load_or_create(&dir.join("anabranch")).map_err(|(path, error)| {

@@ -40,7 +40,7 @@ pub(super) struct Snapshot {
     /// Escaped name of the current file.
     pub(super) file: Option<String>,
     pub(super) paths: Vec<PathLine>,
-    /// Set on the side that sends blocks.
+    /// Set if this side sends blocks.
     pub(super) sends: bool,
 }
 

@@ -54,8 +54,8 @@ impl Live {
         self.shown = lines.iter().map(|line| width(line)).collect();
     }
 
-    /// Removes the lines, and leaves the cursor at their beginning. Writes nothing without lines, because standard output may be
-    /// the same terminal.
+    /// Removes the lines, and leaves the cursor at their beginning. Does nothing if no lines are shown, because standard output may
+    /// be the same terminal.
     pub(super) fn clear(&mut self) {
         if self.shown.is_empty() {
             return;

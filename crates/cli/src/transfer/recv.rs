@@ -89,7 +89,7 @@ pub(crate) struct RecvArguments {
     #[arg(long)]
     pub(super) pin: bool,
 
-    /// With --all: fetch names that begin with a dot, too
+    /// With --all: also fetch names that begin with a dot
     #[arg(long, requires = "all")]
     hidden: bool,
 
@@ -112,7 +112,7 @@ pub(crate) struct RecvArguments {
     #[arg(long, conflicts_with = "list")]
     delete: bool,
 
-    /// With --listen: permit senders to request that (`send --delete`)
+    /// With --listen: permit senders to request such a removal (`send --delete`)
     #[arg(long, requires = "listen")]
     allow_delete: bool,
 
@@ -422,7 +422,7 @@ async fn wait(
     Ok(status)
 }
 
-/// Serves associations until a transfer is done. After the first lost one, the peer has `retry` to connect again.
+/// Serves associations until a transfer is done. After the first association is lost, the peer may connect again within `retry`.
 async fn one_transfer(
     (host, admitted): (&Host, &Admitted),
     server: &Server,

@@ -209,7 +209,7 @@ async fn run(
     sources: Vec<SendSource>,
     typed: &[OsString],
 ) -> Result<Status, CommandError> {
-    // The handler precedes the first output, so that a reader of that may send a signal.
+    // The handler is installed before the first output, so that a program that reads the output may send a signal.
     let stop = interrupted()?;
     let is_quiet = arguments.show.quiet || arguments.show.json;
     let identity = sender(&arguments.show)?;
@@ -309,7 +309,7 @@ pub(super) async fn watch(console: &Console, report: &Report, paths: &Mutex<Path
     }
 }
 
-/// Prints the summary and returns the exit status. `None` is an end by a signal.
+/// Prints the summary and returns the exit status. `None` means that a signal ended the transfer.
 pub(super) async fn finish(
     console: &Console,
     report: &Report,
@@ -348,7 +348,7 @@ pub(super) fn judge(
     }
 }
 
-/// Returns `true` if the same command resumes the transfer. `None` is an end by a signal.
+/// Returns `true` if the same command resumes the transfer. `None` means that a signal ended the transfer.
 pub(super) fn can_resume(ended: Option<&Result<(), TransferError>>) -> bool {
     match ended {
         None => true,

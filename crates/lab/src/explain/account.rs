@@ -6,7 +6,8 @@ use crate::trace::Sender;
 
 /// Latest word of the scheduler on a path for which it gave no reason.
 const NOT_CONSIDERED: &str = "not considered";
-/// The same if its reason has expired: the window was full, and no send opportunity has occurred since it opened.
+/// Latest word of the scheduler on a path if its reason has expired: the window was full, and no send opportunity has occurred
+/// since it opened.
 const SINCE_FULL: &str = "no opportunity since it was full";
 const WINDOW_FULL: &str = "WindowFull";
 const IN_FLIGHT_CAP: &str = "InFlightCap";
@@ -202,7 +203,7 @@ impl Account {
         }
     }
 
-    /// Adds the time until then to the current states.
+    /// Adds the time until `at` to the current states.
     pub(super) fn pass(&mut self, until: u64) {
         let span = until.saturating_sub(self.now);
         if span == 0 {
@@ -372,7 +373,7 @@ fn spends(path: &Now, lost_counts: bool, blocked: bool, queued: u64, lost_waits:
     } else {
         match path.refused.as_deref() {
             Some(PACED) => PathActivity::Paced,
-            // A limit other than the window, which is reached.
+            // Limit other than the window that was reached.
             Some(IN_FLIGHT_CAP) => PathActivity::Full,
             _ => PathActivity::PassedOver,
         }

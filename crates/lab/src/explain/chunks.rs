@@ -22,7 +22,7 @@ struct ChunkOutcome {
 /// A retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Repeat {
-    /// Cause from the trace, or `None` if there is none.
+    /// Cause from the trace, or `None` if the trace does not contain it.
     pub(super) why: Option<u8>,
     /// Path of the previous transmission.
     pub(super) from: usize,
@@ -32,7 +32,7 @@ pub(super) struct Repeat {
     pub(super) needless: bool,
 }
 
-/// Chunks of one sender, as far back as any can still be retransmitted.
+/// Chunks of one sender that can still be retransmitted.
 #[derive(Debug, Default)]
 pub(super) struct Chunks {
     fates: VecDeque<ChunkOutcome>,

@@ -1,7 +1,7 @@
 //! Use of a run's time and capacity, computed from its traces.
 //!
-//! The traces are read in one pass, in parallel and in the order of their times, and are never held in memory. The state is a sum
-//! per figure, and a few bytes for each chunk that can still be retransmitted.
+//! The traces are read in one pass, in parallel and in the order of their times, and are not kept in memory. The state is a sum per
+//! figure, and a few bytes for each chunk that can still be retransmitted.
 
 mod account;
 mod capacity;
@@ -33,8 +33,8 @@ pub fn find_runs(folder: &Path) -> Result<Vec<PathBuf>, ExplainError> {
 /// Computes the explanation of one run from its traces.
 ///
 /// # Errors
-/// If they cannot be read, have another format or are malformed. Truncated traces are no error: the notes report them, and the
-/// figures end with the shortest trace.
+/// Returns an error if the traces cannot be read, have another format or are malformed. Truncated traces are not an error: the
+/// notes report them, and the figures end with the shortest trace.
 pub fn explain(folder: &Path) -> Result<Explanation, ExplainError> {
     reader::explain(folder)
 }

@@ -19,7 +19,7 @@ pub struct Explanation {
     pub version: String,
     /// Goodput in kbit/s, if the run ended and both ends were traced.
     pub goodput_kbps: Option<f64>,
-    /// Limitations of the figures: truncated files, and sums that differ from the run's own.
+    /// Limitations of the figures: truncated files, and sums that differ from the counters of the run.
     pub notes: Vec<String>,
     /// Ends that send data.
     pub flows: Vec<FlowExplanation>,
@@ -59,7 +59,7 @@ pub struct FlowExplanation {
     pub timeouts: u64,
     /// Abandoned messages, by cause and rule.
     pub abandoned: Vec<Abandonments>,
-    /// FORWARD-TSN chunks sent for them, if the run counted these.
+    /// FORWARD-TSN chunks sent for abandoned messages, if the run counted them.
     pub forward_tsns: Option<u64>,
 }
 
@@ -94,7 +94,7 @@ pub struct PeerWindow {
 pub struct HoleTime {
     /// Name of the path; `None` while no chunk was outstanding.
     pub path: Option<String>,
-    /// Seconds of that state.
+    /// Seconds in which this path had sent the chunk.
     pub seconds: f64,
 }
 
@@ -115,7 +115,7 @@ pub struct PathExplanation {
     pub mean_srtt_ms: Option<f64>,
     /// Number of T3-rtx expiries.
     pub timeouts: u64,
-    /// Seconds before these in which no data was sent or acknowledged on the path.
+    /// Seconds before the T3-rtx expiries in which no data was sent or acknowledged on the path.
     pub timeout_wait_s: f64,
     /// Reductions of the window, by rule.
     pub cuts: Vec<Cut>,
@@ -159,11 +159,11 @@ pub struct PathTime {
     pub paced_s: f64,
     /// Seconds with room and data, while the scheduler did not choose the path.
     pub passed_over_s: f64,
-    /// The same by the scheduler's latest reason.
+    /// Seconds of `passed_over_s` by the scheduler's latest reason.
     pub passed_over: Vec<WhyTime>,
     /// Seconds in which the path was not active.
     pub out_of_service_s: f64,
-    /// The same by state.
+    /// Seconds of `out_of_service_s` by state.
     pub out_of_service: Vec<WhyTime>,
 }
 
@@ -172,7 +172,7 @@ pub struct PathTime {
 pub struct WhyTime {
     /// Reason or state.
     pub why: String,
-    /// Seconds of it.
+    /// Seconds in which the reason or state applied.
     pub seconds: f64,
 }
 
@@ -272,7 +272,7 @@ pub struct Losses {
     pub path: String,
     /// `fast-retransmit`, `timeout` or `rescheduled`.
     pub cause: String,
-    /// Rule that declared them lost.
+    /// Rule that declared the chunks lost.
     pub rule: String,
     /// Number of chunks.
     pub chunks: u64,
@@ -285,7 +285,7 @@ pub struct Retransmissions {
     pub chunks: u64,
     /// Number of chunks sent after an earlier copy had arrived.
     pub needless: u64,
-    /// Both by cause and paths.
+    /// All and needless retransmissions, by cause and paths.
     pub by_cause: Vec<Resent>,
 }
 

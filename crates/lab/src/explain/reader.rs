@@ -91,8 +91,8 @@ pub(super) fn explain(path: &Path) -> Result<Explanation, ExplainError> {
     Ok(explanation)
 }
 
-/// Returns the figures in which the run's own counters differ from its traces. A window that is closed at the end counts up to the
-/// end here, and up to the endpoint's latest call in the run.
+/// Returns the figures in which the run's own counters differ from its traces. A difference is possible if the window is closed at
+/// the end: the traces count it up to the end, the run up to the endpoint's latest call.
 fn disagreements(explanation: &Explanation, counted: &RunCounters, still_closed: bool) -> Vec<String> {
     let totals = explanation.totals();
     let both = [
@@ -189,7 +189,7 @@ impl Reader {
             }
             "head-of-line-copy" | "tail-probe" => {
                 account.rerouted(placement(table, names)?, refused(table, names)?);
-                // Without a chunk, the trace has no cause for the retransmission.
+                // If the row names no chunk, the trace contains no cause for the retransmission.
                 if !table.text(3)?.is_empty() {
                     account.sends_again(tsn(table, 3)?, decision);
                 }

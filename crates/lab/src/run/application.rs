@@ -20,7 +20,7 @@ use crate::run::video::{VideoSink, VideoSource};
 /// Workload of a sending end, with its progress.
 #[derive(Debug)]
 pub(crate) enum Source {
-    /// The queue is kept so full that no window runs dry.
+    /// The queue is kept full enough that data always waits when a window opens.
     Bulk {
         message: Bytes,
         keep_bytes: u64,
@@ -52,7 +52,7 @@ pub(crate) struct Received {
     pub(crate) beside: Option<(u16, Arrivals)>,
 }
 
-/// Parameters with which an end opens its association. The other end waits.
+/// Parameters with which an end opens its association. The other end accepts.
 #[derive(Debug)]
 pub(crate) struct Connect {
     pub(crate) pairs: Vec<(IpAddr, IpAddr)>,
@@ -136,7 +136,7 @@ impl End {
             return;
         }
         if let Some(connect) = self.connect.take() {
-            // The endpoint was created for this association alone, so it has room for it.
+            // The endpoint was created for this association alone, so it accepts the association.
             self.id = endpoint.connect(now, connect.port, &connect.pairs, connect.config).ok();
         }
     }
@@ -351,7 +351,7 @@ impl Application for End {
             AssociationEvent::Closed => self.status = Status::Closed,
             AssociationEvent::Aborted(reason) => self.status = Status::Failed(*reason),
             AssociationEvent::Readable => self.readable = true,
-            // The next step sends.
+            // The next step of the host sends the packets.
             _ => {}
         }
     }

@@ -30,20 +30,20 @@ pub struct Outcome {
 }
 
 impl Batch {
-    /// Runs all jobs. `done` is called after each, from any thread. Setting `stop` prevents the start of further runs and aborts
-    /// those that are running.
+    /// Runs all jobs. `done` is called after each run, from any thread. Setting `stop` prevents the start of further runs and
+    /// aborts those that are running.
     ///
     /// # Errors
-    /// The first [`RunError`] in the order of the jobs.
+    /// Returns the first [`RunError`] in the order of the jobs.
     pub fn run(&self, stop: &AtomicBool, done: impl Fn(&RunResult) + Sync) -> Result<Outcome, RunError> {
         self.run_indexed(stop, |_, result| done(result))
     }
 
-    /// Like [`Batch::run`], but `done` also receives the index of the job. Jobs are started in their order, and a failed run
-    /// prevents the start of further ones.
+    /// Runs all jobs as [`Batch::run`] does. `done` also receives the index of the job. Jobs are started in their order, and a
+    /// failed run prevents the start of further ones.
     ///
     /// # Errors
-    /// The first [`RunError`] in the order of the jobs.
+    /// Returns the first [`RunError`] in the order of the jobs.
     pub fn run_indexed(
         &self,
         stop: &AtomicBool,
@@ -67,7 +67,7 @@ impl Batch {
 /// A run that failed.
 #[derive(Debug)]
 pub struct Failed {
-    /// Index of its job.
+    /// Index of the run's job.
     pub index: usize,
     /// Reason of the failure.
     pub error: RunError,
@@ -80,7 +80,7 @@ pub struct Failed {
 /// run only prevents the start of further ones.
 ///
 /// # Errors
-/// The first run that [`Failed`], in the order of the jobs. A panic within a run counts as a failure.
+/// Returns the first run that [`Failed`], in the order of the jobs. A panic within a run counts as a failure.
 pub fn run_each(
     jobs: impl Iterator<Item = Job> + Send,
     threads: Option<usize>,
@@ -101,7 +101,8 @@ pub fn run_each(
             }
         }
     };
-    // Checked when a job is handed out. A job that was handed out runs, so that no later error precedes its own.
+    // The condition is checked when a job is handed out. Such a job always runs, so that no error of a later job precedes its
+    // error.
     let begins = |_: &(usize, Job)| continues() && !has_failed.load(Ordering::Relaxed);
     let threads = pool_threads(threads, jobs.size_hint().1);
     // A bridge hands out one job after the other. An indexed iterator would split the list in halves.
@@ -116,7 +117,7 @@ pub fn run_each(
 
 /// Returns the number of threads for a number of jobs; 0 is rayon's default.
 fn pool_threads(asked: Option<usize>, jobs: Option<usize>) -> usize {
-    // A thread without a job would start in vain.
+    // More threads than jobs would have no work.
     let most = jobs.unwrap_or(usize::MAX).max(1);
     let processors = thread::available_parallelism().map_or(1, usize::from);
     match asked {
@@ -126,7 +127,8 @@ fn pool_threads(asked: Option<usize>, jobs: Option<usize>) -> usize {
     }
 }
 
-/// Calls [`Job::run_while`] so that a panic ends only this run. All state that it could leave inconsistent belongs to the run.
+/// Calls [`Job::run_while`] so that a panic ends only this run. All state that the panic could leave inconsistent belongs to the
+/// run.
 ///
 /// # Errors
 /// [`RunError`].

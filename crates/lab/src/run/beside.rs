@@ -10,7 +10,7 @@ use anabranch_scenario::MessagesBeside;
 /// Maximum number of messages of a run, whose times are all stored.
 const MOST_MESSAGES: usize = 1_000_000;
 
-/// Sends a message at regular times. Each begins with its number.
+/// Sends a message at regular times. Each message begins with its number.
 #[derive(Debug)]
 pub(crate) struct BesideSource {
     messages: MessagesBeside,
@@ -49,7 +49,7 @@ impl BesideSource {
                 self.refused = true;
                 return;
             }
-            // A message that had to wait for room was due before. Its delay counts from then.
+            // The delay of a message that had to wait for room counts from the time at which it was due.
             self.handed.push(at);
             self.next = Some(at + self.messages.interval);
         }

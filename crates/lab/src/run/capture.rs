@@ -26,7 +26,7 @@ impl Captures {
     }
 }
 
-/// A capture that is being written. Its file is named `.part` until it is complete.
+/// A capture that is being written. The name of the file ends in `.part` until the capture is complete.
 pub(crate) struct Capture {
     tap: PcapngTap<BufWriter<File>>,
     part: PathBuf,

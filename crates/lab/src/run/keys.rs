@@ -5,7 +5,7 @@ use anabranch_core::time::Time;
 use anabranch_core::{Association, ReceivedMessage};
 use anabranch_keying::{KeyManager, KeyPolicy, KeyingEvent, ScriptedExchanges};
 
-/// Returns the configuration of both ends of a flow. The left one opens the association.
+/// Returns the configuration of both ends of a flow. The left end opens the association.
 pub(crate) fn offers() -> [Protection; 2] {
     [KeyManagementRoles::Client, KeyManagementRoles::Server].map(|roles| Protection {
         mode: ProtectionMode::Strict,
@@ -15,7 +15,7 @@ pub(crate) fn offers() -> [Protection; 2] {
     })
 }
 
-/// Returns the payload protocol identifier of an application's number. It skips the identifier of the key management.
+/// Returns the payload protocol identifier of an application's number. The function skips the identifier of the key management.
 pub(crate) fn identifier_of(number: u32) -> u32 {
     number + u32::from(number >= KEY_MANAGEMENT_PPID)
 }

@@ -62,7 +62,7 @@ pub enum NotOneLink {
 /// [`NotOneLink`], with the key that requires more links.
 ///
 /// # Panics
-/// If there is no path with this index.
+/// Panics if no path has this index.
 pub fn path_lanes(
     scenario: &Scenario,
     conventions: &Conventions,

@@ -21,12 +21,12 @@ pub struct PathResult {
     pub sent_packets: u64,
     /// Share of the path in the packets with DATA that arrived, from 0 to 1.
     pub share: f64,
-    /// Mean time of packets with DATA from one host to the other, if it was requested and any arrived.
+    /// Mean one-way delay of packets with DATA, if it was requested and such a packet arrived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<f64>,
 }
 
-/// Delays of small messages beside a bulk flow. There are no quantiles without messages.
+/// Delays of small messages beside a bulk flow. The quantiles are `None` if there were no messages.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MessageDelays {
     /// Messages that were due after the warm-up.
@@ -88,9 +88,9 @@ pub struct AbandonedResult {
     pub by_priority: u64,
     /// Number abandoned on streams that the peer does not support.
     pub by_streams: u64,
-    /// User bytes that were not known to have arrived.
+    /// User bytes of abandoned messages that were not acknowledged.
     pub bytes: u64,
-    /// FORWARD-TSN chunks that reported them to the receiver.
+    /// FORWARD-TSN chunks that reported abandoned messages to the receiver.
     pub forward_tsns: u64,
 }
 
@@ -107,7 +107,7 @@ pub struct RunResult {
     pub profile: String,
     /// Goodput of all flows together in kbit/s.
     pub goodput_kbps: f64,
-    /// Data that it counts.
+    /// Definition of goodput.
     pub goodput_counts: Goodput,
     /// Seconds over which goodput is counted.
     pub duration_s: f64,
@@ -157,7 +157,7 @@ pub enum DeliveryFault {
         /// User bytes delivered.
         delivered_bytes: u64,
     },
-    /// Everything was delivered, but with other content.
+    /// All data was delivered, but with other content.
     #[error("the delivered data differs from the sent data")]
     Different,
 }

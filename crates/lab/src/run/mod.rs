@@ -145,7 +145,8 @@ impl Job {
         self.run_while(|| !stop.load(Ordering::Relaxed))
     }
 
-    /// Runs while the condition is `true`. It is called in this thread after every few milliseconds of simulated time.
+    /// Runs while the condition is `true`. The condition is evaluated in this thread after every few milliseconds of simulated
+    /// time.
     ///
     /// # Errors
     /// [`RunError`].

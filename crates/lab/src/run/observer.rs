@@ -177,7 +177,7 @@ impl Observer {
 
 impl Tap for Observer {
     fn packet(&mut self, now: Time, place: Place<'_>, event: PacketEvent, packet: PacketView<'_>) {
-        // Transmissions and deliveries of a link add nothing to those of its ends.
+        // Transmissions and deliveries of a link are not counted, because those of the hosts are.
         let at_host = matches!(place, Place::Host(_));
         let dropped = !matches!(event, PacketEvent::Sent | PacketEvent::Delivered);
         if at_host || dropped {

@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 
 use crate::run::RunError;
 
-/// Sizes of generated contents that are kept for the next run of a thread. Smaller ones take no time, and larger ones too much
-/// memory.
+/// Sizes of generated content that is kept for the next run of a thread. Smaller content takes no time to generate, and larger
+/// content takes too much memory.
 const KEPT_BYTES: std::ops::RangeInclusive<usize> = 64 << 10..=128 << 20;
 
 /// Distance, in bytes, of the stored states of a hash.
@@ -83,7 +83,7 @@ pub(crate) fn random_bytes(seeds: &Seeds, flow: &str, size: usize) -> Bytes {
     })
 }
 
-/// Returns the hash of a prefix of a content. Bytes of this thread's generated content are hashed only once.
+/// Returns the hash of a prefix of a content. The hash of this thread's generated content is computed once only.
 pub(crate) fn sha256(content: &[u8]) -> [u8; 32] {
     let kept = KEPT.with_borrow_mut(|kept| {
         // Slices that begin at the same address are the same while both exist.

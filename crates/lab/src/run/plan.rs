@@ -51,7 +51,7 @@ pub enum Workload {
         message: Bytes,
         /// Time between two messages.
         interval: Span,
-        /// Number of messages, which the shutdown follows. Without it they do not end.
+        /// Number of messages, after which the association is shut down; `None` for no end.
         count: Option<u64>,
         /// Limit after which a message is abandoned.
         reliability: Reliability,
@@ -104,10 +104,10 @@ impl Job {
     /// Returns a flow of the scenario by its index.
     ///
     /// # Errors
-    /// If its scheme is invalid, or its file cannot be read.
+    /// Returns an error if the flow's scheme is invalid, or its file cannot be read.
     ///
     /// # Panics
-    /// If there is no flow with this index.
+    /// Panics if no flow has this index.
     pub fn flow_plan(&self, index: usize) -> Result<FlowPlan, RunError> {
         let flow = &self.scenario.flows[index];
         let scheme = scheme_of(self, flow)?;

@@ -49,7 +49,7 @@ pub const DECISION_COLUMNS: [&str; 14] = [
     "ssthresh_bytes",
 ];
 
-/// Writes the two files of an end that sends data, or the requested ones of them.
+/// Writes the two files of an end that sends data, or those that are requested.
 pub struct AssociationTables {
     flow: String,
     names: Vec<String>,
@@ -123,8 +123,8 @@ impl AssociationTables {
 
     /// Writes the T3-rtx expiries since the latest call. `total` is the number of all expiries.
     ///
-    /// An expiry is no decision, so the endpoint does not report it as one. Its counter gives the number of expiries, and the
-    /// chunks that it declared lost identify the path. An expiry without lost chunks has a row without a path.
+    /// The endpoint does not report an expiry as a decision. Its counter gives the number of expiries, and the chunks that it
+    /// declared lost identify the path. An expiry without lost chunks has a row without a path.
     pub fn timeouts(&mut self, now: Time, total: u64) {
         let mut paths = std::mem::take(&mut self.timed_out).iter();
         for _ in self.timeouts..total {
@@ -208,7 +208,7 @@ impl AssociationTables {
     /// Flushes the files.
     ///
     /// # Errors
-    /// The first error of a write.
+    /// Returns the first error of a write.
     pub fn flush(&mut self) -> Result<(), TraceError> {
         [&mut self.paths, &mut self.decisions].into_iter().flatten().try_for_each(CsvTable::flush)
     }

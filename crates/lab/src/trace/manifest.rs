@@ -12,11 +12,11 @@ use crate::trace::csv_table::TraceError;
 
 /// Description of the run.
 pub const RUN_FILE: &str = "run.toml";
-/// Scenario with all defaults, reduced to this run. Traces of sockets have none.
+/// Scenario with all defaults, reduced to this run. Traces of sockets have no such file.
 pub const SCENARIO_FILE: &str = "scenario.toml";
-/// Result, written last. A folder without it contains a run that did not end.
+/// Result, written last. If it is missing, the run did not end.
 pub const RESULT_FILE: &str = "result.json";
-/// Number of the format, which increases if a column changes its meaning or is removed.
+/// Version of the format, which increases if a column changes its meaning or is removed.
 pub const FORMAT: u64 = 2;
 
 /// Point of observation of traces.
@@ -46,7 +46,7 @@ pub struct Manifest {
     /// Point of observation.
     #[serde(default)]
     pub vantage: Vantage,
-    /// Wall-clock time of second 0, in seconds since 1970. A simulation has none.
+    /// Wall-clock time of second 0, in seconds since 1970. `None` for a simulation.
     pub epoch_s: Option<f64>,
     /// Ends with traces of their own.
     #[serde(default, rename = "sender")]

@@ -21,7 +21,7 @@ pub struct ChunkRecord<'a> {
     pub flow: &'a str,
     /// Name of the path.
     pub path: &'a str,
-    /// Set if the chunk goes from the first end to the second. At sockets, set if this host sent it.
+    /// Set if the chunk goes from the first end to the second. In traces of sockets, set if this host sent the chunk.
     pub forward: bool,
     /// Event of the chunk.
     pub event: PacketEvent,
@@ -66,7 +66,7 @@ impl PacketTable {
     /// Flushes the file.
     ///
     /// # Errors
-    /// The first error of a write.
+    /// Returns the first error of a write.
     pub fn flush(&mut self) -> Result<(), TraceError> {
         self.table.flush()
     }

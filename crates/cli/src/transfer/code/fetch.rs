@@ -236,7 +236,7 @@ async fn open_again(connector: &Connector<'_>, key: PublicKey) -> Result<Associa
     }
 }
 
-/// Returns a filter for the confirmed entries. A transfer ends if the peer sends others.
+/// Returns a filter for the confirmed entries. The transfer ends if the peer sends other files.
 fn accepted(catalogue: &Catalogue, arguments: &RecvArguments) -> Result<Accept, BadRequest> {
     Accept::confirmed(catalogue, arguments.max.unwrap_or(MOST_STREAM_BYTES))
 }

@@ -30,7 +30,7 @@ use crate::members::Members;
 use crate::output::{self, Reader};
 use crate::signal::interrupted;
 
-/// Time that a receiver has to read the catalogue and accept it. After that it has to connect again.
+/// Time that a receiver has to read the catalogue and accept it. After this time, the receiver has to connect again.
 const ANSWER_WITHIN: Duration = Duration::from_secs(600);
 
 /// Time that the last messages may take.
@@ -57,7 +57,7 @@ pub(super) struct Shared {
     offer: Offer,
     offering: Offering,
     server: Server,
-    /// Associations that have not proved the code. A flood of silent ones from one source keeps out no other source.
+    /// Associations that have not proved the code. A flood of silent associations from one source does not exclude other sources.
     strangers: Mutex<Members<Association>>,
 }
 
@@ -80,7 +80,7 @@ pub(super) struct Observer<'a> {
     pub(super) waits: &'a dyn Fn(Waiting),
 }
 
-/// Outcomes of one association that leave the transfer incomplete at the receiver.
+/// Results of an association after which the receiver does not have all files.
 #[derive(Debug, Default)]
 pub(super) struct Remainder {
     is_planned: AtomicBool,
@@ -163,7 +163,7 @@ fn server_options(sender: SenderId, silence: Duration) -> ServerOptions {
     }
 }
 
-/// Prints the code and the command for the receiver. It is a result, so it goes to standard output.
+/// Prints the code and the command for the receiver. The code is a result of the command, so it is printed on standard output.
 fn tell(code: &OneTimeCode, arguments: &SendArguments, host: &Host) -> Result<(), CommandError> {
     let text = if arguments.show().json {
         json!({ "event": "code", "code": code.to_string() }).to_string()
@@ -260,7 +260,7 @@ async fn transfer(
     let _ = says.send(Said::Ended(ended));
 }
 
-/// Admits a receiver that proves the code. A stranger is one that has not proved it on an earlier association.
+/// Admits a receiver that proves the code. A stranger is a receiver that has not proved the code on an earlier association.
 async fn receiver(
     shared: Arc<Shared>,
     (stranger, association): (Option<u64>, Association),
@@ -318,8 +318,8 @@ impl Shared {
         tokio::spawn(receiver(Arc::clone(self), (stranger, association), says.clone()));
     }
 
-    /// Lets the receiver prove the code. Returns `true` if it is a new run of the receiver, and `false` if it resumes. A stranger
-    /// has left its place by then, so it is not ended for another one.
+    /// Lets the receiver prove the code. Returns `true` if it is a new run of the receiver, and `false` if it resumes. A receiver
+    /// that has proved the code is removed from the strangers, so another stranger cannot evict it.
     async fn admit(&self, stranger: Option<u64>, association: &Association) -> Result<bool, ExchangeError> {
         let key = peer_key(association).map_err(|_| ExchangeError::Gone)?;
         let may_prove = || stranger.is_none_or(|number| self.strangers().leave(number));
@@ -374,7 +374,7 @@ impl Absence {
         self.lost = None;
     }
 
-    /// Returns the result of the command if the end of this association is its end.
+    /// Returns the result of the command if the command ends with this association.
     fn ended(
         &mut self,
         ended: Result<(), TransferError>,
