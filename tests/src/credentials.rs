@@ -27,7 +27,7 @@ pub fn identity(number: u8) -> PeerIdentity {
 /// Returns the key with number `own`, which accepts peers with the keys of the numbers `accepted`.
 ///
 /// # Panics
-/// If rustls rejects raw public keys.
+/// Panics if rustls rejects raw public keys.
 pub fn credentials(own: u8, accepted: &[u8]) -> Credentials {
     credentials_with(&Arc::new(default_provider()), own, accepted)
 }
@@ -35,7 +35,7 @@ pub fn credentials(own: u8, accepted: &[u8]) -> Credentials {
 /// Returns the same with random numbers that follow from [`seeded_tls::seed`], and with its count of operations.
 ///
 /// # Panics
-/// If rustls rejects raw public keys.
+/// Panics if rustls rejects raw public keys.
 pub fn seeded_credentials(own: u8, accepted: &[u8]) -> Credentials {
     credentials_with(&Arc::new(seeded_tls::provider()), own, accepted)
 }
@@ -77,7 +77,7 @@ impl Mode {
 /// Returns credentials of a side that does not authenticate its peer, which a server must not do.
 ///
 /// # Panics
-/// If rustls rejects raw public keys.
+/// Panics if rustls rejects raw public keys.
 pub fn asks_nobody(own: u8, accepted: &[u8]) -> Credentials {
     let with_both = credentials(own, accepted);
     let asking = with_both.server();

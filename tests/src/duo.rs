@@ -48,7 +48,7 @@ impl Setup {
     /// Returns a setup with this number of good paths of 25 ms, this scheme on both sides, and its row of this profile.
     ///
     /// # Panics
-    /// If the scheme or profile does not exist.
+    /// Panics if the scheme or profile does not exist.
     pub fn new(pairs: usize, scheme: &str, profile: &str) -> Self {
         let config = config(scheme, profile);
         Setup {
@@ -112,7 +112,7 @@ impl Setup {
 /// Returns a configuration with four streams.
 ///
 /// # Panics
-/// If the scheme or profile does not exist.
+/// Panics if the scheme or profile does not exist.
 pub fn config(scheme: &str, profile: &str) -> AssociationConfig {
     let scheme: Arc<dyn Scheme> = match scheme {
         capricious::NAME => Arc::new(Capricious),
@@ -178,7 +178,7 @@ impl Duo {
     /// Returns both endpoints, connected.
     ///
     /// # Panics
-    /// If that takes more than a minute.
+    /// Panics if connecting takes more than a minute.
     pub fn connected(setup: Setup) -> Self {
         let mut duo = Duo::new(setup);
         duo.connect();
@@ -191,7 +191,7 @@ impl Duo {
     /// Connects A, and B too if the setup requests it.
     ///
     /// # Panics
-    /// If an endpoint refuses.
+    /// Panics if an endpoint refuses to connect.
     pub fn connect(&mut self) {
         self.connect_side(Side::A);
         if self.setup.collide {
@@ -203,7 +203,7 @@ impl Duo {
     /// Connects a side.
     ///
     /// # Panics
-    /// If its endpoint refuses.
+    /// Panics if the side's endpoint refuses.
     pub fn connect_side(&mut self, side: Side) -> AssociationId {
         let pairs = self.address_pairs(side);
         let node = &mut self.nodes[side.index()];
@@ -216,7 +216,7 @@ impl Duo {
     /// Restarts an association that a side has [lost](Self::lose_state), with keys that were stored for this.
     ///
     /// # Panics
-    /// If its endpoint refuses.
+    /// Panics if the side's endpoint refuses.
     pub fn restart_side(&mut self, side: Side, keys: RestartContext) {
         let pairs = self.address_pairs(side);
         let node = &mut self.nodes[side.index()];
@@ -284,7 +284,7 @@ impl Duo {
     /// Sends messages of this size, in order on stream 0, and transmits the packets.
     ///
     /// # Panics
-    /// If one is refused.
+    /// Panics if a message is refused.
     pub fn send_all(&mut self, side: Side, size: usize, count: usize) {
         for _ in 0..count {
             self.send(side, size, 0, false).expect("there is an association").expect("it takes the message");
@@ -406,7 +406,7 @@ impl Duo {
     /// Processes everything that is due.
     ///
     /// # Panics
-    /// If an endpoint returns a deadline that has passed.
+    /// Panics if an endpoint returns a deadline that has passed.
     pub fn happen(&mut self) {
         self.step();
         while let Some(side) = self.take_arrival() {
@@ -418,7 +418,7 @@ impl Duo {
     /// Delivers a due packet to its side, which then has to answer.
     ///
     /// # Panics
-    /// If time does not advance.
+    /// Panics if time does not advance.
     pub fn take_arrival(&mut self) -> Option<Side> {
         self.step();
         let packet = self.network.arrival(self.now)?;
@@ -449,7 +449,7 @@ impl Duo {
     /// Runs the timers that are due.
     ///
     /// # Panics
-    /// If an endpoint returns a deadline that has passed.
+    /// Panics if an endpoint returns a deadline that has passed.
     pub fn handle_timeouts(&mut self) {
         for side in Side::BOTH {
             if self.nodes[side.index()].endpoint.poll_timeout().is_some_and(|at| at <= self.now) {

@@ -91,7 +91,7 @@ impl Flow {
     /// Records that the sender has reported a message as abandoned.
     ///
     /// # Panics
-    /// If the message has no limit although the peer supports its stream, or was reported before.
+    /// Panics if the message has no limit although the peer supports its stream, or was reported before.
     pub fn abandoned(&mut self, stream: u16, context: u64, cause: AbandonCause) {
         self.abandoned_messages += 1;
         let number = u32::try_from(context).expect("the number that it was sent with");
@@ -131,7 +131,7 @@ impl Flow {
     /// Processes data of the reader.
     ///
     /// # Panics
-    /// If it differs from the sent data, or is out of order.
+    /// Panics if the data differs from the sent data, or is out of order.
     pub fn received(&mut self, piece: &ReceivedMessage, bytes: &[u8]) {
         assert_eq!(piece.bytes, bytes.len(), "a piece says how long it is");
         assert!(!bytes.is_empty(), "no piece is empty");

@@ -138,7 +138,7 @@ impl Managed {
     /// Connects and waits until both sides are protected.
     ///
     /// # Panics
-    /// If that takes more than a minute.
+    /// Panics if the key exchange takes more than a minute.
     #[must_use]
     pub fn established(mut self) -> Self {
         self.duo.connect();
@@ -148,7 +148,7 @@ impl Managed {
     /// Waits until both sides are protected, after the start of the connection.
     ///
     /// # Panics
-    /// If that takes more than a minute.
+    /// Panics if the key exchange takes more than a minute.
     #[must_use]
     pub fn established_from_here(mut self) -> Self {
         let up = self.run_until(Span::from_secs(60), Managed::is_established);
@@ -196,7 +196,7 @@ impl Managed {
     /// Returns a side's key management.
     ///
     /// # Panics
-    /// If it has none yet.
+    /// Panics if the side has no key management yet.
     pub fn manager(&self, side: Side) -> &KeyManager {
         self.keying[side.index()].manager.as_ref().expect("there is an agreement")
     }
@@ -204,7 +204,7 @@ impl Managed {
     /// Returns a side's association.
     ///
     /// # Panics
-    /// If it has none yet.
+    /// Panics if the side has no association yet.
     pub fn association(&mut self, side: Side) -> &mut Association {
         self.duo.nodes[side.index()].try_association_mut().expect("there is an association")
     }
@@ -247,7 +247,7 @@ impl Managed {
     /// Sends messages in order on stream 1, since those of the key management use numbers of stream 0.
     ///
     /// # Panics
-    /// If one is refused.
+    /// Panics if a message is refused.
     pub fn send_all(&mut self, side: Side, size: usize, count: usize) {
         for _ in 0..count {
             self.duo.send(side, size, 1, false).expect("an association").expect("it takes the message");
@@ -258,7 +258,7 @@ impl Managed {
     /// Sends messages in both directions and waits until all have arrived.
     ///
     /// # Panics
-    /// If they do not arrive.
+    /// Panics if a message does not arrive.
     pub fn data_flows(&mut self) {
         for side in Side::BOTH {
             self.send_all(side, 5_000, 20);
@@ -269,7 +269,7 @@ impl Managed {
     /// Waits until all messages have arrived.
     ///
     /// # Panics
-    /// If they do not arrive.
+    /// Panics if a message does not arrive.
     pub fn arrives(&mut self) {
         let both = |managed: &Managed| Side::BOTH.into_iter().all(|side| managed.duo.all_arrived(side));
         assert!(self.run_until(Span::from_secs(600), both), "data does not arrive");

@@ -38,7 +38,7 @@ impl Middle {
     /// Starts a forwarder at a port of this address. Clients are [`Side::A`], the server is [`Side::B`].
     ///
     /// # Errors
-    /// The system gives no socket.
+    /// Returns an error if the system gives no socket.
     pub fn start(
         address: IpAddr,
         server: SocketAddr,

@@ -61,7 +61,7 @@ impl Node {
     /// Returns its association.
     ///
     /// # Panics
-    /// If there is none yet.
+    /// Panics if the node has no association yet.
     pub fn association(&self) -> &Association {
         self.try_association().expect("there is an association")
     }

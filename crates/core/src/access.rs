@@ -57,7 +57,7 @@ impl Network {
     /// valid.
     ///
     /// # Errors
-    /// [`NetworkError`] if the prefix is too long for the address, or if the network would contain all addresses.
+    /// Returns [`NetworkError`] if the prefix is too long for the address, or if the network would contain all addresses.
     pub fn new(address: IpAddr, prefix_bits: u8) -> Result<Self, NetworkError> {
         let most_bits = if address.is_ipv4() { 32 } else { 128 };
         let net = IpNet::new(address, prefix_bits).map_err(|_| NetworkError::Prefix { most_bits })?;
@@ -146,7 +146,7 @@ impl Networks {
     /// Returns a list of networks. A network may be given twice.
     ///
     /// # Errors
-    /// [`NetworksError`] if there is none, too many, or if they contain all addresses together.
+    /// Returns [`NetworksError`] if the list is empty or too long, or if the networks together contain all addresses.
     pub fn new(networks: impl IntoIterator<Item = Network>) -> Result<Self, NetworksError> {
         let given: Vec<IpNet> =
             networks.into_iter().take(MAX_NETWORKS + 1).map(|network| network.0).collect();

@@ -169,7 +169,7 @@ impl Endpoint {
     /// Opens an association over the given paths; the first is the primary one.
     ///
     /// # Errors
-    /// [`ConnectError`] if there are no paths, too many, or no room for an association.
+    /// Returns [`ConnectError`] if there are no paths, too many, or no room for an association.
     pub fn connect(
         &mut self,
         now: Time,

@@ -11,7 +11,7 @@ impl PathId {
     /// Returns the id with this index.
     ///
     /// # Panics
-    /// If `index` is not below [`MAX_PATHS`].
+    /// Panics if `index` is not below [`MAX_PATHS`].
     pub fn new(index: usize) -> Self {
         assert!(index < MAX_PATHS, "path index {index} is not below {MAX_PATHS}");
         PathId(index as u8)

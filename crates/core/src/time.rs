@@ -201,7 +201,7 @@ impl Rate {
     /// caller passes the remainder to the next call, so that rounding errors do not accumulate.
     ///
     /// # Panics
-    /// If the rate is zero.
+    /// Panics if the rate is zero.
     ///
     /// ```
     /// use anabranch_core::time::{Rate, Span};

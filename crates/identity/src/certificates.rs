@@ -56,7 +56,8 @@ impl Certificates {
         Ok(Certificates { provider, roots: Arc::new(roots), certified: Arc::new(certified) })
     }
 
-    /// Returns the credentials of a connecting endpoint. It accepts a peer with a certificate for the requested host.
+    /// Returns the credentials of a connecting endpoint. The configuration accepts a peer with a certificate for the requested
+    /// host.
     ///
     /// # Errors
     /// Fails if rustls rejects the configuration.
@@ -69,7 +70,8 @@ impl Certificates {
         Ok(self.credentials(verifier)?.with_peer_name(name))
     }
 
-    /// Returns the credentials of a listening endpoint. It accepts a peer with a certificate of one of the authorities.
+    /// Returns the credentials of a listening endpoint. The configuration accepts a peer with a certificate of one of the
+    /// authorities.
     ///
     /// # Errors
     /// Fails if rustls rejects the configuration.

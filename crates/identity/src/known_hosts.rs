@@ -70,7 +70,7 @@ impl KnownHosts {
         Ok(is_new)
     }
 
-    /// Trusts a host at first use: adds an unknown host to the file with this key. Returns its standing before.
+    /// Trusts a host at first use: adds an unknown host to the file with this key. Returns the previous result for the host.
     ///
     /// # Errors
     /// Returns [`IdentityError::Changed`] if only other keys of the host are known. Fails if the file cannot be read or written.

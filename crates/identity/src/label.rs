@@ -33,8 +33,8 @@ impl Label {
     }
 }
 
-/// Returns `true` if a terminal displays a character as text: `escape_debug` escapes all others. It also escapes quotes and the
-/// backslash, which are harmless here.
+/// Returns `true` if a terminal displays a character as text: `escape_debug` escapes all others. `escape_debug` also escapes quotes
+/// and the backslash, which are harmless in a label.
 fn is_shown(character: char) -> bool {
     matches!(character, '"' | '\'' | '\\') || character.escape_debug().len() == 1
 }

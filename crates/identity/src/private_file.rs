@@ -58,7 +58,7 @@ pub(crate) fn read_any(
         opened => opened.map_err(IdentityError::file(path))?,
     };
     access::check(&file, path, others)?;
-    // Allocated in full, because the remains of a growing buffer would not be wiped.
+    // The buffer is allocated in full, because the remains of a growing buffer would not be wiped.
     let length = file.metadata().map_err(IdentityError::file(path))?.len().min(limit);
     let mut bytes = Zeroizing::new(Vec::with_capacity(usize::try_from(length).unwrap_or(0) + 1));
     file.take(limit + 1).read_to_end(&mut bytes).map_err(IdentityError::file(path))?;
@@ -173,7 +173,7 @@ pub(crate) fn private_options() -> fs::OpenOptions {
     options
 }
 
-/// Like [`private_options`], but also opens an existing file. Rejects links.
+/// Returns the options of [`private_options`], which also open an existing file. Rejects links.
 fn unlinked_options() -> fs::OpenOptions {
     let mut options = private_options();
     #[cfg(unix)]

@@ -156,7 +156,8 @@ mod tests {
 
     #[test]
     fn a_fingerprint_is_the_hash_of_the_encoding() {
-        // Computed by printf of the twelve octets of RFC 8410 and 32 of 0x07, through sha256sum and base64.
+        // The expected text was computed with `printf` of the twelve octets of RFC 8410 and 32 octets of 0x07, `sha256sum` and
+        // `base64`.
         assert_eq!(
             PublicKey([7; 32]).fingerprint().to_string(),
             "SHA256:XS16KUJTfwPOfDiK+1SGH7z4f0hUucDay22zqBcE3qM"

@@ -31,7 +31,8 @@ impl KeyPair {
         self.credentials_with(Arc::new(aws_lc_rs::default_provider()), admission)
     }
 
-    /// Like [`credentials`](Self::credentials), with the key agreements, cipher suites and random numbers of another provider.
+    /// Returns credentials as [`credentials`](Self::credentials) does, with the key agreements, cipher suites and random numbers of
+    /// another provider.
     ///
     /// # Errors
     /// Fails if rustls rejects the configuration: TLS 1.3 requires a cipher suite and a group.

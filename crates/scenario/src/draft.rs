@@ -50,7 +50,7 @@ impl Draft {
     /// Reads the scenario with these values, later ones over earlier ones.
     ///
     /// # Errors
-    /// All errors of the scenario.
+    /// Returns all errors of the scenario.
     pub fn read(self: &Arc<Draft>, overrides: Vec<Override>) -> Result<Document, ScenarioError> {
         let scenario = Arc::new(self.read_scenario(&overrides)?);
         Ok(Document { draft: Arc::clone(self), overrides, scenario })
@@ -79,7 +79,7 @@ impl Document {
     /// Returns the document with more values.
     ///
     /// # Errors
-    /// All errors of the scenario.
+    /// Returns all errors of the scenario.
     pub fn with(&self, more: Vec<Override>) -> Result<Document, ScenarioError> {
         self.draft.read([self.overrides.clone(), more].concat())
     }

@@ -137,7 +137,7 @@ fn proposal(nearest: &Option<String>) -> String {
 /// Reads a duration such as `"1.5 s"`.
 ///
 /// # Errors
-/// If the text is no number with a unit of time, or is finer than 1 ns or longer than 2^64 ns.
+/// Returns an error if the text is no number with a unit of time, or is finer than 1 ns or longer than 2^64 ns.
 ///
 /// ```
 /// use anabranch_core::time::Span;
@@ -150,7 +150,7 @@ pub fn parse_span(text: &str) -> Result<Span, UnitError> {
 /// Reads a rate such as `"387 kbit/s"`. Prefixes are decimal.
 ///
 /// # Errors
-/// If the text is no number with a unit of rate, or is finer than 1 bit/s.
+/// Returns an error if the text is no number with a unit of rate, or is finer than 1 bit/s.
 pub fn parse_rate(text: &str) -> Result<Rate, UnitError> {
     parse(text, &[&RATE]).map(|(value, _)| Rate::from_bps(value))
 }
@@ -158,7 +158,7 @@ pub fn parse_rate(text: &str) -> Result<Rate, UnitError> {
 /// Reads a size in bytes such as `"64 KiB"` (binary) or `"10 MB"` (decimal).
 ///
 /// # Errors
-/// If the text is no number with a unit of size, or no whole number of bytes.
+/// Returns an error if the text is no number with a unit of size, or no whole number of bytes.
 pub fn parse_size(text: &str) -> Result<u64, UnitError> {
     parse(text, &[&SIZE]).map(|(value, _)| value)
 }
@@ -166,7 +166,7 @@ pub fn parse_size(text: &str) -> Result<u64, UnitError> {
 /// Reads the length of a queue in packets, bytes or time.
 ///
 /// # Errors
-/// If the text is no number with a unit of one of these.
+/// Returns an error if the text is no number with a unit of one of these.
 pub fn parse_queue(text: &str) -> Result<QueueLimit, UnitError> {
     let (value, index) = parse(text, &[&PACKETS, &SIZE, &DURATION])?;
     Ok(match index {

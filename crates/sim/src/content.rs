@@ -10,7 +10,7 @@ pub(crate) struct Content {
     pub(crate) envelope: Option<Envelope>,
     /// Written part of the packet.
     pub(crate) written: PacketBuffer,
-    /// Number of bytes behind it that the host never wrote. No receiver reads them.
+    /// Number of bytes behind it that the host never wrote. The remaining bytes are not stored, because no receiver reads them.
     pub(crate) unwritten_bytes: usize,
 }
 
@@ -27,7 +27,7 @@ impl Content {
         }
     }
 
-    /// Flips the bit at this fraction of 2^32 of the packet's length. A bit behind the written part changes nothing.
+    /// Flips the bit at this fraction of 2^32 of the packet's length. A bit behind the written part has no effect.
     pub(crate) fn flip_bit(&mut self, place: u32) {
         let bits = (self.written.len() + self.unwritten_bytes) as u64 * 8;
         let bit = (u64::from(place) * bits) >> 32;
@@ -37,7 +37,7 @@ impl Content {
     }
 }
 
-/// Memory in which a packet has its full length again: bytes that were not written are zero.
+/// Memory in which a packet is restored to its full length: bytes that were not written are zero.
 #[derive(Debug, Default)]
 pub(crate) struct Unabridged {
     memory: Vec<u8>,

@@ -66,7 +66,7 @@ pub struct Datagram<'a> {
     pub destination: Address,
     /// Encapsulation between IP and the payload.
     pub encapsulation: Encapsulation,
-    /// Bytes of the SCTP packet. They are meaningless in place of user data that is only counted.
+    /// Bytes of the SCTP packet. Bytes of user data that is only counted are meaningless.
     pub payload: &'a [u8],
 }
 

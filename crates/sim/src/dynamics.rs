@@ -17,8 +17,8 @@ pub enum LinkChange {
     Loss(LossModel),
     /// The end of an outage.
     Up,
-    /// Start of an outage. Packets that reach the link are dropped. Those in the queue pass the serialiser at the usual pace and
-    /// are dropped behind it. Those already propagating arrive.
+    /// Start of an outage. Packets that reach the link are dropped. Packets in the queue pass the serialiser at the usual pace and
+    /// are dropped behind it. Packets that are already propagating arrive.
     Down,
 }
 

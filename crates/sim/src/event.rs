@@ -15,7 +15,7 @@ use anabranch_core::time::Time;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Class {
-    /// Change of a link. It is in force for all other events of that time.
+    /// Change of a link. The change applies to all other events of that time.
     Change,
     /// Departure from a queue. Its room is free for a packet that arrives at that time.
     Departure,
@@ -86,7 +86,7 @@ impl<T: Copy> EventQueue<T> {
     /// Registers one more event that can be pending.
     ///
     /// # Panics
-    /// If there are more than about a million (2^20) slots.
+    /// Panics if there are more than about a million (2^20) slots.
     pub(crate) fn register(&mut self, class: Class, what: T) -> Slot {
         assert!(
             self.slots.len() < 1 << SLOT_BITS,

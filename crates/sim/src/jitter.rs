@@ -17,7 +17,7 @@ pub struct Jitter {
 /// Distribution of the added delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JitterDistribution {
-    /// Uniform from zero to this.
+    /// Uniform distribution from zero to this delay.
     Uniform(Span),
     /// Normal distribution, truncated at zero and at twice the mean, so that the mean is unchanged.
     Normal {
@@ -37,7 +37,8 @@ pub enum JitterOrder {
     Free,
 }
 
-/// Number of draws outside of the truncated range after which the mean is used. At most a third of all draws is outside.
+/// Number of draws outside of the truncated range after which the mean is used. At most a third of all draws is outside of the
+/// bounds and repeated.
 const MOST_DRAWS: u32 = 64;
 
 impl Jitter {

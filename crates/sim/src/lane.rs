@@ -62,7 +62,7 @@ impl Lane {
     /// on a link of this name in a world with these seeds.
     ///
     /// # Errors
-    /// If a figure of the link or of a change is out of its range.
+    /// Returns an error if a figure of the link or of a change is out of its range.
     pub fn new(
         config: LinkConfig,
         source: &str,
@@ -119,8 +119,8 @@ impl Lane {
         owner
     }
 
-    /// Returns a time before which nothing can arrive, or `None` if the lane is empty. Call it again after every other call. There
-    /// may be no arrival at that time, for example if the packet is lost behind the queue.
+    /// Returns a time before which nothing can arrive, or `None` if the lane is empty. Call this function again after every other
+    /// call. It is possible that no packet arrives at that time, for example if the packet is lost behind the queue.
     pub fn poll_timeout(&self) -> Option<Time> {
         let leaving = self.departure.map(|departure| {
             let arrival = departure + self.link.delay();
@@ -133,7 +133,7 @@ impl Lane {
     /// Applies a change to the link now.
     ///
     /// # Errors
-    /// If the new value is out of its range.
+    /// Returns an error if the new value is out of its range.
     pub fn change(&mut self, now: Time, change: &LinkChange) -> Result<(), ConfigError> {
         change.check()?;
         self.advance(now);

@@ -30,7 +30,7 @@ use serialiser::Serialiser;
 /// Configuration of a link at the start of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkConfig {
-    /// Unique name. The link's random streams belong to it.
+    /// Unique name. The link's random streams depend on the name.
     pub name: String,
     /// Rate of the serialiser.
     pub rate: Rate,
@@ -213,7 +213,7 @@ pub(crate) enum Drop {
     Policer,
     /// The queue was full.
     Queue,
-    /// The queue's discipline dropped it.
+    /// The queue's discipline dropped the packet.
     Management,
     Outage,
 }
@@ -281,7 +281,7 @@ pub struct Link {
     propagating: VecDeque<(Time, PacketId)>,
     /// Latest arrival time of a packet that was not held back. No such packet arrives before an earlier one.
     last_arrival: Time,
-    /// Packets on the link, if their times are computed when they are offered. The lists above are empty then.
+    /// Packets on the link, if their times are computed when they are offered. The other lists are empty then.
     ahead: Option<Ahead>,
     per_source: Vec<Option<PerSource>>,
 }
@@ -503,7 +503,7 @@ impl Link {
         }
     }
 
-    /// Removes and returns a packet that the queue dropped. The caller owns it.
+    /// Removes and returns a packet that the queue dropped. The caller owns the packet.
     #[inline]
     pub(crate) fn take_queue_drop(&mut self) -> Option<(PacketId, Drop)> {
         self.queue_drops.pop_front()

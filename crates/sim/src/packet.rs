@@ -33,7 +33,7 @@ pub(crate) struct Packet {
     /// Number of links of the route that the packet has passed.
     pub(crate) hop: u32,
     pub(crate) fate: Fate,
-    /// Set if the packet has content. Cross traffic has none.
+    /// Set if the packet has content. Cross traffic has no content.
     has_content: bool,
 }
 

@@ -89,7 +89,7 @@ impl QueueConfig {
     /// Checks the ranges of the discipline's parameters.
     ///
     /// # Errors
-    /// [`ConfigError::OutOfRange`] with the name of the parameter.
+    /// Returns [`ConfigError::OutOfRange`] with the name of the parameter.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.discipline.validate()
     }

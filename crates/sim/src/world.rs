@@ -148,7 +148,7 @@ impl World {
     /// Changes a host from outside and wakes it.
     ///
     /// # Panics
-    /// If the host is not a `T`.
+    /// Panics if the host is not a `T`.
     pub fn with_host<T: Host, R>(&mut self, id: HostId, touch: impl FnOnce(&mut T, Time) -> R) -> R {
         let now = self.now;
         let result = touch(self.host_mut(id), now);
@@ -424,7 +424,7 @@ impl World {
     /// Returns a host.
     ///
     /// # Panics
-    /// If the host is not a `T`.
+    /// Panics if the host is not a `T`.
     pub fn host<T: Host>(&self, id: HostId) -> &T {
         let host: &dyn Any = &*self.hosts[id.index()].host;
         host.downcast_ref().expect("the host is of the type asked for")
@@ -433,7 +433,7 @@ impl World {
     /// Returns a host for changes. Call [`World::wake_host`] afterwards, or use [`World::with_host`].
     ///
     /// # Panics
-    /// If the host is not a `T`.
+    /// Panics if the host is not a `T`.
     pub fn host_mut<T: Host>(&mut self, id: HostId) -> &mut T {
         let host: &mut dyn Any = &mut *self.hosts[id.index()].host;
         host.downcast_mut().expect("the host is of the type asked for")

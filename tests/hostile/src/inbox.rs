@@ -40,7 +40,7 @@ impl Tree {
     /// Reads all entries below `path`, including `path` itself, and follows no link.
     ///
     /// # Errors
-    /// An entry cannot be read.
+    /// Returns an error if an entry cannot be read.
     pub fn read(path: &Path) -> io::Result<Self> {
         let mut tree = Tree(BTreeMap::new());
         let mut left = vec![PathBuf::new()];
@@ -103,7 +103,7 @@ impl Inbox {
     /// Creates it in a temporary folder.
     ///
     /// # Errors
-    /// The folder cannot be written to.
+    /// Returns an error if the folder cannot be written to.
     pub fn new() -> io::Result<Self> {
         Inbox::fill(tempfile::tempdir()?)
     }
@@ -111,7 +111,7 @@ impl Inbox {
     /// Creates it in a separate folder below `path`.
     ///
     /// # Errors
-    /// The folder cannot be written to.
+    /// Returns an error if the folder cannot be written to.
     pub fn new_in(path: &Path) -> io::Result<Self> {
         Inbox::fill(tempfile::tempdir_in(path)?)
     }
@@ -157,7 +157,7 @@ impl Inbox {
     /// Returns the folder as a store.
     ///
     /// # Panics
-    /// If it cannot be opened.
+    /// Panics if the folder cannot be opened.
     pub fn store(&self, on_clash: OnClash) -> Store {
         Store::Folder(self.folder(on_clash))
     }
@@ -165,7 +165,7 @@ impl Inbox {
     /// Returns the folder for offering its files.
     ///
     /// # Panics
-    /// If it cannot be opened.
+    /// Panics if the folder cannot be opened.
     pub fn folder(&self, on_clash: OnClash) -> Folder {
         Folder::open(&self.path(), on_clash).expect("a folder")
     }
@@ -197,7 +197,7 @@ impl Inbox {
     /// Returns new links that lead out of the folder at the top of their name, or that are in no folder.
     ///
     /// # Errors
-    /// The folder cannot be read.
+    /// Returns an error if the folder cannot be read.
     pub fn links_astray(&self) -> io::Result<Vec<String>> {
         let (now, inbox) = (Tree::read(&self.path())?, self.path().canonicalize()?);
         let is_astray = |path: &&PathBuf| {
@@ -216,7 +216,7 @@ impl Inbox {
     /// Returns new files, except for the program's own hidden ones.
     ///
     /// # Errors
-    /// The folder cannot be read.
+    /// Returns an error if the folder cannot be read.
     pub fn new_files(&self) -> io::Result<Vec<String>> {
         let now = Tree::read(&self.path())?;
         let is_new = |path: &&PathBuf| {

@@ -14,7 +14,7 @@ const ADDRESS: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 /// Returns a host that accepts, without a limit on handshakes: a test opens thousands of associations from one address.
 ///
 /// # Panics
-/// No address can be bound.
+/// Panics if no address can be bound.
 pub fn accepting() -> Host {
     let rate = any_rate();
     Host::builder(Protection::Insecure)
@@ -32,7 +32,7 @@ fn any_rate() -> anabranch_net::RateLimit {
 /// Returns a host to connect from.
 ///
 /// # Panics
-/// No address can be bound.
+/// Panics if no address can be bound.
 pub fn client() -> Host {
     Host::builder(Protection::Insecure)
         .local(SocketAddr::new(ADDRESS, 0))

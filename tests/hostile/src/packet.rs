@@ -47,7 +47,7 @@ impl Packet {
 /// Returns the segments of a block with any hash. A part of them is an incomplete block.
 ///
 /// # Panics
-/// The block is longer than 4 GiB.
+/// Panics if the block is longer than 4 GiB.
 pub fn block(id: u32, index: u64, content: &[u8], hash: Hash) -> Vec<Packet> {
     let block_len = u32::try_from(content.len()).expect("a block is short");
     let pieces = content.len().div_ceil(MAX_SEGMENT_BYTES);

@@ -62,7 +62,7 @@ impl Peer {
     /// Connects and announces that it will offer files. Returns after the answer.
     ///
     /// # Errors
-    /// The server refused.
+    /// Returns an error if the server refused.
     pub async fn push_to(server: &Host, session: [u8; 16]) -> Result<Self, Gone> {
         Peer::push_with(server, session, Wishes::default()).await
     }
@@ -70,7 +70,7 @@ impl Peer {
     /// Connects in the same way, with requests to the receiver.
     ///
     /// # Errors
-    /// The server refused.
+    /// Returns an error if the server refused.
     pub async fn push_with(server: &Host, session: [u8; 16], wishes: Wishes) -> Result<Self, Gone> {
         let peer = Peer(connect(server).await.map_err(gone)?);
         let sender = SenderId::from_bytes(SENDER);
@@ -82,7 +82,7 @@ impl Peer {
     /// Connects and requests these names with this window. Returns after the answer.
     ///
     /// # Errors
-    /// The server refused.
+    /// Returns an error if the server refused.
     pub async fn pull_from(
         server: &Host,
         session: [u8; 16],
@@ -103,7 +103,7 @@ impl Peer {
     /// Reads the other side's intent as the accepting side, and welcomes it, with this window if the other side offers.
     ///
     /// # Errors
-    /// The other side sends another message first.
+    /// Returns an error if the other side sends another message first.
     pub async fn welcome(association: Association, window_blocks: u32) -> Result<(Self, Intent), Gone> {
         let peer = Peer(association);
         let first = peer.hear_until(|_| true).await?;
@@ -119,7 +119,7 @@ impl Peer {
     /// Sends one packet.
     ///
     /// # Errors
-    /// The association has ended, or lacks the stream.
+    /// Returns an error if the association has ended, or lacks the stream.
     pub async fn send(&self, packet: &Packet) -> Result<(), Gone> {
         let Packet { stream, unordered, bytes } = packet;
         let options =
@@ -166,7 +166,7 @@ impl Peer {
     /// Returns the first control message that fits. Ignores all others except `Fail`.
     ///
     /// # Errors
-    /// The association ends, the other side sends `Fail`, or no message fits within a minute.
+    /// Returns an error if the association ends, the other side sends `Fail`, or no message fits within a minute.
     pub async fn hear_until(&self, fits: impl Fn(&Message) -> bool) -> Result<Message, Gone> {
         let heard = async {
             loop {

@@ -9,7 +9,7 @@ static PANICS: AtomicU64 = AtomicU64::new(0);
 /// Returns the number of open descriptors.
 ///
 /// # Panics
-/// If there is no `/proc`.
+/// Panics if there is no `/proc`.
 pub fn descriptors() -> usize {
     fs::read_dir("/proc/self/fd").expect("Linux").count()
 }
@@ -17,7 +17,7 @@ pub fn descriptors() -> usize {
 /// Returns the largest resident memory so far, in bytes.
 ///
 /// # Panics
-/// If there is no `/proc`.
+/// Panics if there is no `/proc`.
 pub fn peak_resident_bytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").expect("Linux");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");

@@ -35,7 +35,7 @@ pub const SHUTDOWN_COMPLETE: u8 = 14;
 /// Returns a packet with this tag between the default ports.
 ///
 /// # Panics
-/// If the chunks do not fit one packet.
+/// Panics if the chunks do not fit one packet.
 pub fn packet(tag: u32, chunks: impl FnOnce(&mut PacketWriter<'_>) -> Result<(), NoSpace>) -> Vec<u8> {
     packet_between([PORT, PORT], tag, chunks)
 }
@@ -43,7 +43,7 @@ pub fn packet(tag: u32, chunks: impl FnOnce(&mut PacketWriter<'_>) -> Result<(),
 /// Returns a packet with this tag from the first of two ports to the second.
 ///
 /// # Panics
-/// If the chunks do not fit one packet.
+/// Panics if the chunks do not fit one packet.
 pub fn packet_between(
     [source_port, destination_port]: [u16; 2],
     tag: u32,

@@ -206,7 +206,7 @@ impl<W: Wire> Peer<W> {
     /// Sends an INIT and returns the cookie of the answer.
     ///
     /// # Errors
-    /// [`HandshakeError`] without an answer.
+    /// Returns [`HandshakeError`] without an answer.
     pub fn fetch_cookie(&mut self) -> Result<Vec<u8>, HandshakeError> {
         let (repr, params) = (self.init_repr(), self.params.clone());
         let init = packet_between(self.ports, 0, |w| w.init(&repr, params));
@@ -230,7 +230,7 @@ impl<W: Wire> Peer<W> {
     /// Opens an association as a real peer does, and answers the first HEARTBEAT.
     ///
     /// # Errors
-    /// [`HandshakeError`] if the endpoint does not complete the handshake.
+    /// Returns [`HandshakeError`] if the endpoint does not complete the handshake.
     pub fn call(&mut self) -> Result<(), HandshakeError> {
         let cookie = self.fetch_cookie()?;
         let echo = self.packet(|w| w.cookie_echo(&cookie));
@@ -245,7 +245,7 @@ impl<W: Wire> Peer<W> {
     /// Accepts an association of the endpoint, as a real peer does.
     ///
     /// # Errors
-    /// [`HandshakeError`] if the endpoint does not connect.
+    /// Returns [`HandshakeError`] if the endpoint does not connect.
     pub fn answer(&mut self) -> Result<(), HandshakeError> {
         self.answer_init()?;
         self.await_kind(craft::COOKIE_ECHO)?;
@@ -258,7 +258,7 @@ impl<W: Wire> Peer<W> {
     /// Answers an INIT of the endpoint only with an INIT ACK.
     ///
     /// # Errors
-    /// [`HandshakeError`] if the endpoint does not connect.
+    /// Returns [`HandshakeError`] if the endpoint does not connect.
     pub fn answer_init(&mut self) -> Result<(), HandshakeError> {
         let init = self.await_kind(craft::INIT)?;
         self.learn(&init);

@@ -73,7 +73,7 @@ impl Target {
     /// Connects the endpoint to the peer.
     ///
     /// # Panics
-    /// If it has no room for another association.
+    /// Panics if the endpoint has no room for another association.
     pub fn call_peer(&mut self) -> AssociationId {
         let pair = [(self.local, self.from)];
         let id = self.endpoint.connect(self.now, PORT, &pair, self.config.clone()).expect("there is room");
@@ -103,7 +103,7 @@ impl Target {
     /// Processes all packets and events of the endpoint, and reads all data.
     ///
     /// # Panics
-    /// If some remain after as many steps as [`MOST_PACKETS`] allows.
+    /// Panics if packets or events remain after as many steps as [`MOST_PACKETS`] allows.
     pub fn drain(&mut self) {
         let mut buf = PacketBuffer::new();
         for _ in 0..MOST_PACKETS {

@@ -18,7 +18,7 @@ impl Socket {
     /// Binds an address, whose port may be zero, and connects to a host's address.
     ///
     /// # Errors
-    /// The address cannot be bound.
+    /// Returns an error if the address cannot be bound.
     pub fn new(from: SocketAddr, to: SocketAddr) -> io::Result<Self> {
         let socket = UdpSocket::bind(from)?;
         socket.connect(to)?;

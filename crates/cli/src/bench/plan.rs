@@ -131,7 +131,7 @@ impl Plan {
     /// Checks a request, on the server.
     ///
     /// # Errors
-    /// The parameter that is out of its range.
+    /// Returns the parameter that is out of its range.
     pub(super) fn check(&self) -> Result<(), String> {
         let Plan { version, length, streams, limit, omit_ms, interval_ms, rate_bps, .. } = *self;
         if version != VERSION {

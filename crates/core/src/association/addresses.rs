@@ -13,8 +13,8 @@ impl Association {
     /// peer (RFC 5061 section 5.3 F1).
     ///
     /// # Errors
-    /// [`PathError::TooMany`]; [`PathError::Exists`] if there is such a path already; [`PathError::Family`] if no remote address of
-    /// the same IP version is known; [`PathError::Closed`].
+    /// Returns [`PathError::TooMany`]; [`PathError::Exists`] if the path exists already; [`PathError::Family`] if no remote
+    /// address of the same IP version is known; [`PathError::Closed`].
     pub fn add_local_address(
         &mut self,
         now: crate::time::Time,
@@ -64,7 +64,7 @@ impl Association {
     /// the removal is reported to the peer. The paths of the only address stay until another one has been added and has answered.
     ///
     /// # Errors
-    /// [`PathError::Unknown`] if no path begins at it; [`PathError::Closed`].
+    /// Returns [`PathError::Unknown`] if no path begins at the address; [`PathError::Closed`].
     pub fn remove_local_address(
         &mut self,
         now: crate::time::Time,

@@ -162,7 +162,7 @@ impl Association {
     /// both sides use ASCONF.
     ///
     /// # Errors
-    /// [`PathError::Unknown`] if no path begins at the address; [`PathError::Closed`].
+    /// Returns [`PathError::Unknown`] if no path begins at the address; [`PathError::Closed`].
     pub fn prefer_local_address(&mut self, now: Time, local: IpAddr) -> Result<(), PathError> {
         self.clock(now);
         if self.is_closed() {

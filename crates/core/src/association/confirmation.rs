@@ -46,7 +46,8 @@ impl Association {
     /// Checks the confirmation in a record, and returns the chunks behind it. A COOKIE ACK may precede it.
     ///
     /// # Errors
-    /// If it contradicts this side: the association has ended, and the caller drops the packet.
+    /// Returns an error if the confirmation contradicts the state of this side. The association has then ended, and the caller drops
+    /// the packet.
     pub(crate) fn take_confirmation<'c>(
         &mut self,
         cover: Cover,

@@ -91,7 +91,7 @@ impl Association {
     /// Handles a HEARTBEAT-ACK. It must carry the nonce of the pending HEARTBEAT.
     ///
     /// # Errors
-    /// [`Discard::Unexpected`] for a late answer or a guess.
+    /// Returns [`Discard::Unexpected`] for a late answer or a guess.
     pub(crate) fn handle_heartbeat_ack(&mut self, info: &[u8]) -> Result<(), Discard> {
         let (nonce, index) = read_info(info).ok_or(Discard::Unexpected)?;
         if index >= self.paths.len() {

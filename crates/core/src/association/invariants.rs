@@ -10,7 +10,7 @@ impl Association {
     /// Compares all running totals with a recount.
     ///
     /// # Panics
-    /// If a total differs, with both values.
+    /// Panics if a total differs, and prints both values.
     #[doc(hidden)]
     pub fn check_invariants(&self) {
         self.sender.check();

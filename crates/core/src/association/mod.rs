@@ -270,7 +270,7 @@ impl Association {
     /// association; [`send_at`](Self::send_at) passes the current time.
     ///
     /// # Errors
-    /// [`SendError::BufferFull`] if it does not fit the send buffer now ([`AssociationEvent::Writable`] follows),
+    /// Returns [`SendError::BufferFull`] if the send buffer has no room now ([`AssociationEvent::Writable`] follows),
     /// [`SendError::NoSuchStream`], [`SendError::Empty`], [`SendError::Closing`] after a shutdown began,
     /// [`SendError::NotProtected`] while required keys for the DTLS chunk are missing, [`SendError::KeyManagementOnly`] for the
     /// payload protocol of the association's key management, [`SendError::NoPartialReliability`] for a message with a limit if the
@@ -320,8 +320,8 @@ impl Association {
     /// do not wait for data that the old ones protect. The caller limits the amount.
     ///
     /// # Errors
-    /// [`SendError::NotProtected`] if the peer has not agreed to a key management, [`SendError::Empty`], [`SendError::Closing`]
-    /// after a shutdown began.
+    /// Returns [`SendError::NotProtected`] if the peer has not agreed to a key management, [`SendError::Empty`],
+    /// [`SendError::Closing`] after a shutdown began.
     pub fn send_key_management(&mut self, payload: Bytes) -> Result<(), SendError> {
         if payload.is_empty() {
             return Err(SendError::Empty);
@@ -516,7 +516,7 @@ impl Association {
     /// Adds a path; it carries data once it has answered a HEARTBEAT.
     ///
     /// # Errors
-    /// [`PathError::TooMany`], [`PathError::Exists`], [`PathError::Closed`].
+    /// Returns [`PathError::TooMany`], [`PathError::Exists`], [`PathError::Closed`].
     pub fn add_path(&mut self, now: Time, address: impl Into<PathAddress>) -> Result<PathId, PathError> {
         self.clock(now);
         if self.is_closed() {
@@ -535,7 +535,7 @@ impl Association {
     /// not create the path again.
     ///
     /// # Errors
-    /// [`PathError::Unknown`], [`PathError::Last`] if it is the only one, [`PathError::Closed`].
+    /// Returns [`PathError::Unknown`], [`PathError::Last`] for the only path, [`PathError::Closed`].
     pub fn remove_path(&mut self, now: Time, path: PathId) -> Result<(), PathError> {
         self.clock(now);
         if self.is_closed() {

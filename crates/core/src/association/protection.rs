@@ -38,8 +38,8 @@ impl Association {
     /// peer sends with it. From the first one on, plain packets carry no data.
     ///
     /// # Errors
-    /// [`KeyError`]. After [`KeyError::DataLeft`] the caller aborts the association: foreign data was inserted among that of the
-    /// key management.
+    /// Returns [`KeyError`]. After [`KeyError::DataLeft`] the caller aborts the association: foreign data was inserted among that
+    /// of the key management.
     pub fn install_receive_key(&mut self, epoch: u64, cipher: Box<dyn RecordCipher>) -> Result<(), KeyError> {
         // Data of plain packets has used up TSNs that the peer will use for other data.
         let ends_plain_messages = self.protection.admits_plain_messages();
@@ -63,7 +63,7 @@ impl Association {
     /// Protects every packet with this key from now on.
     ///
     /// # Errors
-    /// [`KeyError`].
+    /// Returns [`KeyError`].
     pub fn install_send_key(&mut self, epoch: u64, cipher: Box<dyn RecordCipher>) -> Result<(), KeyError> {
         self.protection.install_send(epoch, cipher)?;
         let end = self.end_of_sent();
@@ -83,7 +83,7 @@ impl Association {
     /// again.
     ///
     /// # Errors
-    /// [`KeyError`].
+    /// Returns [`KeyError`].
     pub fn install_restart_keys(&mut self, keys: RestartContext) -> Result<(), KeyError> {
         self.protection.keep(keys)
     }
@@ -109,7 +109,7 @@ impl Association {
     /// peer has all messages of this side's key management, as the end of a TLS handshake does for either side.
     ///
     /// # Errors
-    /// [`KeyError::NoSendKey`], [`KeyError::Closing`].
+    /// Returns [`KeyError::NoSendKey`], [`KeyError::Closing`].
     pub fn require_protection(&mut self) -> Result<(), KeyError> {
         let was_required = self.protection.is_required();
         // After a plain SHUTDOWN, this side would drop the peer's data once it has keys.

@@ -89,8 +89,8 @@ impl Association {
     /// removed after some ([`AssociationEvent::PathRemoved`]).
     ///
     /// # Errors
-    /// [`PathError::Exists`], [`PathError::TooMany`], [`PathError::Closed`]; [`PathError::Unknown`] if the peer has not reported
-    /// this address.
+    /// Returns [`PathError::Exists`], [`PathError::TooMany`], [`PathError::Closed`]; [`PathError::Unknown`] if the peer has not
+    /// reported this address.
     pub fn offer_path(&mut self, now: Time, address: PathAddress) -> Result<PathId, PathError> {
         self.clock(now);
         if self.is_closed() || self.is_opening() {

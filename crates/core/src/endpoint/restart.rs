@@ -64,7 +64,7 @@ impl Endpoint {
     /// until it is complete. The same keys cannot restart an association twice.
     ///
     /// # Errors
-    /// [`ConnectError`].
+    /// Returns [`ConnectError`].
     pub fn restart(
         &mut self,
         now: Time,

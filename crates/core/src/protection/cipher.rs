@@ -32,7 +32,7 @@ pub trait RecordCipher: fmt::Debug + Send {
     /// Encrypts `content` in place and writes its tag. `header` is authenticated with it.
     ///
     /// # Errors
-    /// [`CipherError`] if encryption fails; `content` must then not be sent.
+    /// Returns [`CipherError`] if encryption fails; `content` must then not be sent.
     fn seal(
         &self,
         sequence_number: u64,
@@ -44,7 +44,7 @@ pub trait RecordCipher: fmt::Debug + Send {
     /// Checks and decrypts a ciphertext with the tag behind it, in place, and returns the content.
     ///
     /// # Errors
-    /// [`CipherError`] if it is not authentic.
+    /// Returns [`CipherError`] if the ciphertext is not authentic.
     fn open<'r>(
         &self,
         sequence_number: u64,

@@ -71,7 +71,7 @@ impl Confirming {
     /// Processes the peer's confirmation.
     ///
     /// # Errors
-    /// Text of the contradiction.
+    /// Returns the text of the contradiction.
     pub(crate) fn take(
         &mut self,
         theirs: &ConfirmationRepr,
@@ -93,7 +93,7 @@ impl Confirming {
     /// Processes a packet without a confirmation. The peer sends such packets once it knows that both match.
     ///
     /// # Errors
-    /// Text of the contradiction.
+    /// Returns the text of the contradiction.
     pub(crate) fn take_none(&mut self) -> Result<(), &'static str> {
         if !self.matched {
             return Err(contradiction::UNCONFIRMED);

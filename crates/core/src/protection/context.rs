@@ -76,7 +76,7 @@ impl SendContext {
     /// Encrypts a record under the next number. A failure uses the number up too, so that no nonce is used twice.
     ///
     /// # Errors
-    /// [`SealError`] if the key is used up or the cipher fails; the packet must then not be sent.
+    /// Returns [`SealError`] if the key is used up or the cipher fails; the packet must then not be sent.
     pub fn seal(&mut self, mut record: PlainRecord<'_>) -> Result<(), SealError> {
         if self.left() == 0 {
             return Err(SealError::KeySpent);
@@ -144,7 +144,7 @@ impl ReceiveContext {
     /// Decrypts a record in place and returns its chunks. Only an authentic record uses its number up.
     ///
     /// # Errors
-    /// Reason for which the packet is dropped.
+    /// Returns the reason why the packet is dropped.
     pub fn open<'r>(&mut self, header: DtlsRecordHeader, record: &'r mut [u8]) -> Result<&'r [u8], Discard> {
         if self.failed >= self.cipher.limits().failed {
             return Err(Discard::KeySpent);

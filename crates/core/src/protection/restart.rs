@@ -24,7 +24,7 @@ impl RestartContext {
     /// not make two contexts from the same keys: nonces would be used twice.
     ///
     /// # Errors
-    /// [`KeyError::Epoch`] for an epoch below that of the first keys, [`KeyError::TagLength`].
+    /// Returns [`KeyError::Epoch`] for an epoch below that of the first keys, [`KeyError::TagLength`].
     pub fn new(
         epoch: u64,
         send: Box<dyn RecordCipher>,

@@ -238,7 +238,7 @@ impl Reassembly {
     /// Stores a fragment. One that has arrived already, or lies below TSNs that a FORWARD-TSN skipped, changes nothing.
     ///
     /// # Errors
-    /// If the fragment contradicts earlier ones; nothing is changed then.
+    /// Returns an error if the fragment contradicts earlier ones; nothing is changed then.
     pub(crate) fn push(&mut self, fragment: Fragment<'_>) -> Result<(), Violation> {
         if fragment.stream >= self.stream_count {
             return Err(Violation::NoSuchStream);

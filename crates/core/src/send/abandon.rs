@@ -296,7 +296,7 @@ impl Sender {
     /// Checks the records of abandoned messages against their chunks.
     ///
     /// # Panics
-    /// If records and chunks differ.
+    /// Panics if records and chunks differ.
     pub(super) fn check_abandoned(&self) {
         let abandoned =
             |tsn| self.outstanding.get(tsn).is_some_and(|chunk| chunk.state == ChunkState::Abandoned);

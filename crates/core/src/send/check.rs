@@ -30,7 +30,7 @@ impl Sender {
     /// Compares all running totals with a recount.
     ///
     /// # Panics
-    /// If a total differs, with both values.
+    /// Panics if a total differs, and prints both values.
     pub(crate) fn check(&self) {
         self.outstanding().check_lists();
         self.check_abandoned();

@@ -164,7 +164,7 @@ impl<const LINK: usize> ChunkList<LINK> {
     /// Compares the links of both directions.
     ///
     /// # Panics
-    /// If they differ.
+    /// Panics if the links differ.
     pub(super) fn check<T: Linked>(self, ring: &Ring<T>) {
         let mut back: Vec<u64> = self.iter_back(ring).collect();
         back.reverse();
@@ -176,7 +176,7 @@ impl<const LINK: usize> ChunkList<LINK> {
 /// thirds of the time of a check, because `memcmp` is slow on dangling addresses.
 ///
 /// # Panics
-/// If they differ, with both.
+/// Panics if the lists differ, and prints both.
 pub(super) fn assert_same<A, B>(kept: impl Fn() -> A, counted: impl Fn() -> B, what: impl Fn() -> String)
 where
     A: Iterator<Item = u64>,

@@ -535,7 +535,7 @@ impl Outstanding {
     /// Compares the lists with a scan of all chunks.
     ///
     /// # Panics
-    /// If they differ.
+    /// Panics if a list differs from the scan.
     pub(crate) fn check_lists(&self) {
         self.unacked.check(&self.ring);
         for (index, lists) in self.by_path.iter().enumerate() {

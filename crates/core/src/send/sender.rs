@@ -316,7 +316,7 @@ impl Sender {
     /// [`take_writable`](Self::take_writable) reports when there is room.
     ///
     /// # Errors
-    /// Free bytes of the buffer, if the message has no room.
+    /// Returns the free bytes of the buffer, if the message has no room.
     pub(crate) fn reserve(&mut self, payload_bytes: u64) -> Result<(), u64> {
         match self.buffer_free() {
             Some(free) if !self.has_room(payload_bytes) => {

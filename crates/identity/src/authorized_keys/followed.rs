@@ -10,14 +10,16 @@ use crate::error::IdentityError;
 use crate::key_set::KeySet;
 use crate::public_key::PublicKey;
 
-/// Keys of an `authorized_keys` file for handshakes ([`Admission::Only`](crate::Admission::Only)). They follow changes of the file.
+/// Keys of an `authorized_keys` file for handshakes ([`Admission::Only`](crate::Admission::Only)). The set follows changes of the
+/// file.
 #[derive(Clone, Debug)]
 pub struct FollowedKeys {
     file: PathBuf,
     keys: Arc<KeySet>,
-    /// Entries of these keys, for the servers that handshakes admit to. Clones share them.
+    /// Entries of the keys, for the servers whose handshakes use them. Clones share them.
     entries: Arc<RwLock<Vec<AuthorizedKey>>>,
-    /// State of the last version read. After an error it stays unchanged, because corrected permissions do not change it.
+    /// State of the last version read. After an error the field is unchanged, so that the file is read again: corrected
+    /// permissions do not change its state.
     seen: Option<State>,
     /// Error of the last attempt to read the file, if it failed.
     said: Option<String>,

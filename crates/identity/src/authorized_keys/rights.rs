@@ -31,7 +31,7 @@ const UNITS: [(&str, u64); 9] = [
 /// Rights of the holder of a key. The default leaves all decisions to the server's options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rights {
-    /// Allowed operations, or `None` if the entry names none and the server's options decide.
+    /// Permitted operations. If it is `None`, the entry names none, and the server's options decide.
     pub operations: Option<Operations>,
     /// Folder below the served one that the holder sees as the root.
     pub folder: Option<String>,

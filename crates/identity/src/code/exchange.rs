@@ -132,7 +132,7 @@ impl fmt::Debug for ChannelBinding {
     }
 }
 
-/// Sender of a MAC. With a single key for both, each endpoint could reflect the other's MAC.
+/// Sender of a MAC. Both senders have different keys, because with a single key each endpoint could reflect the other's MAC.
 #[derive(Clone, Copy)]
 enum Side {
     Initiator,
@@ -221,8 +221,8 @@ pub fn is_resumed(message: &[u8]) -> Result<(), CodeError> {
     }
 }
 
-/// Returns a first message of version 1. A responder of version 1 answers it, and responders of later versions refuse it. It
-/// contains a random code, so it reveals nothing.
+/// Returns a first message of version 1. A responder of version 1 answers the message, and responders of later versions refuse it.
+/// It contains a random code, so it reveals nothing.
 ///
 /// # Errors
 /// Fails if the system provides no random bytes.
@@ -280,7 +280,7 @@ impl Waiting {
     /// Verifies the proof of the responder.
     ///
     /// # Errors
-    /// Returns [`CodeError::Wrong`] if the responder does not know the code. Its data must not be used then.
+    /// Returns [`CodeError::Wrong`] if the responder does not know the code. The initiator must then not use data of the responder.
     pub fn verify(self, message: &[u8]) -> Result<(), CodeError> {
         let mac = answer_body(message, MAC_LEN)?;
         self.proof.verify(Side::Responder, mac)

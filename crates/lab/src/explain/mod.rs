@@ -25,7 +25,7 @@ pub use model::{
 /// Returns the runs in a folder of traces: the folder itself if it contains a run, or else its subfolders with runs, by name.
 ///
 /// # Errors
-/// [`ExplainError::NotATrace`] if there is none, [`ExplainError::Unreadable`] if the folder cannot be read.
+/// Returns [`ExplainError::NotATrace`] if the folder contains no run, [`ExplainError::Unreadable`] if the folder cannot be read.
 pub fn find_runs(folder: &Path) -> Result<Vec<PathBuf>, ExplainError> {
     folder::find_runs(folder)
 }

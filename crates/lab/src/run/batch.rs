@@ -131,7 +131,7 @@ fn pool_threads(asked: Option<usize>, jobs: Option<usize>) -> usize {
 /// run.
 ///
 /// # Errors
-/// [`RunError`].
+/// Returns [`RunError`].
 pub fn run_caught(job: &Job, continues: impl FnMut() -> bool) -> Result<Option<RunResult>, RunError> {
     catch_unwind(AssertUnwindSafe(|| job.run_while(continues)))
         .unwrap_or_else(|panic| Err(RunError::Panicked { run: job.label(), message: message(&*panic) }))

@@ -71,7 +71,7 @@ impl Job {
     /// Runs to the end, as [`Job::run`] does, and returns more details.
     ///
     /// # Errors
-    /// [`RunError`].
+    /// Returns [`RunError`].
     pub fn run_in_detail(&self) -> Result<(RunResult, Details), RunError> {
         let mut samples: Vec<Samples> = Vec::new();
         let mut built = self.build()?;

@@ -59,7 +59,7 @@ pub enum NotOneLink {
 /// packets as the simulated links if it has the seeds of the run, and a flow's name as its source.
 ///
 /// # Errors
-/// [`NotOneLink`], with the key that requires more links.
+/// Returns [`NotOneLink`], with the key that requires more links.
 ///
 /// # Panics
 /// Panics if no path has this index.
@@ -78,7 +78,7 @@ pub fn path_lanes(
 /// Returns a link without a scenario, for packets of one source.
 ///
 /// # Errors
-/// [`NotOneLink`], with the key that requires more links.
+/// Returns [`NotOneLink`], with the key that requires more links.
 pub fn link_lanes(link: &Link, source: &str) -> Result<PathLanes, NotOneLink> {
     LaneMaker { in_service_counts: false, flows: vec![source] }.lanes(&link.name, &link.duplex, "")
 }

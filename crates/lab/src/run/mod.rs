@@ -130,7 +130,7 @@ impl Job {
     /// Runs to the end.
     ///
     /// # Errors
-    /// [`RunError`].
+    /// Returns [`RunError`].
     pub fn run(&self) -> Result<RunResult, RunError> {
         let built = self.run_built(|| true)?;
         built.unwrap_or_else(|| unreachable!("nothing stops it")).finish(self)
@@ -140,7 +140,7 @@ impl Job {
     /// trace has no `result.json`, and its capture is still named `.part`.
     ///
     /// # Errors
-    /// [`RunError`].
+    /// Returns [`RunError`].
     pub fn run_unless(&self, stop: &AtomicBool) -> Result<Option<RunResult>, RunError> {
         self.run_while(|| !stop.load(Ordering::Relaxed))
     }
@@ -149,7 +149,7 @@ impl Job {
     /// time.
     ///
     /// # Errors
-    /// [`RunError`].
+    /// Returns [`RunError`].
     pub fn run_while(&self, continues: impl FnMut() -> bool) -> Result<Option<RunResult>, RunError> {
         self.run_built(continues)?.map(|built| built.finish(self)).transpose()
     }
@@ -206,7 +206,7 @@ impl Job {
     /// Builds the network without running it, to find errors of the run. Writes nothing.
     ///
     /// # Errors
-    /// [`RunError`].
+    /// Returns [`RunError`].
     pub fn check(&self) -> Result<(), RunError> {
         let unwritten = Job { pcap: None, trace: None, ..self.clone() };
         build::build(&unwritten).map(drop)

@@ -67,7 +67,7 @@ impl AssociationTables {
     /// Begins both files.
     ///
     /// # Errors
-    /// [`TraceError`] if they cannot be written.
+    /// Returns [`TraceError`] if a file cannot be written.
     pub fn create(folder: &Path, sender: &Sender) -> Result<Self, TraceError> {
         AssociationTables::create_wanted(folder, sender, [true; 2])
     }

@@ -131,7 +131,7 @@ impl Manifest {
     /// Writes `run.toml`, in place of an existing one.
     ///
     /// # Errors
-    /// [`TraceError`].
+    /// Returns [`TraceError`].
     pub fn write(&self, folder: &Path) -> Result<(), TraceError> {
         put(&folder.join(RUN_FILE), &self.to_toml())
     }
@@ -139,7 +139,7 @@ impl Manifest {
     /// Removes the result of an earlier run with the same name.
     ///
     /// # Errors
-    /// [`TraceError`].
+    /// Returns [`TraceError`].
     pub fn reopen(folder: &Path) -> Result<(), TraceError> {
         let stale = folder.join(RESULT_FILE);
         match fs::remove_file(&stale) {
@@ -151,7 +151,7 @@ impl Manifest {
     /// Writes the result. The traces, `files` besides those of the senders, have to be complete.
     ///
     /// # Errors
-    /// [`TraceError`].
+    /// Returns [`TraceError`].
     pub fn close<R: Serialize>(
         &self,
         folder: &Path,

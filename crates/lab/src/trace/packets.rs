@@ -40,7 +40,7 @@ impl PacketTable {
     /// Begins the file.
     ///
     /// # Errors
-    /// [`TraceError`] if it cannot be written.
+    /// Returns [`TraceError`] if it cannot be written.
     pub fn create(folder: &Path) -> Result<Self, TraceError> {
         Ok(PacketTable { table: CsvTable::create(folder, PACKET_FILE, &PACKET_COLUMNS)? })
     }

@@ -30,7 +30,7 @@ pub struct TooManyPackets {
 /// Returns packets, which are full except for the last one of each frame.
 ///
 /// # Errors
-/// If there are more than [`MOST_PACKETS`].
+/// Returns an error if there are more than [`MOST_PACKETS`].
 pub fn packetise(frames: &[Frame], payload_bytes: u64) -> Result<Vec<Packet>, TooManyPackets> {
     let payload_bytes = payload_bytes.max(1);
     let total: u64 = frames.iter().map(|frame| frame.size_bytes.div_ceil(payload_bytes)).sum();

@@ -50,7 +50,7 @@ impl VideoPlan {
     /// Reads the trace.
     ///
     /// # Errors
-    /// [`VideoError`].
+    /// Returns [`VideoError`].
     pub fn load(path: &Path, payload_bytes: u64, deadline_ms: f64) -> Result<VideoPlan, VideoError> {
         let of = || path.to_owned();
         let file = std::fs::File::open(path).map_err(|error| VideoError::Unreadable { path: of(), error })?;

@@ -45,7 +45,7 @@ impl FrameTrace {
     /// Reads a trace.
     ///
     /// # Errors
-    /// The first error in the trace.
+    /// Returns the first error in the trace.
     pub fn read(file: impl Read) -> Result<FrameTrace, TraceFault> {
         Self::read_up_to(file, MOST_FILE_BYTES)
     }

@@ -13,7 +13,7 @@ pub(super) struct Limit(Option<i64>, Option<f64>, Option<i64>);
 
 impl Limit {
     /// # Errors
-    /// If a priority has another limit, or a number is out of its range.
+    /// Returns an error if a priority has another limit, or a number is out of its range.
     pub(super) fn reliability(self) -> Result<Reliability, Failure> {
         let number = |name, number| within(name, number, 0..=i64::from(u32::MAX)).map(|number| number as u32);
         let Limit(most, lifetime, priority) = self;

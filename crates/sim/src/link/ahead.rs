@@ -3,9 +3,9 @@
 //! The times of a packet on a link without changes are known as soon as it is offered: the queue determines its departure, and that
 //! determines its arrival. So a departure needs no event, and neither does the arrival of background traffic.
 //!
-//! The results are those of a link with events. There, arrivals at the same time are handled in the order in which they were
-//! scheduled: when the packet left, or, if another was before it on the link, when that one arrived. [`precedence`] computes that
-//! order.
+//! The results are those of a link with events. On such a link, arrivals at the same time are handled in the order in which they
+//! were scheduled. An arrival is scheduled when the packet leaves the serialiser, or, if another packet was before it on the link,
+//! when that packet arrives. [`precedence`] computes that order.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;

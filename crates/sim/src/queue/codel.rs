@@ -32,7 +32,7 @@ impl CoDel {
     /// Checks the ranges of the parameters.
     ///
     /// # Errors
-    /// If the target is zero, or not shorter than the interval.
+    /// Returns an error if the target is zero, or not shorter than the interval.
     pub fn validate(&self) -> Result<(), ConfigError> {
         require(!self.target.is_zero(), "codel target", "must be more than zero")?;
         require(self.target < self.interval, "codel target", "must be shorter than the interval")

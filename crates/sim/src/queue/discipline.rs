@@ -32,7 +32,7 @@ impl Discipline {
     /// Checks the ranges of the parameters.
     ///
     /// # Errors
-    /// [`ConfigError::OutOfRange`] with the name of the parameter.
+    /// Returns [`ConfigError::OutOfRange`] with the name of the parameter.
     pub fn validate(&self) -> Result<(), ConfigError> {
         match self {
             Discipline::DropTail => Ok(()),

@@ -39,7 +39,8 @@ impl FqCoDel {
     /// Checks the ranges of the parameters.
     ///
     /// # Errors
-    /// If a parameter of CoDel is out of its range, the quantum is zero or above 1 GiB, or the number of queues is zero or above 65,536.
+    /// Returns an error if a parameter of CoDel is out of its range, the quantum is zero or above 1 GiB, or the number of queues is
+    /// zero or above 65,536.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.codel.validate()?;
         let quantum = !self.quantum.is_zero() && self.quantum <= MAX_QUANTUM;

@@ -40,7 +40,7 @@ impl Pie {
     /// Checks the ranges of the parameters.
     ///
     /// # Errors
-    /// If the target or the update period is zero.
+    /// Returns an error if the target or the update period is zero.
     pub fn validate(&self) -> Result<(), ConfigError> {
         require(!self.target.is_zero(), "pie target", "must be more than zero")?;
         require(!self.update.is_zero(), "pie update", "must be more than zero")

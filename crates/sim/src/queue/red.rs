@@ -42,8 +42,8 @@ impl Red {
     /// Checks the ranges of the parameters.
     ///
     /// # Errors
-    /// If a threshold is negative, the upper is not above the lower, the probability is not above 0 and at most 1, the weight is not
-    /// between 0 and 1, or the mean packet is empty.
+    /// Returns an error if a threshold is negative, the upper is not above the lower, the probability is not above 0 and at most 1,
+    /// the weight is not between 0 and 1, or the mean packet is empty.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let Red { min_packets, max_packets, max_probability, weight, .. } = *self;
         require(min_packets >= 0.0, "red min", "must be zero packets or more")?;

@@ -75,7 +75,8 @@ impl CapacityTrace {
     /// its last opportunity.
     ///
     /// # Errors
-    /// [`TraceError`] with the line, if the file is malformed, out of order, too large, or has no opportunity after time zero.
+    /// Returns [`TraceError`] with the line, if the file is malformed, out of order, too large, or has no opportunity after time
+    /// zero.
     pub fn read_mahimahi(input: impl BufRead) -> Result<Self, TraceError> {
         let mut lines = Lines::new(input);
         let mut builder = OpportunityBuilder::default();
@@ -109,7 +110,8 @@ impl CapacityTrace {
     /// time, and the last one as long as the one before it. Times count from the first. The first line may be a header.
     ///
     /// # Errors
-    /// [`TraceError`] with the line, if the file is malformed, out of order, too large, has fewer than two points, or no capacity.
+    /// Returns [`TraceError`] with the line, if the file is malformed, out of order, too large, has fewer than two points, or no
+    /// capacity.
     pub fn read_rates(input: impl BufRead) -> Result<Self, TraceError> {
         let points = read_columns(input, RATE_COLUMNS, |line, text| {
             let rate = decimal(text, 6).filter(|bps| *bps <= MAX_RATE);
@@ -127,8 +129,8 @@ impl CapacityTrace {
     /// Returns a trace in which each rate holds from its time until the next, and the last one until `duration`. The first time is zero.
     ///
     /// # Errors
-    /// [`TraceError`] with the number of the point as the line, if times do not increase, a rate is above [`MAX_RATE`], there are too
-    /// many points, or the trace lasts no time or too long or has no capacity.
+    /// Returns [`TraceError`] with the number of the point as the line, if times do not increase, a rate is above [`MAX_RATE`],
+    /// there are too many points, or the trace lasts no time or too long or has no capacity.
     pub fn from_rates(
         rates: impl IntoIterator<Item = (Span, Rate)>,
         duration: Span,
@@ -211,7 +213,7 @@ impl CapacityTrace {
     /// Returns the mean rate of each step of the trace. The last step may be shorter.
     ///
     /// # Errors
-    /// If the step is zero, or so short that the trace has more than [`MAX_POINTS`].
+    /// Returns an error if the step is zero, or so short that the trace has more than [`MAX_POINTS`].
     pub fn rates(&self, step: Span) -> Result<Vec<(Span, Rate)>, TraceError> {
         let steps = self.duration.as_nanos().div_ceil(step.as_nanos().max(1));
         if step.is_zero() || steps > MAX_POINTS as u64 {
@@ -240,7 +242,7 @@ impl CapacityTrace {
     /// Returns the trace with its capacity multiplied by a factor.
     ///
     /// # Errors
-    /// If the factor is not above 0 and at most 1000, or no capacity is left.
+    /// Returns an error if the factor is not above 0 and at most 1000, or no capacity is left.
     pub fn scaled(&self, factor: f64) -> Result<Self, TraceError> {
         if !(factor > 0.0 && factor <= 1000.0) {
             return Err(TraceError::Parameter { name: "factor", what: "must be above 0 and at most 1000" });
@@ -279,7 +281,7 @@ impl CapacityTrace {
     /// Returns the section between two times as a trace of its own.
     ///
     /// # Errors
-    /// If the section is empty, ends after the trace, or has no capacity.
+    /// Returns an error if the section is empty, ends after the trace, or has no capacity.
     pub fn cut(&self, from: Span, to: Span) -> Result<Self, TraceError> {
         if from >= to || to > self.duration {
             let what = "must end after its beginning and not after the trace";
@@ -317,7 +319,7 @@ impl CapacityTrace {
     /// capacity where none is due there.
     ///
     /// # Errors
-    /// If the output cannot be written.
+    /// Returns an error if the output cannot be written.
     pub fn write_mahimahi(&self, mut output: impl Write) -> io::Result<()> {
         let per_byte = match self.kind {
             Kind::Opportunities { .. } => 1,
@@ -343,7 +345,7 @@ impl CapacityTrace {
     /// Writes the mean rates of steps as lines of seconds and Mbit/s.
     ///
     /// # Errors
-    /// If the step is out of its range, or the output cannot be written.
+    /// Returns an error if the step is out of its range, or the output cannot be written.
     pub fn write_rates(&self, step: Span, mut output: impl Write) -> io::Result<()> {
         let rates = self.rates(step).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         writeln!(output, "seconds,mbit_per_second")?;

@@ -25,7 +25,8 @@ impl Series {
     /// Returns a series of changes, in the order of their times from zero on, that lasts for `duration`.
     ///
     /// # Errors
-    /// [`TraceError`] if there are no points or too many, times do not increase from zero, or the series lasts no time or too long.
+    /// Returns [`TraceError`] if there are no points or too many, times do not increase from zero, or the series lasts no time or
+    /// too long.
     pub fn new(points: Vec<(Span, LinkChange)>, duration: Span) -> Result<Self, TraceError> {
         if points.is_empty() || duration.is_zero() {
             return Err(TraceError::Empty { points: points.len(), least: LEAST });
@@ -50,7 +51,7 @@ impl Series {
     /// Reads lines of a time in seconds and a one-way delay in milliseconds.
     ///
     /// # Errors
-    /// [`TraceError`] with the line, if the input is malformed, out of order, too large, or has fewer than two points.
+    /// Returns [`TraceError`] with the line, if the input is malformed, out of order, too large, or has fewer than two points.
     pub fn read_delays(input: impl BufRead) -> Result<Self, TraceError> {
         Self::read(input, "the time in seconds and the delay in ms", |text| {
             let nanos = decimal(text, 6).filter(|nanos| *nanos <= 3_600_000_000_000);

@@ -142,7 +142,7 @@ struct Counts {
 /// so that a failed one can be repeated alone.
 ///
 /// # Errors
-/// The first violation.
+/// Returns the first violation.
 pub async fn run(options: Options) -> Result<Figures, Violation> {
     let counts = Arc::new(Counts::default());
     let mut rounds = 0;

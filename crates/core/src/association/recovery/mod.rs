@@ -148,7 +148,7 @@ impl LossRecovery {
     /// Processes a SACK.
     ///
     /// # Errors
-    /// [`UnsentTsn`] if it acknowledges a TSN that was not sent; the caller ends the association.
+    /// Returns [`UnsentTsn`] if the SACK acknowledges a TSN that was not sent; the caller ends the association.
     pub(crate) fn on_sack(
         &mut self,
         source: PathId,

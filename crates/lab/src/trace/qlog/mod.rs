@@ -129,7 +129,7 @@ impl QlogWriter {
     /// Begins a file.
     ///
     /// # Errors
-    /// [`TraceError`] if it cannot be written.
+    /// Returns [`TraceError`] if it cannot be written.
     pub fn create(path: &Path, title: &str, epoch: &Epoch, role: Role) -> Result<Self, TraceError> {
         let wrong = |error| TraceError { path: path.to_owned(), error };
         if let Some(folder) = path.parent() {
@@ -264,7 +264,7 @@ impl QlogWriter {
     /// Flushes the file.
     ///
     /// # Errors
-    /// The first error of a write.
+    /// Returns the first error of a write.
     pub fn flush(&mut self) -> Result<(), TraceError> {
         let flushed = match self.error.take() {
             Some(error) => Err(error),
