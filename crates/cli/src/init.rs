@@ -68,7 +68,7 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<Status, CommandError> {
     let taken = files.iter().map(|(name, _)| dir.join(name)).find(|path| path.symlink_metadata().is_ok());
     if let (Some(path), false) = (taken, arguments.force) {
         return Err(CommandError::failure(format!(
-            "{}: is there already; name another folder with --dir, or replace it with --force",
+            "{}: exists already; name another folder with --dir, or replace it with --force",
             path.display()
         )));
     }
@@ -142,8 +142,8 @@ pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> O
 /// Returns the error about a name that does not exist.
 pub(crate) fn unknown(name: &str) -> String {
     match nearest(name, names()) {
-        Some(known) => format!("{name}: there is nothing of this name; did you mean `{known}`?"),
-        None => format!("{name}: there is nothing of this name; `anabranch init` lists what there is"),
+        Some(known) => format!("{name}: unknown name; did you mean `{known}`?"),
+        None => format!("{name}: unknown name; `anabranch init` lists the known ones"),
     }
 }
 

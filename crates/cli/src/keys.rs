@@ -210,7 +210,7 @@ fn add_key(home: &Home, add: &AddArguments, json: bool) -> Result<String, Comman
     Ok(match (json, added) {
         (true, _) => json!({ "added": added, "fingerprint": fingerprint.to_string() }).to_string() + "\n",
         (false, true) => format!("added {fingerprint}\n"),
-        (false, false) => format!("{fingerprint} is there already\n"),
+        (false, false) => format!("{fingerprint} exists already\n"),
     })
 }
 
@@ -234,7 +234,7 @@ fn authorize(home: &Home, add: &AddArguments) -> Result<bool, CommandError> {
     match there {
         Some(there) if there.rights != entry.rights && !entry.rights.is_empty() => {
             Err(CommandError::failure(format!(
-                "{}: this key is there already with {}; run `anabranch keys remove {}` first",
+                "{}: this key exists already with {}; run `anabranch keys remove {}` first",
                 path.display(),
                 if there.rights.is_empty() {
                     "no rights of its own".to_owned()

@@ -8,15 +8,15 @@ create_exception!(
     anabranch.errors,
     AnabranchError,
     PyException,
-    "Anything that this package raises of its own accord."
+    "Base class of the errors that this package raises."
 );
 create_exception!(
     anabranch.errors,
     ScenarioError,
     AnabranchError,
-    "A scenario cannot be read, or something in it is wrong. The message has every fault, with its place and what to do about it."
+    "A scenario cannot be read or is invalid. The message lists every error with its place and a remedy."
 );
-create_exception!(anabranch.errors, SchemeError, AnabranchError, "A scheme expression is wrong.");
+create_exception!(anabranch.errors, SchemeError, AnabranchError, "A scheme expression is invalid.");
 create_exception!(
     anabranch.errors,
     RunError,

@@ -29,7 +29,7 @@ pub enum TransferError {
     #[error("the same transfer continues over another connection")]
     Replaced,
     /// The transfer made no progress, and another transfer took its place.
-    #[error("it came no further while another transfer needed its place; what has arrived is kept")]
+    #[error("the transfer made no progress while another one needed its place; received content is kept")]
     Preempted,
     /// The peer is not the one known from earlier transfers. This side has sent no data to the peer, and has accepted none.
     #[error("{0}")]

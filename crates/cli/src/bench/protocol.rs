@@ -77,8 +77,9 @@ pub(super) fn read(message: &Message) -> anyhow::Result<Control> {
     if !message.beginning || !message.ending || message.payload.len() > LONGEST {
         bail!("the peer sent a control message of more than {LONGEST} bytes");
     }
-    serde_json::from_slice(&message.payload)
-        .map_err(|error| anyhow!("the peer sent what is no control message of `anabranch bench` ({error})"))
+    serde_json::from_slice(&message.payload).map_err(|error| {
+        anyhow!("the peer sent a message that is not a control message of `anabranch bench` ({error})")
+    })
 }
 
 /// Returns the next message, which has to be a control message.

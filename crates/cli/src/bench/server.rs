@@ -98,9 +98,9 @@ async fn client(association: Association, caller: Caller) -> (String, anyhow::Re
 
 async fn test(association: &Association) -> anyhow::Result<(Plan, Outcome)> {
     let request = tokio::time::timeout(TIMEOUT, next(association)).await;
-    let plan = match request.map_err(|_| anyhow!("it asked for nothing in {} s", TIMEOUT.as_secs()))?? {
+    let plan = match request.map_err(|_| anyhow!("it sent no request within {} s", TIMEOUT.as_secs()))?? {
         Control::Request(plan) => plan,
-        _ => bail!("it began with something else than a request"),
+        _ => bail!("its first message is not a request"),
     };
     if let Err(why) = agree(association, &plan) {
         let refused = send_control(association, &Control::Refuse { why: why.clone() }).await;
@@ -115,7 +115,7 @@ async fn test(association: &Association) -> anyhow::Result<(Plan, Outcome)> {
     let closed = tokio::time::timeout(TIMEOUT, association.recv()).await;
     match closed {
         Ok(Ok(None)) => Ok((plan, outcome)),
-        Ok(Ok(Some(_))) => bail!("it sent more than was agreed"),
+        Ok(Ok(Some(_))) => bail!("it sent more messages than agreed"),
         Ok(Err(error)) => Err(error.into()),
         Err(_) => bail!("it did not close within {} s", TIMEOUT.as_secs()),
     }

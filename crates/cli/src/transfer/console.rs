@@ -221,7 +221,7 @@ impl Console {
             }
             Event::Started { .. } => {}
             Event::Begun { name, reused_bytes, .. } if *reused_bytes > 0 && self.verbose => {
-                self.say(&format!("{name}: {} are there already", amount(*reused_bytes)));
+                self.say(&format!("{name}: {} exist already", amount(*reused_bytes)));
             }
             Event::Begun { .. } => {}
             Event::Done { name, outcome, .. } => match outcome {
@@ -229,7 +229,7 @@ impl Console {
                 Outcome::Stored { renamed: Some(other) } => self.note(&format!("{name}: stored as {other}")),
                 _ if !self.verbose => {}
                 Outcome::Stored { renamed: None } => self.say(&name.to_string()),
-                Outcome::Identical => self.say(&format!("{name}: there already")),
+                Outcome::Identical => self.say(&format!("{name}: exists already")),
                 Outcome::Planned => self.say(&format!("{name}: would be stored")),
             },
             Event::Deleted { name, is_planned: true } => self.note(&format!("{name}: would be deleted")),
@@ -414,7 +414,7 @@ fn summary(result: &str, totals: &Totals, new_bytes: u64, took: Duration) -> Str
         rate(per_second(new_bytes, took))
     );
     if totals.reused_bytes > 0 {
-        text += &format!("; {} were there already", amount(totals.reused_bytes));
+        text += &format!("; {} existed already", amount(totals.reused_bytes));
     }
     if totals.deleted > 0 {
         text += &format!("; {} deleted", totals.deleted);
@@ -431,7 +431,7 @@ fn summary(result: &str, totals: &Totals, new_bytes: u64, took: Duration) -> Str
 /// Returns the summary of a dry run.
 fn of_dry_run(result: &str, totals: &Totals) -> String {
     let mut text = format!(
-        "dry run, {result}: {} of {}, {} there already; nothing was stored",
+        "dry run, {result}: {} of {}, {} existing; nothing was stored",
         totals.done_files,
         count(totals.found_files, "file", "files"),
         amount(totals.reused_bytes)

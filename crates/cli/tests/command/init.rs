@@ -75,7 +75,7 @@ fn what_comes_with_the_program_is_listed_and_written() {
     in_folder(folder.path(), &["init", "second-path"]).with_status(0);
     assert_eq!(names(folder.path()), ["second-path.toml", "two-path.toml"]);
     let again = in_folder(folder.path(), &["init", "two-path"]).with_status(1);
-    assert!(again.err.contains("is there already") && again.err.contains("--force"), "{}", again.err);
+    assert!(again.err.contains("exists already") && again.err.contains("--force"), "{}", again.err);
     in_folder(folder.path(), &["init", "two-path", "--force"]).with_status(0);
     in_folder(folder.path(), &[&["run", "two-path.toml"], &SHORT[..]].concat()).with_status(0);
     let wrong = in_folder(folder.path(), &["init", "two-pat"]).with_status(2);

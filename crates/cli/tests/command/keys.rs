@@ -56,7 +56,7 @@ fn authorised_keys_are_added_listed_and_removed_by_any_identifier() {
                 .out
                 .starts_with("added SHA256:")
         );
-        assert!(keys(folder.path(), &["add", KEY]).with_status(0).out.contains("is there already"));
+        assert!(keys(folder.path(), &["add", KEY]).with_status(0).out.contains("exists already"));
         assert_eq!(list()[0]["label"], "Anna, laptop");
         assert!(keys(folder.path(), &["list"]).with_status(0).out.contains("Anna, laptop"));
         keys(folder.path(), &["remove", which]).with_status(0);

@@ -554,7 +554,7 @@ fn interrupted_receiver_completes_with_the_same_command() {
         assert!(err.contains(&format!("anabranch recv {at} --dir {inbox}")), "{err}");
     }
     let completed = anabranch(&fetch).with_status(0);
-    assert!(completed.err.contains("were there already"), "{}", completed.err);
+    assert!(completed.err.contains("existed already"), "{}", completed.err);
     assert!(fs::read(users.path("inbox/film.mkv")).expect("there") == film);
     offering.end().with_status(0);
 }

@@ -641,7 +641,7 @@ fn what_a_host_has_is_listed_in_order_and_what_is_excluded_is_left_out() {
         anabranch(&[&["send", text(&tree), &serving.addresses[0]], &rules[..]].concat()).with_status(0).err;
     assert!(said.contains("complete: 2 of 2 files") && !said.contains("tree/a.c"), "a summary alone: {said}");
     let said = anabranch(&["send", text(&tree), &serving.addresses[0], "-v"]).with_status(0).err;
-    for line in ["tree/a.c: there already", "tree/b.o", "tree/keep.o: there already", "tree/sub/c.o"] {
+    for line in ["tree/a.c: exists already", "tree/b.o", "tree/keep.o: exists already", "tree/sub/c.o"] {
         assert!(said.lines().any(|said| said == line), "{line}: {said}");
     }
     let list =

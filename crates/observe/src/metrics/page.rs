@@ -129,7 +129,7 @@ impl Page {
             (
                 counter(
                     "host_rekey_failures",
-                    "Times that an association kept its keys for want of newer ones",
+                    "Number of times that an association kept its keys because no newer ones were available",
                 ),
                 |s| s.keying.failed_rekeys,
             ),

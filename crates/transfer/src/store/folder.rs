@@ -315,10 +315,10 @@ impl Folder {
                     let is_known = !self.checksum && self.is_recorded(name, offer);
                     return Ok(if is_known { Preview::Same } else { Preview::Compare });
                 }
-                Kind::File { .. } => self.check_clash(name, "is there already, with another size")?,
-                _ => self.check_clash(name, "is there already")?,
+                Kind::File { .. } => self.check_clash(name, "exists already with another size")?,
+                _ => self.check_clash(name, "exists already")?,
             },
-            Present::Other => self.check_clash(name, "is there already, and is no regular file")?,
+            Present::Other => self.check_clash(name, "exists already and is not a regular file")?,
         }
         Ok(Preview::Take)
     }
@@ -330,7 +330,7 @@ impl Folder {
             Present::Nothing | Present::Folder => Ok(()),
             Present::File { .. } | Present::Other if makes_way => Ok(()),
             Present::File { .. } | Present::Other => {
-                Err(self.in_the_way(name, "is there already, and is no folder"))
+                Err(self.in_the_way(name, "exists already and is not a folder"))
             }
         }
     }
@@ -546,7 +546,7 @@ impl Folder {
     }
 
     fn is_no_folder(&self, name: &str) -> Failure {
-        let text = format!("{} is there already, and is no folder; move it away", self.show(name));
+        let text = format!("{} exists already and is not a folder; move it away", self.show(name));
         Failure::new(Reason::Clash, text)
     }
 
@@ -596,13 +596,13 @@ impl Folder {
             Present::Nothing => {}
             Present::Folder if makes_way => {}
             Present::Folder => return Err(self.in_the_way(name, "is a folder")),
-            Present::File { .. } => self.check_clash(name, "is there already, and is no link")?,
+            Present::File { .. } => self.check_clash(name, "exists already and is not a link")?,
             Present::Other => {
                 match self.files.dir.read_link_contents(name.as_str()) {
                     Ok(there) if there == Path::new(target) => return Ok(Preview::Same),
                     Err(error) if error.is_scarcity() => return Err(self.failure(name, &error)),
                     // An entry that is neither a file nor a link has no target.
-                    Ok(_) | Err(_) => self.check_clash(name, "is there already, and leads elsewhere")?,
+                    Ok(_) | Err(_) => self.check_clash(name, "exists already and leads elsewhere")?,
                 }
             }
         }
@@ -652,7 +652,7 @@ impl Folder {
             Err(error) => Err(error),
         };
         make().map_err(|error| match error.kind() {
-            ErrorKind::AlreadyExists => self.in_the_way(name, "is there already, and is no folder"),
+            ErrorKind::AlreadyExists => self.in_the_way(name, "exists already and is not a folder"),
             _ => self.failure(name, &error),
         })
     }

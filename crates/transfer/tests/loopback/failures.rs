@@ -40,7 +40,7 @@ fn a_clash_is_settled_as_the_receiver_wants() {
                 );
             }
             if on_clash == OnClash::Refuse {
-                assert!(events.text().contains("with another content"), "{}", events.text());
+                assert!(events.text().contains("with other content"), "{}", events.text());
             }
         }
     });

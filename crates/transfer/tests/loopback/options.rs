@@ -128,7 +128,7 @@ fn a_dry_run_says_what_would_happen_and_changes_nothing() {
             };
             assert!(planned("tree/new/file") && planned("tree/link"), "{}", events.text());
             assert!(!planned("tree/same") && !planned("tree/other"), "{}", events.text());
-            assert!(events.text().contains("with another content"), "{}", events.text());
+            assert!(events.text().contains("with other content"), "{}", events.text());
         };
         let serving = serving(None);
         fill(serving.dir.path());

@@ -291,9 +291,7 @@ impl Machine {
                     }
                     Ok(Comparison::Different(state)) => {
                         resume = Resume::Compared { end, different: Some(state) };
-                        if let Err(failure) =
-                            folder.check_clash(name, "is there already, with another content")
-                        {
+                        if let Err(failure) = folder.check_clash(name, "exists already with other content") {
                             return Next::Done(Outcome::Failed(failure));
                         }
                     }
