@@ -33,7 +33,7 @@ def ratios_left_out(together: Sequence[float], alone: Mapping[str, Sequence[floa
 def ratio(goodput_kbps: float, of_kbps: float) -> float:
     """Returns one goodput over another, and 1 if both are zero.
 
-    Without a goodput to compare with there is no ratio. It is bounded, so that means stay finite.
+    The ratio is at most `MAX_RATIO`, which is also the result if only `of_kbps` is zero, so that means stay finite.
     """
     if of_kbps > 0:
         return min(goodput_kbps / of_kbps, MAX_RATIO)

@@ -55,7 +55,8 @@ class Found:
     position: Mapping[str, float | str]
 
     def distance(self, other: Found) -> float:
-        """Returns the mean difference of the parameters. One that only one of the settings has differs by 1."""
+        """Returns the mean difference of the parameters. A parameter that only one of the settings has counts as a
+        distance of 1."""
         names = self.position.keys() | other.position.keys()
         return sum(_difference(self.position.get(name), other.position.get(name)) for name in names) / len(names)
 

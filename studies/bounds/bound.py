@@ -11,7 +11,7 @@ Goodput counts user data and chunk headers, 1468 bytes in a packet of 1500. The 
   in order, A_k = max(A_(k-1), A_(k-N) + K_k), whose rate is found by simulation. K - 1 is geometric. First
   transmissions may use one path and retransmissions another, and the best pair counts.
 
-It is no bound for schemes that send redundancy before a loss, or more than the receiver's window.
+The bound does not hold for schemes that send redundancy before a loss, or more than the receiver's window.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SEED = 20_260
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """In kbit/s: what the links carry, the bound, and the bound of each path alone."""
+    """Rates in kbit/s: the capacity of the links, the bound, and the bound of each path alone."""
 
     capacity_kbps: float
     kbps: float

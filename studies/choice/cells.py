@@ -46,9 +46,9 @@ def described(scenario: Scenario) -> dict[str, float]:
 def limit_kbps(scenario: Scenario) -> float:
     """Returns the physical limit of goodput in kbit/s.
 
-    It is the smaller one of two bounds. The paths together carry Σ (rate - background) · (1 - loss) · 1468/1500. The
-    receive buffer admits buffer / RTT if all data took the fastest path, with the RTT of empty links. Packets are lost
-    behind the queue, so that lost packets use the link too.
+    The limit is the smaller one of two bounds. The paths together carry Σ (rate - background) · (1 - loss) · 1468/1500.
+    The receive buffer admits buffer / RTT if all data took the fastest path, with the RTT of empty links. Packets are
+    lost behind the queue, so that lost packets use the link too.
     """
     quickest_s = min(rtt_s(path) for path in scenario.paths)
     return min(sum(carried_kbps(path) for path in scenario.paths), _buffer_kbit(scenario) / quickest_s)
@@ -57,9 +57,9 @@ def limit_kbps(scenario: Scenario) -> float:
 def shared_limit_kbps(scenario: Scenario) -> float:
     """Returns the limit if each path uses its own part of the buffer.
 
-    That part is goodput times the minimum time to an acknowledgement: the path's delay and the smallest delay back of
-    any path, since a SACK may use another path than its data. The fastest path gets as much of the buffer as it can
-    use, and the next path the rest.
+    The occupied part is the goodput times the minimum time to an acknowledgement. That time is the path's delay plus
+    the smallest return delay of any path, since a SACK may use another path than its data. The fastest path gets as
+    much of the buffer as it can use, and the next path the rest.
     """
     back_s = min(delay_back_s(path) for path in scenario.paths)
     left_kbit = _buffer_kbit(scenario)

@@ -112,8 +112,8 @@ def ranking(taken: Samples, judged: pd.DataFrame) -> pd.DataFrame:
 def named(judged: pd.DataFrame) -> pd.Series:
     """Returns for each cell the scheme that represents all that are as good as the best.
 
-    It is `sctp` or `cmt` if they are as good, and otherwise the scheme that is as good as the best in the most cells. A
-    scheme whose mean is more than `CLOSE` behind never represents a cell.
+    The choice is `sctp` or `cmt` if they are as good, and otherwise the scheme that is as good as the best one in the
+    most cells. A scheme whose mean is more than `CLOSE` behind never represents a cell.
     """
     often = judged.groupby("scheme")["tied"].sum()
     rank = judged["scheme"].map(often) + judged["scheme"].map({"sctp": 2e6, BASELINE: 1e6}).fillna(0)

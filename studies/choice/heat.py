@@ -32,7 +32,7 @@ class Shade(NamedTuple):
 
 
 class Square(NamedTuple):
-    """One cell as it is drawn: what is written into it, and the value that colours it."""
+    """One cell of the figure: its text, and the value that determines its colour."""
 
     text: str
     value: float

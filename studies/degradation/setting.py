@@ -17,7 +17,8 @@ Table = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """Link that the subject shares with flows of one path: the subject's paths through it, and theirs."""
+    """Link that the subject shares with flows of one path: the paths of the subject and of these flows through the
+    link."""
 
     own_paths: tuple[str, ...]
     other_paths: tuple[str, ...]

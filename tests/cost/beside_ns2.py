@@ -29,7 +29,7 @@ DB_CMT = ROOT / "scenarios" / "db-cmt-fig6.toml"
 WIDE = HERE / "wide.toml"
 WIDE_BUFFER_BYTES = 4 << 20
 LARGE_BUFFER_BYTES = 16 << 20
-# The same settings in the words of cmt.tcl, whose source starts after half a second.
+# Settings of both scenarios as arguments of cmt.tcl, whose source starts after half a second.
 NS2_DB_CMT = ("paths", "10Mb 45ms 0.10 1Mb forward 10Mb 45ms 0.05 1Mb forward", "duration", "200", "rbuf", "65536")
 NS2_WIDE = (
     *("paths", "100Mb 20ms 0 0 forward 100Mb 20ms 0 0 forward", "rbuf", str(WIDE_BUFFER_BYTES)),

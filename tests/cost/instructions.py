@@ -1,8 +1,8 @@
 """Counts the instructions of simulated runs with valgrind, and compares them with those stored beside this file.
 
-Counts do not depend on the load of the machine, and little on the machine. They belong to one program: a
-build in another profile or by another compiler has its own. A run with more than a twentieth more than
-stored is reported, and does not fail.
+Counts do not depend on the load of the machine, and little on the machine. The counts are valid for one program only: a
+build in another profile or by another compiler has other counts. A run with more than a twentieth more than stored is
+reported, and does not fail.
 
 Usage: instructions.py check | store [--anabranch PROGRAM]
 """

@@ -1,10 +1,10 @@
 """Compares runs of the simulator with the SHA-256 digests that are stored beside this file.
 
-Every scheme is run under every profile in each scenario of this folder, and every component once with the
-scheme that it is most often added to. Two digests are kept of each run: one of all packets, with the time and
-place of their arrival, and one of the numeric measures that the run reports. A change that only restructures the
-code leaves all of them as they are. Without a digest of packets the simulator computes links ahead where it can,
-so each run is made once more without, and has to report the same result.
+Every scheme is run under every profile in each scenario of this folder, and every component once with the scheme that
+it is most often added to. Two digests are kept of each run: one of all packets, with the time and place of their
+arrival, and one of the numeric measures that the run reports. A change that only restructures the code leaves all of
+them as they are. If no digest of packets is requested, the simulator computes links ahead where possible. Each run is
+therefore repeated without a digest, and must report the same result.
 
 Usage: digests.py check | store [--anabranch PROGRAM]
 """

@@ -389,7 +389,8 @@ impl Duo {
         timers.chain(self.network.next()).min()
     }
 
-    /// Replaces an association that this side abandoned before the other one considered it up. Its queued data is lost.
+    /// Replaces an association that this side abandoned before the other one considered it up. Queued data of the old association
+    /// is lost.
     fn replace(&mut self, side: Side, id: AssociationId) {
         let was_up = self.nodes[side.other().index()].was_told(&AssociationEvent::Connected);
         assert!(!was_up, "{side:?}: a second association was opened");

@@ -59,7 +59,7 @@ impl Flow {
         Flow { first_ssn, ..Flow::default() }
     }
 
-    /// Returns the next message of this size. It counts as sent after a call of [`sent`](Self::sent).
+    /// Returns the next message of this size. The message counts as sent after a call of [`sent`](Self::sent).
     pub fn draft(&self, size: usize, stream: u16, unordered: bool) -> (Bytes, SendOptions) {
         let seed = u64::from(self.next_number) * 0x1_0001 + u64::from(self.first_ssn);
         let mut payload = Dice::new(seed).bytes(size);
@@ -70,7 +70,7 @@ impl Flow {
         (Bytes::from(payload), self.options(stream, unordered))
     }
 
-    /// Returns the options of the next message. Its number is its payload protocol identifier and its context.
+    /// Returns the options of the next message. The number of the message is its payload protocol identifier and its context.
     fn options(&self, stream: u16, unordered: bool) -> SendOptions {
         let context = u64::from(self.next_number);
         SendOptions { stream, ppid: self.next_number, unordered, context, ..SendOptions::default() }
@@ -189,7 +189,7 @@ impl Flow {
         unordered.chain(in_order).find(|sent| sent.number == begun.number).is_some_and(|sent| sent.limited)
     }
 
-    /// Removes the messages that a later one of their stream has overtaken. All of them have to be abandonable.
+    /// Removes the messages that a later one of their stream has overtaken. All skipped messages must have a limit.
     fn pass_over(&mut self, piece: &ReceivedMessage) {
         let first = self.next_ssn.get(&piece.stream).copied().unwrap_or(self.first_ssn);
         let line = self.ordered.entry(piece.stream).or_default();

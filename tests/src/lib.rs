@@ -1,4 +1,4 @@
-//! Tests across crates. This library contains their common parts.
+//! Tests across crates. This library contains the common parts of the tests.
 
 pub mod capricious;
 pub mod credentials;

@@ -92,7 +92,7 @@ pub struct Packet {
 /// Maximum number of packets on their way, which exceeds that of all tests.
 const MOST_UNDER_WAY: usize = 50_000;
 
-/// Filter of packets in front of the links, which may change them. It returns `false` to lose a packet.
+/// Filter of packets in front of the links, which may change them. The filter returns `false` to lose a packet.
 pub type Filter = Box<dyn FnMut(&mut Packet) -> bool>;
 
 /// All links with their packets.

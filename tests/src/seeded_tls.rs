@@ -1,5 +1,5 @@
 //! TLS cryptography with seeded random numbers, so that a run can be repeated byte for byte, and with a count of public key
-//! operations. Both belong to the thread, since each test has its own.
+//! operations. Seed and counter belong to the thread, since each test has its own thread.
 
 use std::cell::{Cell, RefCell};
 

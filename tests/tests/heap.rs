@@ -1,4 +1,4 @@
-//! Tests that count the memory of the process. They need an allocator and a process of their own, and take turns.
+//! Tests that count the memory of the process. These tests need a separate allocator and process, and run one after the other.
 
 mod hostile;
 mod memory;

@@ -2,8 +2,8 @@
 //! arrives unchanged, in order and once, nothing stalls, and all counters agree. Abandoned messages with a limit are missing
 //! entirely and block nothing.
 //!
-//! Protected associations have an attacker on the path. Nothing is read, changed or accepted twice, every packet is accepted or
-//! dropped and counted, and every end has a reason that fits the actions.
+//! Protected associations have an attacker on the path. No message is read, changed or accepted twice. Every packet is accepted, or
+//! dropped and counted. Every end of an association has a reason that fits the actions.
 //!
 //! The idea is that of noq's test of the same name. The cases are the same in each run, so that chance does not influence the
 //! result; `ANABRANCH_CASES` draws this number of other ones.
@@ -61,8 +61,8 @@ fn nothing_that_can_be_done_breaks_an_association() {
     holds_for_all(runner(3_000, REGRESSIONS), case::any());
 }
 
-/// The attacker sees every packet and can drop, delay, repeat, reorder, truncate and change each. It also forges packets, repeats
-/// old handshakes, removes the offer of protection, answers for a peer, has another key, and connects in a peer's name.
+/// The attacker sees every packet and can drop, delay, repeat, reorder, truncate and change each. The attacker also forges packets,
+/// repeats old handshakes, removes the offer of protection, answers for a peer, uses another key, and connects in a peer's name.
 #[test]
 fn on_path_attacker_reads_and_changes_no_protected_data() {
     holds_for_all(runner(500, ATTACKED_REGRESSIONS), case::attacked());

@@ -23,7 +23,7 @@ pub(crate) struct Flow {
     /// Pairs of loopback addresses.
     #[arg(long, default_value_t = 1)]
     pub(crate) paths: u8,
-    /// With the DTLS chunk.
+    /// Protection by the DTLS chunk.
     #[arg(long)]
     pub(crate) protected: bool,
 }

@@ -37,10 +37,10 @@ enum Action {
     Check(Options),
     /// Measure, and store the ratios.
     Store(Options),
-    /// Make one measurement and print its figure: what the other actions start.
+    /// Make one measurement and print its figure, as a subprocess of the other actions
     #[command(subcommand)]
     Measure(Subject),
-    /// The peers of a crowd: what its measurement starts.
+    /// Run the peers of a crowd, as a subprocess of its measurement
     #[command(hide = true)]
     Peers(crowd::Peers),
 }

@@ -77,7 +77,7 @@ impl Tree {
     }
 }
 
-/// Returns a file's hash. It is read in pieces, so that a huge file of a peer takes no memory.
+/// Returns a file's hash. The file is read in pieces, so that a huge file of a peer takes no memory.
 fn hash(path: &Path) -> io::Result<Hash> {
     let mut hasher = blake3::Hasher::new();
     // A huge file with holes, which would take too long to read, is identified by its length.
@@ -89,9 +89,9 @@ fn hash(path: &Path) -> io::Result<Hash> {
 
 /// A folder for received files.
 ///
-/// It contains files (`existing`, `empty`, `big` of two blocks), a folder `kept` with a file `inside`, a link `alias` to that
-/// folder, and links that lead out: `out` and `absolute` to a folder, `link` to a file, `dangling` to a missing file, `loop` to
-/// itself.
+/// The folder contains files (`existing`, `empty`, `big` of two blocks), a folder `kept` with a file `inside`, a link `alias` to
+/// that folder, and links that lead out: `out` and `absolute` to a folder, `link` to a file, `dangling` to a missing file, `loop`
+/// to itself.
 #[derive(Debug)]
 pub struct Inbox {
     root: TempDir,

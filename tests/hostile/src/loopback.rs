@@ -43,7 +43,7 @@ pub fn client() -> Host {
 /// Opens an association with an accepting host, from a host of its own.
 ///
 /// # Errors
-/// As [`Host::connect`].
+/// Returns the errors of [`Host::connect`].
 pub async fn connect(server: &Host) -> Result<Association, ConnectError> {
     connect_from(&client(), server).await
 }

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use crate::loopback::connect;
 use crate::packet::Packet;
 
-/// Time that [`Peer::hear_until`] waits. It exceeds all durations here, on any machine.
+/// Time that [`Peer::hear_until`] waits. The limit exceeds the duration of every step of a test, on any machine.
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Default identity of the peer that offers.
 const SENDER: [u8; SenderId::LEN] = [9; SenderId::LEN];

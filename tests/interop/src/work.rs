@@ -53,7 +53,7 @@ impl Tally {
     }
 }
 
-/// Messages sent to be echoed. Their numbers are their payload protocol identifiers.
+/// Messages sent to be echoed. The payload protocol identifier of a message is its number.
 #[derive(Debug)]
 struct Pings {
     sent: Vec<(SendOptions, Bytes)>,

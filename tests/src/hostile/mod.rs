@@ -1,9 +1,9 @@
 //! A hostile peer that speaks raw SCTP.
 //!
-//! It builds any packet, valid or not, with any tag, TSN and cookie ([`craft`]). It completes a handshake as a real peer does, as
-//! the connecting or the accepting side, and misbehaves afterwards ([`Peer`]). It counts its packets and the answers to them, and
-//! can repeat earlier packets. Its target is an [`Endpoint`](anabranch_core::Endpoint) in virtual time ([`Target`]) or a host
-//! behind a UDP socket ([`udp::Socket`]). [`random::Attack`] generates messages from a seed.
+//! The hostile peer builds any packet, valid or not, with any tag, TSN and cookie ([`craft`]). It completes a handshake as a real
+//! peer does, as the connecting or the accepting side, and misbehaves afterwards ([`Peer`]). It counts its packets and the answers
+//! to them, and can repeat earlier packets. Its target is an [`Endpoint`](anabranch_core::Endpoint) in virtual time ([`Target`]) or
+//! a host behind a UDP socket ([`udp::Socket`]). [`random::Attack`] generates messages from a seed.
 //!
 //! ```
 //! use anabranch_core::time::Span;

@@ -79,7 +79,7 @@ struct Log {
 }
 
 impl<W: Wire> Peer<W> {
-    /// Returns a peer with tags and TSNs from a seed. It stores every packet.
+    /// Returns a peer with tags and TSNs from a seed. The peer stores every packet.
     pub fn new(wire: W, seed: u64) -> Self {
         let mut peer = Peer {
             wire,

@@ -169,7 +169,7 @@ impl Attack {
         let longest = if self.dice.chance(200) { 1_300 } else { 8 };
         let mut payload = self.filler(longest);
         if payload.is_empty() && self.dice.chance(950) {
-            // Without user data the association would usually end.
+            // The association would usually end if it had no user data.
             payload.push(1);
         }
         writer.data(&repr, &payload)

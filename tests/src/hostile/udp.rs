@@ -1,4 +1,4 @@
-//! The same peer on a real socket, for a host (RFC 6951).
+//! Hostile peer on a real socket, against a host (RFC 6951).
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};

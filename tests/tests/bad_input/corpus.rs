@@ -304,7 +304,7 @@ fn data_on_a_stream_that_does_not_exist_is_acknowledged_and_reported() {
         let bytes = data(&scene, cumulative.wrapping_add(1), stream, b"astray");
         let mark = scene.wires.log.len();
         scene.inject(1, &bytes);
-        // It closes the gap, so its acknowledgement may be delayed as usual.
+        // The chunk closes the gap, so its acknowledgement may be delayed as usual.
         scene.wires.run(Span::from_millis(200));
         let answers = kinds(scene.wires.since(mark));
         assert!(answers.contains(&ERROR) && answers.contains(&SACK), "{answers:?}");
@@ -380,7 +380,7 @@ fn a_replayed_cookie_is_acknowledged_and_changes_nothing() {
     }
     assert_eq!(kinds(scene.wires.since(mark)), [COOKIE_ACK; 10]);
     assert_same(&before, &scene.state(1), "state");
-    // Its age does not matter while the association lives (RFC 9260 section 5.2.4).
+    // The age of the cookie does not matter while the association exists (RFC 9260 section 5.2.4).
     scene.wires.run(Span::from_secs(100));
     scene.wires.replay(&echo);
     assert_eq!(scene.wires.nodes[1].count(), 1);

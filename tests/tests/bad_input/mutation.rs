@@ -119,7 +119,8 @@ proptest! {
         let init = scene.wires.sent(INIT).remove(0);
         let mut bytes = mutate(&init, &changes);
         if let Some(asked) = bytes.get_mut(16..20) {
-            // Its initiate tag is not that of the association: a refusal under that one would end the association.
+            // The initiate tag of the packet differs from that of the association, because a refusal with the association's tag
+            // would end it.
             asked.copy_from_slice(&(scene.tags[0] ^ wrong).to_be_bytes());
             fix_checksum(&mut bytes);
         }

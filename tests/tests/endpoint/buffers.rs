@@ -9,7 +9,7 @@ const A: usize = Side::A as usize;
 const B: usize = Side::B as usize;
 const INITIAL: u64 = 64 << 10;
 
-/// Returns a pair with a round trip of 100 ms. Its links have no rate limit, so the windows limit the throughput.
+/// Returns a pair with a round trip of 100 ms. The links of this setup have no rate limit, so the windows limit the throughput.
 fn duo(largest: Option<u64>) -> Duo {
     let growth = largest.map(|bytes| BufferGrowth { largest_recv_bytes: bytes, largest_send_bytes: bytes });
     let mut setup = Setup::new(2, "cmt", "net").with(|config| {

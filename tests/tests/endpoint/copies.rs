@@ -186,7 +186,7 @@ fn an_unreported_copy_goes_when_its_paths_time_out_expires() {
 
 #[test]
 fn data_behind_a_window_of_copies_continues_when_they_time_out() {
-    // Path 0 carries the first three chunks only. Their copies on path 1 are lost, and the chunks bound there wait.
+    // Path 0 carries the first three chunks only. The copies on path 1 are lost, and chunks that are bound to path 1 wait.
     let scheme = Steered::new("cmt-pf").pick(|view| {
         let (first, second) = (view.path(path(0)), view.path(path(1)));
         if second.is_active() && second.in_flight >= second.cwnd {

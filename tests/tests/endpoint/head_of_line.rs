@@ -140,7 +140,7 @@ fn a_move_takes_the_head_of_line_off_its_path_and_cuts_its_window() {
     let heard = log.take();
     let cut_or_lost = heard.iter().filter(|h| matches!(h, Heard::Cut(_) | Heard::Lost(..)));
     assert_eq!(cut_or_lost.collect::<Vec<_>>(), [&Heard::Lost(1, FIRST), &Heard::Cut(1)]);
-    // Nothing is in flight there, so no time-out runs.
+    // No chunk is in flight on the path, so T3 is not running.
     duo.run(Span::from_secs(5));
     let a = duo.nodes[A].association();
     assert_eq!((a.statistics().timeouts, a.paths()[1].error_count), (0, 0));

@@ -169,7 +169,7 @@ fn losing_a_tenth_of_the_packets_does_not_lower_what_was_found() {
 fn a_window_holds_a_packet_of_the_size_that_was_found_under_every_scheme() {
     // The test covers every preset, and a component around congestion control.
     for scheme in PRESETS.iter().map(|preset| preset.name).chain(["cmt+opportunistic"]) {
-        // Its first window is smaller than one packet of the final size.
+        // The first window of the path is smaller than one packet of the final size.
         let setup = Setup::new(1, scheme, "net").with(|config| {
             config.mtu_bytes = 600;
             config.mtu_search_up_to_bytes = Some(60_000);

@@ -195,7 +195,7 @@ fn a_path_that_falls_silent_gets_no_more_data_after_a_few_round_trips() {
     // 3 SRTT + 4 RTTVAR + 50 ms after the latest answer.
     let out = out.expect("within 260 ms");
     assert!(out >= Span::from_millis(100) && last <= out, "{out:?} {last:?}");
-    // Without that rule the detection takes T3, at least 300 ms.
+    // If the rule is disabled, the detection takes T3, at least 300 ms.
     assert_eq!(silenced("cmt-pf").0, None);
 }
 

@@ -81,7 +81,7 @@ fn a_recheck_marks_what_is_overdue_and_sends_it_again_at_once() {
 fn a_recheck_asks_about_every_chunk_in_flight() {
     let (mut duo, log, alarm) = steered();
     duo.network.set_filter(lose(1_001, 1));
-    // Nothing with a higher TSN has arrived.
+    // No chunk with a higher TSN has arrived.
     duo.send_all(Side::A, FULL, 2);
     alarm.set(duo.now + millis(100), recheck());
     duo.look_again(Side::A);

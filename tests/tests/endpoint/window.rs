@@ -69,7 +69,7 @@ fn probes_that_are_answered_never_count_as_errors() {
     let mut duo = blocked();
     duo.run(Span::from_secs(3600));
     let a = duo.nodes[A].association();
-    // They are up to a minute apart, many more than Association.Max.Retrans.
+    // The probes are up to a minute apart, and many more than Association.Max.Retrans.
     assert!(a.statistics().timeouts > 50, "{:?}", a.statistics());
     assert_eq!(a.paths()[0].error_count, 0);
     assert_eq!(duo.nodes[A].told, [AssociationEvent::Connected, state_of_path_0()]);

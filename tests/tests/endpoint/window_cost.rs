@@ -18,8 +18,8 @@ fn holes_per_sack(scheme: &str, paths: u8, loss: f64, chunks: u64) -> f64 {
     holes / sacks
 }
 
-/// Without losses the number is zero, since data in flight on another path is no relevant gap. With losses each gap is judged until
-/// it is declared lost, and a lost retransmission until T3 expires.
+/// The number is zero if no chunk is lost, since data in flight on another path is not a relevant gap. If chunks are lost, each gap
+/// is judged until the chunk is declared lost, and a lost retransmission until T3 expires.
 #[test]
 fn a_sack_judges_no_more_holes_in_a_large_window() {
     for (scheme, paths, loss, most) in [

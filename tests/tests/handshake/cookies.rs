@@ -136,7 +136,7 @@ fn stale_restart_cookie_is_reported_and_keeps_the_old_association() {
     assert_eq!(wires.replay(&echo), Handled::Discarded(Discard::CookieStale));
     let answers: Vec<u8> = wires.since(mark).iter().flat_map(Packet::kinds).collect();
     assert_eq!(answers, [ERROR]);
-    // It is half a second older than the permitted two seconds, plus the transmission time.
+    // The cookie is half a second older than the permitted two seconds, plus the transmission time.
     let staleness_us = staleness_us(&wires.since(mark)[0]);
     assert!((500_000..=550_000).contains(&staleness_us), "{staleness_us} µs");
     assert!(!wires.nodes[1].told(&AssociationEvent::Restarted));

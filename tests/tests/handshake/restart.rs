@@ -143,7 +143,7 @@ fn restart_with_a_new_address_is_refused_and_keeps_the_association() {
     let pair = (address(0, 1), address(0, 2));
     wires.connect_over(0, &[pair], association("sctp"));
     let mark = wires.log.len();
-    // This takes at most until the next HEARTBEAT of the old association.
+    // The restart takes at most until the next HEARTBEAT of the old association.
     wires.run(Span::from_millis(50));
     let abort = wires.since(mark).iter().find(|p| p.kind() == ABORT).expect("it is refused").clone();
     let view = PacketView::parse(&abort.bytes).expect("it is a packet");

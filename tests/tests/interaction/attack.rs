@@ -277,7 +277,7 @@ impl Grip {
             }
             OnHandshake::ChangeOffer if kind == craft::INIT => {
                 if let Some((at, _)) = parameter(&packet.bytes) {
-                    // This is within the tie breaker, which has no effect here.
+                    // The changed byte is within the tie breaker, which has no effect in this case.
                     packet.bytes[at + 4] ^= 1;
                     fix_checksum(&mut packet.bytes);
                 }

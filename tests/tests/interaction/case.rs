@@ -33,7 +33,8 @@ pub(crate) enum Ending {
     One(Side),
     /// Both sides shut down at once.
     Both,
-    /// A side loses its state, with all keys except stored restart keys if both sides keep those. For protected associations only.
+    /// A side loses its state, with all keys except stored restart keys if both sides keep those. The action applies to protected
+    /// associations only.
     Lost(Side),
 }
 

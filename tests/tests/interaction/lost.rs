@@ -1,6 +1,6 @@
-//! A side that loses its state and restarts at the same addresses. With stored restart keys the association continues, and earlier
-//! packets change nothing. Without them the old association ends after a silence, unprotected packets do not affect it, and then
-//! there is a new association.
+//! A side that loses its state and restarts at the same addresses. If restart keys were stored, the association continues, and
+//! earlier packets have no effect. If not, the old association ends after a silence, unprotected packets do not affect it, and a
+//! new association follows.
 
 use anabranch_core::time::Span;
 use anabranch_core::{AbortReason, AssociationEvent};
@@ -45,7 +45,7 @@ pub(crate) fn begin_anew<P: Pair>(pair: &mut P, lost: Side) {
     if lost == Side::A {
         pair.duo_mut().connect_side(lost);
     }
-    // Its packets now use keys that the other side does not have.
+    // The packets of this side now use keys that the other side does not have.
     let _ = pair.duo_mut().send(survivor, MESSAGE_BYTES, 1, false);
     pair.settle();
     let over = pair.run_until(SILENCE, |pair| pair.duo().is_over(survivor));

@@ -47,7 +47,7 @@ fn without_protection_nothing_counts_any_more() {
 fn a_peer_that_lost_its_keys_cannot_restart_the_association() {
     let mut duo = protected(setup(1));
     data_flows(&mut duo);
-    // This is a packet of another host at A's address.
+    // The packet comes from another host at A's address.
     let header = Header { source_port: PORT, destination_port: PORT, verification_tag: 0 };
     let init = duo.kept.iter().flatten().map(|(_, packet)| packet.clone()).find(|p| shape(p).0 == 1);
     let init = init.expect("an INIT").bytes;
@@ -90,7 +90,7 @@ fn every_packet_sent_again_is_dropped() {
 fn no_changed_bit_is_taken() {
     let mut duo = protected(setup(1));
     let at = duo.kept.as_ref().map_or(0, Vec::len);
-    // It never arrives, so it would be new.
+    // The record never arrives, so its sequence number would be new.
     duo.cut(0, true);
     duo.send_all(Side::A, 40, 1);
     let packet = duo.kept.iter().flatten().nth(at).expect("a packet").1.clone();

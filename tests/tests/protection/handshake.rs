@@ -236,7 +236,7 @@ fn before_there_are_keys_only_the_key_management_talks() {
     duo.reading = [Reading::WhenTold; 2];
     let theirs = SendOptions { ppid: KEY_MANAGEMENT_PPID, ..SendOptions::default() };
     assert_eq!(association(&mut duo, Side::A).send(hello, theirs), Err(SendError::KeyManagementOnly));
-    // It uses another stream, since the key management has used this one.
+    // The message uses another stream, since the key management has used stream 0.
     assert_eq!(duo.send(Side::A, 100, 1, false), Some(Ok(())));
     duo.settle();
     assert!(duo.run_until(Span::from_secs(5), |duo| duo.all_arrived(Side::A)));

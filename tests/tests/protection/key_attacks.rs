@@ -229,7 +229,7 @@ fn who_changes_what_was_offered_is_noticed() {
     managed.duo.connect();
     let mut init = held.borrow_mut().pop().expect("an INIT");
     let parameter = init.windows(4).position(|bytes| bytes == [0x80, 6, 0, 11]).expect("an offer");
-    // This is the tie breaker, which has no effect here.
+    // The changed byte is in the tie breaker, which has no effect in this case.
     init[parameter + 4] ^= 1;
     inject(&mut managed.duo, Side::A, with_checksum(init));
     assert!(!managed.run_until(Span::from_secs(40), Managed::is_established));
@@ -270,7 +270,7 @@ fn a_peer_that_asks_for_new_keys_all_the_time_is_left() {
         managed.run(Span::from_millis(60));
     }
     assert_eq!(managed.keying[1].failure(), Some(KeyingError::TooOften));
-    // These are the first exchange, and those within the limit.
+    // The counted exchanges are the first one, and those within the limit.
     assert!(managed.manager(Side::B).statistics().handshakes <= 12);
 }
 

@@ -239,7 +239,8 @@ fn with_few_records(allowed: u64, fails_at: u64) -> Duo {
     duo
 }
 
-/// Sends from the first side more than such a cipher seals. Its association ends after 30 records without any other packet.
+/// Sends from the first side more than such a cipher seals. The association of this side ends after 30 records without any other
+/// packet.
 fn sends_thirty_records(allowed: u64, fails_at: u64, reason: AbortReason) {
     let mut duo = with_few_records(allowed, fails_at);
     let at = mark(&duo);

@@ -299,7 +299,7 @@ fn a_restart_from_another_address_is_none() {
     let handled = inject_from(&mut managed.duo, Side::A, stranger, echo.destination, echo.bytes.clone());
     assert!(!matches!(handled, Handled::Delivered(_) | Handled::New(_)), "{handled:?}");
     assert!(!was_restarted(&managed, Side::B));
-    // It is still valid for its own endpoint.
+    // The cookie is still valid in a packet from the endpoint's own address.
     let handled = inject_from(&mut managed.duo, Side::A, echo.source, echo.destination, echo.bytes);
     assert!(matches!(handled, Handled::Delivered(_)), "{handled:?}");
     managed.duo.network.clear_filter();

@@ -124,7 +124,7 @@ impl Wires {
         wires
     }
 
-    /// Adds a node. Its number determines its addresses and, with the time, its randomness.
+    /// Adds a node. The number of a wire determines its addresses and, with the time, its randomness.
     pub(crate) fn add(&mut self, node: u8, networks: u8, config: AssociationConfig) -> usize {
         let addresses: Vec<_> = (0..networks).map(|network| address(network, node)).collect();
         let config = endpoint(addresses.clone(), config);

@@ -298,7 +298,7 @@ fn welcome(terms: Terms) -> Packet {
     Packet::control(&Message::Welcome { terms })
 }
 
-/// Output of a pipe. Nothing is stored.
+/// Output of a pipe. The server has stored no file.
 struct NoneWrong;
 
 impl Write for NoneWrong {

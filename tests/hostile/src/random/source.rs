@@ -44,7 +44,7 @@ pub(super) enum Plan {
 
 struct Offered {
     name: String,
-    /// One of two contents of that name.
+    /// One of two contents of the file with that name.
     version: u8,
     kind: Kind,
     answer: Option<Answer>,
@@ -120,7 +120,8 @@ impl Source {
         packet
     }
 
-    /// Returns the kind and time of a file with this name and version. They are always the same, so that the file is resumed.
+    /// Returns the kind and time of a file with this name and version. The values are always the same, so that the receiver resumes
+    /// the file.
     fn plausible(&self, dice: &mut Rng, name: &str, version: u8) -> (Kind, FileTime) {
         let seed = self.seed(name, version, u64::MAX);
         let mut fixed = Rng::with_seed(seed);

@@ -17,14 +17,15 @@ fn ours_on(network: &Network, options: &str) -> std::process::Command {
 fn echo_server_sends_back_what_we_send() {
     let network = Network::new(1);
     let mut command = network.command(Side::Theirs, &format!("{FOLDER}/echo_server"));
-    // UDP ports: its own, ours.
+    // UDP ports of the example and of this project's side.
     let mut server = command
         .args(["9900", "9899"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .expect("it is installed");
-    // It reads one message at a time and waits while its send buffer is full, so that more data on the way would stop both sides.
+    // The example reads one message at a time and waits while its send buffer is full, so more data in flight would block both
+    // sides.
     let ours = ours_on(
         &network,
         "--route 10.77.1.1:9899=10.77.1.2:9900 --remote-sctp 7 --end shutdown \
@@ -46,7 +47,7 @@ fn client_gets_back_what_it_sends_to_us() {
     let ours = Peer::start("ours", ours, Input::None);
     ours.wait_for("listening");
     let mut command = network.command(Side::Theirs, "sh");
-    // Its input must not end before all data has returned, since it shuts down at once.
+    // The input of the example must not end before all data has returned, since the example then shuts down at once.
     let script = format!(
         "{{ for line in one two three; do echo $line; sleep 0.3; done; }} | {FOLDER}/client 10.77.1.1 9899 0 9900 9899"
     );

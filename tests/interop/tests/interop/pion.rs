@@ -100,7 +100,7 @@ fn aborts_are_told_both_ways_with_pion() {
         let (ours, _) = run(opens, ("pipe", some), ("-expect 300000 -end abort pipe", Input::None));
         assert_eq!(ours.end()["outcome"], "Aborted(ByPeer)", "{:#?}", ours.lines);
         let (_, theirs) = run(opens, ("--expect-bytes 300000 --end abort pipe", Input::None), ("pipe", some));
-        // It waits for the end, which has occurred without an explicit shutdown of its side.
+        // The example waits for the end of the association, which occurs without an explicit shutdown on its side.
         assert!(theirs.status.success(), "{:#?}", theirs.lines);
     }
 }

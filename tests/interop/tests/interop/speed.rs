@@ -1,5 +1,5 @@
-//! Speed of one path that only the machine limits, compared with usrsctp. It has no limits to meet: `make interop-speed` prints it.
-//! The sender is on our side of the network, and the receiver on the other.
+//! Speed of one path that only the machine limits, compared with usrsctp. The benchmark has no limits to meet: `make interop-speed`
+//! prints it. The sender is on our side of the network, and the receiver on the other.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;

@@ -11,7 +11,7 @@ pub(crate) enum Opens {
     They,
 }
 
-/// UDP ports. They differ, since ours has to be learned from packets.
+/// UDP ports. The ports differ, because usrsctp has to learn the port of this project's side from packets.
 const OUR_UDP: u16 = 9899;
 const THEIR_UDP: u16 = 9900;
 const OUR_SCTP: u16 = 9899;

@@ -18,15 +18,15 @@ pub(crate) enum Side {
 /// Kinds of interruptions of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cut {
-    /// Our interface is down: the system refuses to send.
+    /// The interface of this project's side is down: the system refuses to send.
     OurLinkDown,
-    /// Their interface is down.
+    /// The interface of the other stack is down.
     TheirLinkDown,
     /// No report: both sides send to an unused link-layer address.
     Silent,
-    /// Our address is removed.
+    /// The address of this project's side is removed.
     OurAddressGone,
-    /// Their address is removed.
+    /// The address of the other stack is removed.
     TheirAddressGone,
 }
 
@@ -77,10 +77,10 @@ fn is_root() -> bool {
     id.stdout.trim_ascii() == b"0"
 }
 
-/// Path `n`, from 1 on, leads from 10.77.`n`.1, ours, to 10.77.`n`.2, theirs.
+/// Path `n`, from 1 on, leads from 10.77.`n`.1 on this project's side to 10.77.`n`.2 on the side of the other stack.
 #[derive(Debug)]
 pub(crate) struct Network {
-    // Dropped in this order: theirs was created from within ours.
+    // The fields are dropped in this order, because the namespace of the other stack was created from within that of this project.
     theirs: Namespace,
     ours: Namespace,
     capture: Option<Capture>,

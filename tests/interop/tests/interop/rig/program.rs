@@ -1,4 +1,4 @@
-//! Programs of both sides. Those that are not Rust are built at first use.
+//! Programs of both sides. Programs that are not written in Rust are built at first use.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
