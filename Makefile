@@ -307,6 +307,7 @@ fuzz-build:
 	@set -eu; \
 	$(CARGO) fuzz --version > /dev/null 2>&1 || $(CARGO) install cargo-fuzz --locked --debug; \
 	cd fuzz; \
+	CARGO_PROFILE_DEV_OPT_LEVEL=0 $(CARGO) test --quiet --locked --manifest-path ../crates/wire/Cargo.toml --target-dir target --lib -- --ignored write_seeds; \
 	$(CARGO) fuzz build $(FUZZ_BUILD)
 
 # Not a check: it takes hours, and a person judges the mutants that no test notices.

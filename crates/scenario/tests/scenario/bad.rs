@@ -1,15 +1,15 @@
-//! Every file in `bad/` has a `.txt` with its exact error text. A first line `# --set key=value` and those after it are overrides.
-//! `UPDATE_EXPECT=1` writes the texts.
+//! Invalid scenarios with their exact error texts.
+//!
+//! `bad.txt` has the cases: `%% NAME`, the file, `%% error`, the error text. Lines `# --set key=value` at the beginning of a file are
+//! overrides. `UPDATE_EXPECT=1` writes the error texts.
 
+use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anabranch_scenario::{Override, Place, ProblemKind, Scenario, ScenarioError};
-use expect_test::expect_file;
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenario/bad")
-}
+const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/scenario/bad.txt");
 
 fn overrides(text: &str) -> Vec<Override> {
     let lines = text.lines().map_while(|line| line.strip_prefix("# --set "));
@@ -18,19 +18,20 @@ fn overrides(text: &str) -> Vec<Override> {
 
 #[test]
 fn bad_files_are_explained() {
-    let entries = fs::read_dir(folder()).expect("the folder of bad files");
-    let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
-    files.sort();
-    assert!(!files.is_empty());
-    for file in files {
-        let text = fs::read_to_string(&file).expect("a bad file");
-        let name = file.file_name().expect("a name").to_string_lossy().into_owned();
-        let said = match Scenario::parse(&text, &name, &overrides(&text)) {
-            Ok(_) => panic!("{name} was accepted"),
-            Err(error) => format!("{error}\n"),
-        };
-        expect_file![file.with_extension("txt")].assert_eq(&said);
+    let cases = fs::read_to_string(CASES).expect("the cases");
+    let is_update = std::env::var_os("UPDATE_EXPECT").is_some();
+    let mut updated = String::new();
+    for case in cases.split("%% ").skip(1).collect::<Vec<_>>().chunks_exact(2) {
+        let (name, text) = case[0].split_once('\n').expect("a name");
+        let expected = case[1].strip_prefix("error\n").expect("an error text");
+        let error = Scenario::parse(text, name, &overrides(text)).err();
+        let said = format!("{}\n", error.unwrap_or_else(|| panic!("{name} was accepted")));
+        assert!(is_update || said == expected, "{name}: {said}\nexpected: {expected}");
+        write!(updated, "%% {name}\n{text}%% error\n{said}").expect("a string");
+    }
+    assert!(is_update || updated == cases, "bad.txt has text beside its cases");
+    if is_update {
+        fs::write(CASES, updated).expect("the cases are written");
     }
 }
 

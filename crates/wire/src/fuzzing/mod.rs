@@ -1,6 +1,6 @@
 //! Fuzz targets: functions that accept any bytes and panic if an invariant is violated.
 //!
-//! They are ordinary functions, so that tests can run them over the committed corpus without a fuzzer.
+//! They are ordinary functions, so that tests can run them over the seeds without a fuzzer.
 
 #[cfg(test)]
 mod seeds;
