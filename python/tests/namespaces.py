@@ -16,7 +16,7 @@ from transfer_rig import HANGS_AFTER_S, environment
 
 
 class Namespace:
-    """Network namespace and the programs in it. It is removed when the process that owns it ends."""
+    """Network namespace and the programs in it. The namespace is removed when the process that owns it ends."""
 
     def __init__(self, folder: Path, inside: Namespace | None = None) -> None:
         self.home = folder

@@ -76,7 +76,7 @@ def test_a_large_buffer_leaves_the_capacity() -> None:
 
 def test_a_buffer_without_losses_is_filled_once_in_a_round_trip() -> None:
     path = PointPath(10_000, 100, 0.0)
-    # 10 packets of 1468 B in 2 x 100 ms, 1.2 ms to send one, and what the access links take.
+    # 10 packets of 1468 B in 2 x 100 ms, 1.2 ms to send one, and the time of the access links.
     kbps = bound_of(point(path, path, buffer_bytes=10 * 1468 + 1)).kbps
     assert kbps == pytest.approx(10 * 1468 * 8 / (201.2 + 0.29), rel=1e-3)
 

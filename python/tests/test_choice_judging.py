@@ -118,8 +118,8 @@ def test_the_limit_is_what_the_paths_carry_if_the_buffer_is_large() -> None:
 def test_the_limit_is_buffer_over_round_trip_if_that_is_less() -> None:
     given = scenario(association__recv_buffer="32 KiB", path__path_2__delay="200 ms")
     assert limit_kbps(given) == pytest.approx(32 * 1024 * 8 / 40)
-    # The quick path is full with 3718.9 kbit/s in 40 ms. What is left of the buffer is 200 ms on its way on the slow
-    # one, and its SACKs come back over the quick one in 20 ms.
+    # The quick path is full with 3718.9 kbit/s in 40 ms. Data in the rest of the buffer takes 200 ms over the slow
+    # path, and its SACKs return over the fast path in 20 ms.
     first = 3800 * 1468 / 1500
     assert shared_limit_kbps(given) == pytest.approx(first + (32 * 1024 * 8 - first * 40) / 220)
 

@@ -35,7 +35,7 @@ from anabranch.sweeps.plan import read_plan
 CHAPTER = (BOOK / "which-scheme.md").read_text(encoding="utf-8")
 STORED = parts_of(BOOK.parent / "results", "choice")
 SHARES = {"sctp": 3000.0, "cmt": 1500.0, "cmt-pf": 1000.0, "mptcp-ns2": 500.0}
-# One tie, one cell where another scheme wins, and one in which what cannot win is all that differs.
+# One cell with a tie, one in which another scheme wins, and one that differs only in schemes that cannot win.
 ELSEWHERE = {0: {**CLEAR, "cmt-pf": CLEAR["cmt"]}, 5: {**CLEAR, "sctp": [8000, 8080, 7960, 8040]}}
 
 

@@ -121,7 +121,7 @@ def test_a_worker_with_another_engine_is_refused_with_both_versions(
 
 
 class Client:
-    """Client with one worker or none, reduced to what the code under test uses."""
+    """Client with one worker or none, reduced to the methods that the code under test uses."""
 
     def __init__(self, workers: int) -> None:
         self.scheduler = self
@@ -163,7 +163,7 @@ def test_a_worker_killed_in_the_middle_changes_nothing(
 
 
 class LostTask:
-    """Task whose worker is lost as soon as its result is there."""
+    """Task whose worker is lost as soon as its result exists."""
 
     status = "lost"
 

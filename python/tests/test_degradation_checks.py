@@ -242,7 +242,7 @@ def test_a_policer_is_to_be_used_and_not_to_be_fought(goodput: float, dropped_pa
         (60, 25, ["added ms"]),
         # The baseline fills the queue of 50.4 ms: half of that is the most.
         (55, 60, ["of cmt"]),
-        # It does not, so that there is nothing to halve.
+        # The baseline does not fill the queue, so half of the queue is not the limit.
         (40, 41, []),
     ],
 )

@@ -1,4 +1,4 @@
-"""Links of namespaces, and what the measurements beside the kernel's TCP print."""
+"""Links of namespaces, and the output of the measurements beside the kernel's TCP."""
 
 from __future__ import annotations
 

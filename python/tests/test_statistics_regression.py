@@ -227,7 +227,7 @@ def test_the_table_has_a_row_for_each_scheme():
     ]
     assert table["scheme"].tolist() == ["sctp", "cmt", "cmt-pf"]
     assert (table["multiple_r"] ** 2).tolist()[1:] == pytest.approx(table["r_squared"].tolist()[1:])
-    # It does not use the second path, so losses on that one change nothing.
+    # The scheme does not use the second path, so losses on that path change nothing.
     assert table.iloc[0].isna()["r_squared"]
 
 

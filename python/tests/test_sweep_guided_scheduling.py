@@ -123,7 +123,7 @@ def test_overhead_is_what_a_worker_does_not_compute_between_its_units() -> None:
     assert meter.overhead is None
     # The first unit of a worker includes its start.
     assert meter.add(outcome("a", 1.0), begun=0.0, ended=5.0) is None
-    # This one was handed over while the first was computed: it begins when the first ends.
+    # The second unit was submitted while the first was computed, so it begins when the first ends.
     assert meter.add(outcome("a", 0.5, 0.5), begun=1.0, ended=6.1) == pytest.approx(0.1)
     # The worker was idle until the hand-over of this unit.
     assert meter.add(outcome("a", 1.0), begun=20.0, ended=21.3) == pytest.approx(0.3)

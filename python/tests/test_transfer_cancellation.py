@@ -118,7 +118,7 @@ async def test_a_connect_that_is_cancelled_gives_the_attempt_up():
         attempt = asyncio.ensure_future(connect_to(target))
         _, source = await asyncio.get_running_loop().run_in_executor(None, receive_one, silent)
         await cancelled(attempt)
-        # Its socket is closed, so that another one can bind the port.
+        # The host's socket is closed, so another host can bind the port.
         await until(lambda: can_bind(source))
 
 

@@ -20,7 +20,7 @@ from anabranch.video.format import QCIF, FrameFormat, most_frames
 from anabranch.video.raw import RawFrames, write_frames
 from anabranch.video.user_clip import ReadOptions
 
-# SHA-256 of the first 20 frames. They are computed with integers only, so they are the same on all machines.
+# SHA-256 of the first 20 frames. The frames are computed with integers only, so they are the same on all machines.
 HASHES = {
     "photographs": "b892986132e01b0ee1ac851ef8d5dc00c2d1c3d5e338fe1de36b2853e2284eae",
     "synthetic": "80cc7a64fe8911f7bdb2c55a4765c06b14747f4d5b6fba4f5da459d600aa7ba1",

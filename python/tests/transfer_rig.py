@@ -15,7 +15,7 @@ from typing import Any
 import anabranch
 from anabranch.transfer import Association, Listener
 
-# Time limit of a test. It is exceeded only by hanging tests, even on a busy machine.
+# Time limit of a test. Only tests that hang exceed this limit, even on a busy machine.
 HANGS_AFTER_S = 60
 
 PACKAGE = Path(anabranch.__file__).parent.parent

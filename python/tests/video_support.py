@@ -53,8 +53,8 @@ def letters(found: Sequence[Delivery]) -> str:
 def decodable_by_neighbours(frames: Sequence[Frame], there: set[int]) -> set[int]:
     """Returns the decodable frames by display index, from the neighbours of each frame in the order of display.
 
-    `there` are frames whose packets all arrived. This traverses predictions as a graph, and the code under test uses
-    two flags along the coding order.
+    `there` are frames whose packets all arrived. This function traverses predictions as a graph; the code under test
+    uses two flags along the coding order.
     """
     kinds = {frame.display: frame.type for frame in frames}
     references = sorted(place for place, kind in kinds.items() if kind is not FrameType.B)

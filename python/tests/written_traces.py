@@ -47,7 +47,7 @@ def write_trace(
     ended_s: float | None = 1.0,
     **manifest: Any,
 ) -> Path:
-    """Writes the trace of a run with the forward flow `flow-1`. Without `ended_s` the run did not end."""
+    """Writes the trace of a run with the forward flow `flow-1`. If `ended_s` is not given, the run did not end."""
     folder.mkdir(parents=True, exist_ok=True)
     sender = {"name": "flow-1", "flow": "flow-1", "direction": "forward", "scheme": "cmt", "paths": list(path_names)}
     sender |= {"start_s": 0.0, "lost_counts_until_resent": False}

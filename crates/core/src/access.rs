@@ -163,7 +163,7 @@ impl Networks {
         Ok(Networks(merged.into_iter().map(Network).collect()))
     }
 
-    /// Returns `true` if an address is in one of them.
+    /// Returns `true` if an address is in one of the networks.
     pub fn contains(&self, address: IpAddr) -> bool {
         self.0.iter().any(|network| network.contains(address))
     }
@@ -183,7 +183,7 @@ pub enum NetworksError {
     /// There are more than [`MAX_NETWORKS`].
     #[error("at most {MAX_NETWORKS} networks can be named; give shorter prefixes")]
     TooMany,
-    /// Together they contain all addresses of an IP version.
+    /// The networks together contain all addresses of an IP version.
     #[error("these networks together hold every address of their IP version")]
     Everyone,
 }

@@ -20,7 +20,7 @@ const MAX_CHUNKS: usize = 32;
 /// Maximum number of HMACs in a peer's list; only four identifiers were ever assigned.
 const MAX_HMACS: usize = 8;
 
-/// Chunks that are accepted only with authentication, and sent only with it (RFC 5061 section 4.1).
+/// Chunks that are accepted and sent only with authentication (RFC 5061 section 4.1).
 pub(crate) const AUTHENTICATED_CHUNKS: &[ChunkType] = &[ChunkType::ASCONF, ChunkType::ASCONF_ACK];
 
 /// Chunks that are never authenticated, even if they are listed (RFC 4895 section 3.2).
@@ -80,7 +80,7 @@ impl AuthOffer {
         }
     }
 
-    /// Returns the own offer as parameters, in the order in which the key uses them.
+    /// Returns the offer of this side as parameters, in the order in which the key uses them.
     pub(crate) fn our_params(random: &[u8; RANDOM_LEN]) -> [Param<'_>; 3] {
         [
             Param::Random(random),
@@ -121,8 +121,8 @@ impl AuthOffer {
         self.algorithm().is_some() && asked.into_iter().all(is_ours_to_authenticate)
     }
 
-    /// Returns `true` if the sender of an INIT-ACK, who knows that this side uses AUTH, accepts chunks only with authentication
-    /// that this side sends without (RFC 4895 section 6.3): they would never be accepted there.
+    /// Returns `true` if the sender of an INIT-ACK requires authentication for chunks that this side sends without it, although the
+    /// sender knows that this side uses AUTH (RFC 4895 section 6.3). The sender would never accept these chunks.
     pub(crate) fn demands_more(init_ack: &InitView<'_>) -> bool {
         let params = init_ack.params().take_while(|param| !crate::init::stops(param)).flatten();
         let lists = params.filter_map(|param| match param {
@@ -132,12 +132,12 @@ impl AuthOffer {
         lists.flat_map(List::iter).any(|kind| !is_ours_to_authenticate(kind))
     }
 
-    /// Returns the first algorithm of its list that is supported (RFC 4895 section 6.1).
+    /// Returns the first supported algorithm in the list of the offer (RFC 4895 section 6.1).
     fn algorithm(&self) -> Option<Algorithm> {
         self.hmacs.iter().copied().find_map(Algorithm::of)
     }
 
-    /// Returns its parameters as they were in the INIT or INIT-ACK, without padding (RFC 4895 section 6.1).
+    /// Returns the parameters of the offer as in the INIT or INIT-ACK, without padding (RFC 4895 section 6.1).
     fn key_vector(&self) -> Vec<u8> {
         let mut vector = Vec::with_capacity(64);
         let mut param = |kind: ParamType, value: &[u8]| {
@@ -154,7 +154,7 @@ impl AuthOffer {
         vector
     }
 
-    /// Appends the offer as a cookie stores it.
+    /// Appends the offer in the form in which a cookie stores it.
     pub(crate) fn seal(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.random);
         // The count plus one; zero means no list.
@@ -229,7 +229,7 @@ fn compare_as_numbers(a: &[u8], b: &[u8]) -> Ordering {
 pub(crate) enum AuthFailure {
     /// The HMAC was not offered, which is reported to the peer (RFC 4895 section 6.3).
     UnsupportedHmac(u16),
-    /// Another key, or a wrong code; it is not reported.
+    /// The key or the code is wrong. The discard is not reported to the peer.
     Wrong,
 }
 
@@ -257,7 +257,7 @@ impl Keys {
         })
     }
 
-    /// Returns the fields of the own AUTH chunks, and the length of their codes.
+    /// Returns the fields of the AUTH chunks that this side sends, and the length of their codes.
     pub(crate) fn repr(&self) -> (AuthRepr, usize) {
         let repr = AuthRepr { key_id: self.key_id, hmac_id: self.algorithm.id() };
         (repr, self.algorithm.code_len())

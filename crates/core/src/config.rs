@@ -72,8 +72,8 @@ impl fmt::Debug for SharedKey {
 /// Treatment of the addresses that a peer lists in its INIT or INIT ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ListedAddresses {
-    /// Each becomes a path of the accepting side, once it has answered a HEARTBEAT. Packets from other sources than the known and
-    /// listed addresses are not accepted as the peer's (RFC 9260 section 5.1.2).
+    /// Each listed address becomes a path of the accepting side, once it has answered a HEARTBEAT. Packets from other sources than
+    /// the known and listed addresses are not accepted as the peer's (RFC 9260 section 5.1.2).
     #[default]
     Use,
     /// No listed address becomes a path. Paths are the configured ones, and the sources of packets with the right verification tag,
@@ -93,7 +93,7 @@ pub struct AddressChanges {
     pub asconf: bool,
     /// Key configured on both endpoints. If it is `None`, an attacker who has seen the handshake can compute the key of ASCONF.
     pub shared_key: Option<SharedKey>,
-    /// `true` if a driver with a new local address is to use it for this association automatically.
+    /// Set if the driver uses new local addresses for this association automatically.
     pub follow: bool,
 }
 
@@ -121,7 +121,7 @@ pub(crate) enum Integrity {
 /// Configuration of an association.
 #[derive(Clone)]
 pub struct AssociationConfig {
-    /// Scheme that makes its policies.
+    /// Scheme that creates the policies of the association.
     pub scheme: Arc<dyn Scheme>,
     /// Rules of the profile.
     pub profile: Profile,
@@ -229,7 +229,7 @@ pub struct RateLimit {
 pub struct Guard {
     /// INITs that are the share of one IPv4 address or one IPv6 network of 64 bits. More are answered by chance.
     pub per_source: RateLimit,
-    /// INITs of all sources: one half for those within shares, one half by chance for the others.
+    /// Number of INITs of all sources: one half for sources within their shares, one half by chance for the others.
     pub in_all: RateLimit,
 }
 
@@ -257,7 +257,7 @@ pub struct EndpointConfig {
     pub encapsulation: Encapsulation,
     /// Configuration of associations that peers open; `None` refuses them.
     pub accept: Option<AssociationConfig>,
-    /// Sources that may open them.
+    /// Sources that may open associations.
     pub accept_from: AcceptFrom,
     /// Maximum number of associations at a time.
     pub max_associations: usize,

@@ -103,12 +103,12 @@ pub(crate) struct GenuineCookie {
 }
 
 impl GenuineCookie {
-    /// Returns the time at which it was sealed.
+    /// Returns the time at which the cookie was sealed.
     pub(crate) fn created(&self) -> Time {
         self.created
     }
 
-    /// Returns the time by which it has exceeded `lifetime`; `None` while it is valid.
+    /// Returns the time by which the cookie has exceeded `lifetime`; `None` while it is valid.
     pub(crate) fn stale_by(&self, now: Time, lifetime: Span) -> Option<Span> {
         let by = now.since(self.created) - lifetime;
         (!by.is_zero()).then_some(by)
@@ -132,8 +132,8 @@ impl Screened<'_> {
         (created, self.header.verification_tag)
     }
 
-    /// Returns its content at any age. RFC 9260 section 5.2.4 needs this: a cookie whose two tags are those of an existing
-    /// association is valid even after its lifetime.
+    /// Returns the content of the cookie, regardless of its age. RFC 9260 section 5.2.4 needs this: a cookie whose two tags are
+    /// those of an existing association is valid even after its lifetime.
     pub(crate) fn open_at_any_age(&self) -> Result<GenuineCookie, CookieError> {
         // The comparison takes the same time independent of the position of a difference, so its duration reveals nothing.
         let mac = mac(self.secret, self.sealed, self.header);
@@ -159,7 +159,7 @@ pub(crate) enum CookieError {
     Malformed,
 }
 
-/// Sealer of cookies, which opens those that it sealed recently.
+/// Sealer of cookies, which also opens cookies that it sealed recently.
 ///
 /// There are two secrets at any time. The current one seals; the previous one still opens, so that no handshake is lost because the
 /// secret changed in the middle of it. The period between changes should therefore not be shorter than the lifetime of a cookie.

@@ -1,4 +1,4 @@
-//! Endpoint: it finds the association of each packet, sets associations up without state for unknown peers, and drives its
+//! Endpoint, which finds the association of each packet, sets up associations without state for unknown peers, and drives its
 //! associations.
 
 mod announcements;
@@ -51,7 +51,7 @@ pub struct AssociationId {
 }
 
 impl AssociationId {
-    /// Returns its number: an endpoint counts its associations from 1.
+    /// Returns the number of the association. An endpoint counts its associations from 1.
     pub const fn number(self) -> u64 {
         self.serial + 1
     }
@@ -77,8 +77,8 @@ pub struct Transmit {
     pub address: PathAddress,
     /// Association of the packet, if there is one.
     pub association: Option<AssociationId>,
-    /// `true` if the packet is larger than the confirmed size of its path and no probe: a chunk that was cut for a larger packet is
-    /// retransmitted. IP may fragment it.
+    /// Set if the packet exceeds the confirmed size of its path and is not a probe, because a chunk that was cut for a larger
+    /// packet is retransmitted. IP may fragment it.
     pub may_fragment: bool,
 }
 
@@ -335,7 +335,7 @@ impl Endpoint {
     ) -> Handled {
         match self.find(origin, header, first) {
             Some(id) => self.deliver_to(id, origin, packet, 0),
-            // RFC 9260 section 8.4 would answer most of these. Sources that may not open associations get no answer.
+            // RFC 9260 section 8.4 would answer most of these packets. Sources that may not open associations get no answer.
             None if !self.may_open(origin) => Handled::Discarded(Discard::NotAdmitted),
             None => match self.restarting(origin, header, first) {
                 Some(id) => self.handle_restart(id, origin, packet),
@@ -503,8 +503,8 @@ impl Endpoint {
         None
     }
 
-    /// Writes the next packet of this association alone: a driver answers received packets with it, while packets of other
-    /// associations wait.
+    /// Writes the next packet of this association only. A driver calls this function to answer received packets while packets of
+    /// other associations wait.
     pub fn poll_transmit_of(
         &mut self,
         now: Time,

@@ -93,7 +93,7 @@ pub enum Refusal {
     /// A firewall or a routing rule forbids the packet.
     #[error("a firewall or a routing rule forbids packets to the host")]
     Prohibited,
-    /// The last router, or this host where the peer is in its network, gets no answer from the peer.
+    /// The last router gets no answer from the peer, or this host gets none from a peer in the same network.
     #[error("the host is unreachable")]
     HostUnreachable,
     /// No route leads to the network of the peer.
@@ -104,7 +104,7 @@ pub enum Refusal {
 /// Reason for which an association ended without a shutdown.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum AbortReason {
-    /// The application aborted it.
+    /// The application aborted the association.
     #[error("aborted by this application")]
     ByApplication,
     /// The peer sent an ABORT.
@@ -133,7 +133,7 @@ pub enum AbortReason {
         "packets were changed on their way before protection began: {0}; try again, over another network if it repeats"
     )]
     Tampered(&'static str),
-    /// The agreement on keys failed, or new ones were not agreed on in time.
+    /// The agreement on keys failed, or new keys were not agreed on in time.
     #[error("the key management ended it: {0}")]
     KeyManagement(&'static str),
     /// The peer violated the protocol.

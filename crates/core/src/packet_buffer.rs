@@ -18,7 +18,7 @@ pub struct PacketBuffer {
     memory: Vec<u8>,
     /// Length of the packet, which is at the start.
     len: usize,
-    /// Number of bytes at its end that were not written.
+    /// Number of bytes at the end of the packet that were not written.
     unwritten: usize,
 }
 

@@ -17,7 +17,7 @@ impl PathId {
         PathId(index as u8)
     }
 
-    /// Returns its index.
+    /// Returns the index of the path.
     pub const fn index(self) -> usize {
         self.0 as usize
     }

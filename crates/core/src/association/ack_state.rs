@@ -1,4 +1,4 @@
-//! Pending acknowledgement, and the window that it advertises.
+//! Pending acknowledgement, and the window to advertise in it.
 
 use crate::path_id::PathId;
 use crate::policy::AckForm;
@@ -16,7 +16,7 @@ pub(crate) struct AckState {
     deadline: Option<Time>,
     /// `true` if the SACK is due now.
     due: bool,
-    /// `true` if the delayed-ack timer made it due.
+    /// Set if the delayed-ack timer made the SACK due.
     by_timer: bool,
     /// Path on which the latest DATA arrived: the SACK is sent back there (RFC 9260 section 6.4).
     path: Option<PathId>,
@@ -101,7 +101,7 @@ impl AckState {
         self.due = true;
     }
 
-    /// Makes the SACK due at this time, or earlier if it already is.
+    /// Makes the SACK due at this time, unless it is due earlier.
     pub(crate) fn owe_by(&mut self, at: Time) {
         self.deadline.get_or_insert(at);
     }

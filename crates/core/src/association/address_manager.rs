@@ -294,7 +294,7 @@ impl AddressManager {
         self.deleted.contains(&address)
     }
 
-    /// Removes the addresses of a peer that has restarted; it names its addresses again.
+    /// Removes the addresses of a peer that has restarted, because the restarted peer lists its addresses again.
     pub(crate) fn restart(&mut self) {
         self.deleted.clear();
         self.reported.clear();

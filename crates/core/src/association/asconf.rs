@@ -187,7 +187,7 @@ impl Association {
     pub(super) fn ask_all(&mut self, requests: impl IntoIterator<Item = Request>) {
         let Some(asconf) = self.addresses.asconf_mut().filter(|asconf| !asconf.refused) else { return };
         for request in requests {
-            // An outstanding request is not compared: one that reverts it may wait behind it.
+            // An outstanding request is not compared, because a request that reverts it may be waiting.
             if asconf.queue.len() < LONGEST_QUEUE && !asconf.queue.contains(&request) {
                 asconf.queue.push_back(request);
             }
@@ -199,7 +199,7 @@ impl Association {
     /// section 5.3 F1). If ASCONF is not in use, the path is verified at once, because the peer may know the address.
     pub(crate) fn announce_added(&mut self, id: PathId) {
         if self.is_opening() {
-            // The end of the handshake announces it.
+            // The end of the handshake announces the address.
             return;
         }
         if self.does_asconf() {
@@ -263,7 +263,8 @@ impl Association {
         }
     }
 
-    /// Returns `true` if only the ASCONF that adds the address of this path may be sent from there (RFC 5061 section 5.3 F1).
+    /// Returns `true` if only the ASCONF that adds the local address of this path may be sent from this address (RFC 5061 section
+    /// 5.3 F1).
     pub(crate) fn is_announcing(&self, id: PathId) -> bool {
         self.addresses.asconf().is_some_and(|asconf| asconf.is_adding(id))
     }

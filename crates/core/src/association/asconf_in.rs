@@ -170,7 +170,7 @@ impl Association {
             // E5: stale, or from an attacker.
             return Err(Discard::Unexpected);
         }
-        // Only the peer can authenticate this chunk, so it is reachable, even if every known path has failed.
+        // Only the peer can authenticate this chunk, so the peer is reachable, even if every known path has failed.
         self.reachability.note_answer();
         self.reachability.note_packet(self.now);
         if ahead < 1 {
@@ -182,7 +182,7 @@ impl Association {
             return Ok(());
         }
         if inbound.asked.is_empty() {
-            // E1: a peer that sends the next one has the answers to earlier ones.
+            // E1: a peer that sends the next ASCONF has received the answers to earlier ones.
             inbound.kept.clear();
         }
         self.outputs.statistics.asconfs_received += 1;
@@ -286,7 +286,7 @@ impl Association {
         let in_use: ArrayVec<LocalEnd, MAX_PATHS> =
             self.paths.live().map(|id| self.paths[id].address.local_end()).collect();
         let uses = |local: LocalEnd| in_use.iter().filter(|used| **used == local).count();
-        // The first of several equal ones.
+        // Among local ends with equally few paths, the first one is chosen.
         let local = std::iter::once(origin.address.local_end())
             .chain(self.addresses.local().iter().copied())
             .chain(in_use.iter().copied())

@@ -78,7 +78,7 @@ impl Association {
                 Err(reason) => {
                     discards.count(reason);
                     if raw.kind() == ChunkType::AUTH {
-                        // RFC 4895 section 6.3: the chunks behind it are dropped too.
+                        // RFC 4895 section 6.3: the chunks behind an AUTH that fails are dropped too.
                         break;
                     }
                 }
@@ -179,7 +179,7 @@ impl Association {
 
     fn answer_heartbeat(&mut self, source: PathId, info: &[u8]) {
         if self.is_announcing(source) {
-            // RFC 5061 section 5.3 F1: the peer repeats it, and by then the address is added.
+            // RFC 5061 section 5.3 F1: the peer repeats the chunk, and the address is added by then.
             return;
         }
         //= docs/rfc9260.txt#section-3.3.6

@@ -204,7 +204,7 @@ impl Association {
                 //# large (more than 1500 bytes) due to the variable size of the State Cookie and the variable address
                 //# list.
                 Control::CookieEcho { .. } => usual.max(self.cookie_echo_bytes()),
-                // Idle associations send mostly these, which may wait in buffers of their own, as SACKs may.
+                // Idle associations send mostly HEARTBEATs and their answers, which may wait in small buffers, as SACKs may.
                 Control::Heartbeat { .. } => usual.min(heartbeat_packet_bytes(INFO_BYTES)),
                 Control::HeartbeatAck { ref info, .. } => usual.min(heartbeat_packet_bytes(info.len())),
                 _ => usual,

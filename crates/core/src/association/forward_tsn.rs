@@ -44,7 +44,7 @@ impl Association {
         written.then_some(path)
     }
 
-    /// Returns a path in service, if possible not the one on which the latest was lost: its errors rank it behind others.
+    /// Returns a path in service. The path on which the latest FORWARD-TSN was lost ranks behind others because of its errors.
     fn forward_tsn_path(&self) -> PathId {
         let latest = self.sender.facts().last_new_data_path;
         let errors = |path: PathId| self.paths.facts(path).error_count;
@@ -56,7 +56,7 @@ impl Association {
 }
 
 impl Outlet<'_> {
-    /// Returns the length of the next one, if it is due and may be sent in this state.
+    /// Returns the length of the next FORWARD-TSN, if it is due and may be sent in this state.
     fn forward_tsn_len(&mut self) -> Option<usize> {
         if !self.d.sender.owes_forward_tsn() || !self.is_up {
             return None;

@@ -458,7 +458,7 @@ impl Association {
             } else if self.addresses.local().contains(&self.paths[id].address.local_end()) {
                 self.verify_path(id);
             } else {
-                // The own INIT did not name it yet.
+                // The INIT of this side did not list the address yet.
                 self.announce_added(id);
             }
         }
@@ -602,7 +602,7 @@ impl Association {
             .any(|a| !self.paths.iter().any(|p| p.address.remote == *a) && !self.addresses.peer().contains(a))
     }
 
-    /// Returns `true` if these are the verification tags of both sides.
+    /// Returns `true` if the tags are the verification tags of both sides.
     pub(crate) fn has_tags(&self, local: u32, peer: u32) -> bool {
         (self.identity.local_tag, self.identity.peer_tag) == (local, peer)
     }

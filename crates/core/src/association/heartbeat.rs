@@ -144,7 +144,7 @@ impl Association {
             }
             PathState::PotentiallyFailed | PathState::Inactive => {
                 if !self.paths.facts(id).in_flight.is_zero() {
-                    // A small packet was answered, and larger ones that left before it were not.
+                    // A small packet was answered, and larger packets that were sent before it were not.
                     self.suspect_black_hole(id);
                 }
                 // Chunks outstanding on the path were lost when it failed.

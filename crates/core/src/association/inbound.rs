@@ -102,7 +102,7 @@ impl Association {
                 self.announce_readable();
             }
             Err(crate::recv::Violation::NoSuchStream) => {
-                // RFC 9260 section 6.5: it is acknowledged, reported and dropped.
+                // RFC 9260 section 6.5: a chunk with an invalid stream is acknowledged, reported and dropped.
                 let path = self.control_path(None);
                 //= docs/rfc9260.txt#section-6.5
                 //# If an endpoint receives a DATA chunk with an invalid stream identifier, it SHOULD acknowledge the

@@ -106,11 +106,11 @@ pub enum AssociationEvent {
     Abandoned {
         /// Stream of the message.
         stream: u16,
-        /// Number that the application has given it ([`SendOptions::context`]).
+        /// Number that the application has given the message ([`SendOptions::context`]).
         context: u64,
         /// Reason of the abandonment.
         cause: AbandonCause,
-        /// `true` if a part of it had been sent.
+        /// `true` if a part of the message had been sent.
         sent: bool,
     },
     /// The peer does not support partial reliability, and messages with limits were sent before the handshake ended. They are
@@ -257,7 +257,7 @@ impl Association {
         }
     }
 
-    /// Queues a message at `now`, when its lifetime starts if it has one.
+    /// Queues a message at `now`, which is also the start of its lifetime, if any.
     ///
     /// # Errors
     /// As [`send`](Self::send).
@@ -523,7 +523,7 @@ impl Association {
             return Err(PathError::Closed);
         }
         let id = self.new_path(self.addresses.encapsulation().complete(address.into()))?;
-        // During the handshake the peer would not answer; its end verifies every path.
+        // During the handshake, the peer would not answer a HEARTBEAT. The end of the handshake verifies every path.
         if !self.is_opening() {
             self.outputs.report(AssociationEvent::PathAdded { path: id });
             self.verify_path(id);
@@ -593,7 +593,7 @@ impl Association {
     }
 }
 
-/// Returns the random number that an association offers, from a stream of its own.
+/// Returns the random number that an association offers, from a separate random stream.
 fn random(entropy: &Entropy) -> [u8; RANDOM_LEN] {
     let mut random = [0; RANDOM_LEN];
     entropy.fork("authentication").fill(&mut random);

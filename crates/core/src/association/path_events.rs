@@ -1,4 +1,4 @@
-//! Changes of a path that policies are notified of: its state, its answers and its RTT samples.
+//! Changes of a path of which policies are notified: state, answers and RTT samples.
 
 use crate::association::AssociationEvent;
 use crate::association::dispatch::Dispatcher;
@@ -19,7 +19,7 @@ impl Dispatcher<'_> {
         };
         self.record(Decided::State(id, to), 0, reason, &Refused::new());
         if to == PathState::Active {
-            // A path that was promoted for lack of a better one has one time-out to answer before it is probed.
+            // A path that was promoted because no better path exists has one time-out to answer before it is probed.
             let promoted = matches!(cause, StateCause::Promoted(_));
             let wait = if promoted { self.paths.facts(id).rto.max(LEAST_WAIT) } else { Span::ZERO };
             self.paths.begin_mtu_search(id, wait, self.now);

@@ -33,7 +33,7 @@ impl Association {
         self.protection.is_required()
     }
 
-    /// Opens packets of this epoch from now on, beside those of the previous one. The first epoch is
+    /// Opens packets of this epoch from now on, in addition to those of the previous epoch. The first epoch is
     /// [`FIRST_EPOCH`](crate::protection::FIRST_EPOCH), and the next ones are consecutive. The key must be installed before the
     /// peer sends with it. From the first one on, plain packets carry no data.
     ///
@@ -53,8 +53,8 @@ impl Association {
                 next_ssn: receiver.next_ssn(0),
             });
             end.into_iter().for_each(|end| self.protection.boundary.end_receiving(end));
-            // The peer's last message proves that it has all of this side's. Plain SACKs are ignored from here on, so T3 would
-            // repeat these messages ahead of the next one.
+            // The peer's last message proves that the peer has all messages of this side. Plain SACKs are ignored from here on, so
+            // T3 would repeat these messages ahead of the next one.
             self.acknowledge_all_sent();
         }
         Ok(())
@@ -88,12 +88,13 @@ impl Association {
         self.protection.keep(keys)
     }
 
-    /// Removes the keys of this epoch that were kept for a restart: the peer has stored newer ones. `false` if there were none.
+    /// Removes the keys of this epoch that were kept for a restart, because the peer has stored newer keys. `false` if there were
+    /// none.
     pub fn remove_restart_keys(&mut self, epoch: u64) -> bool {
         self.protection.remove_kept(epoch)
     }
 
-    /// Returns `true` if the keys of a restart are in use, and no new primary ones have been installed yet.
+    /// Returns `true` if the keys of a restart are in use, and no new primary keys have been installed yet.
     pub fn uses_restart_keys(&self) -> bool {
         self.protection.uses_restart_keys()
     }

@@ -9,7 +9,7 @@ pub(crate) struct Reachability {
     entropy: Entropy,
     /// Consecutive errors on all paths (RFC 9260 section 8.1).
     errors: u32,
-    /// Time of the peer's latest packet, or a later one for a time in which it had nothing to answer.
+    /// Time of the peer's latest packet. The time is advanced over periods in which the peer had nothing to answer.
     silent_since: Time,
     /// Time at which DATA was last sent or received.
     data_at: Time,

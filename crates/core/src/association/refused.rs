@@ -56,7 +56,7 @@ impl Association {
         let worst = opening.refusal.map_or(refusal, |known| known.min(refusal));
         opening.refusal = Some(worst);
         if stagger.path == path && stagger.left > 0 {
-            // The next path need not wait for its turn.
+            // The handshake continues on the next path at once.
             stagger.next_at = Some(self.now);
         }
         if self.unrefused_paths().next().is_none() {

@@ -87,7 +87,7 @@ impl Association {
         self.ack.owe();
     }
 
-    /// Sends a SACK in a packet of its own.
+    /// Sends a SACK in a separate packet.
     //= docs/rfc9260.txt#section-6.2
     //# Acknowledgements MUST be sent in SACK chunks unless shutdown was requested by the ULP, in which case an endpoint
     //# MAY send an acknowledgement in the SHUTDOWN chunk.

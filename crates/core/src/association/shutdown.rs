@@ -102,7 +102,7 @@ impl Association {
     //= docs/rfc9260.txt#section-3.3.9
     //# This chunk MUST be used to acknowledge the receipt of the SHUTDOWN chunk at the completion of the shutdown
     //# process; see Section 9.2 for details.
-    /// Sends the SHUTDOWN-ACK again if it still waits for its answer. Returns `true` if it does.
+    /// Sends the SHUTDOWN-ACK again if the SHUTDOWN COMPLETE has not arrived. Returns `true` if it does.
     pub(crate) fn repeat_shutdown_ack(&mut self) -> bool {
         let State::ShutdownAckSent { from, .. } = self.state else { return false };
         self.send_shutdown_ack(from);

@@ -101,7 +101,7 @@ impl Association {
         }
     }
 
-    /// Prevents packets from creating a path between the hosts of this retired one again, unless another live path connects them.
+    /// Prevents packets from creating a path again between the hosts of this retired path, unless another live path connects them.
     pub(crate) fn block_source(&mut self, id: PathId) {
         let address = self.paths[id].address;
         let another_path = self.paths.live().any(|id| self.paths[id].address.same_hosts(&address));
@@ -126,7 +126,7 @@ impl Association {
         }
     }
 
-    /// Replaces a path by its successor if that one has been confirmed and the old one does not answer its probe.
+    /// Replaces a path by its successor if the successor has been confirmed and the old path does not answer its probe.
     pub(crate) fn succeed(&mut self, old: PathId) {
         let Some(new) = self.paths[old].successor else { return };
         let proved = !self.paths[new].removed && self.paths.facts(new).state == PathState::Active;

@@ -1,4 +1,4 @@
-//! Extensions that an INIT ACK announces: those of the association with the peer, or else of one that would be accepted.
+//! Extensions that an INIT ACK announces: those of the existing association with the peer, or else those of a new association.
 
 use anabranch_wire::Param;
 

@@ -109,7 +109,7 @@ impl Shares {
         }
     }
 
-    /// Takes a token of a share if it has one and the condition is true. Returns `true` if it did.
+    /// Takes a token of a share if one is available and the condition is true. Returns `true` if it did.
     fn take_if(&mut self, now: Time, who: u128, condition: impl FnOnce() -> bool) -> bool {
         let (index, mark) = self.place(who);
         let cell = &mut self.cells[index];
@@ -153,7 +153,7 @@ impl InitGate {
         }
     }
 
-    /// Returns `true` if an INIT from this address is answered, and counts it then.
+    /// Returns `true` if an INIT from this address is answered. An answered INIT is counted.
     pub(super) fn admits(&mut self, now: Time, source: IpAddr) -> bool {
         let InitGate { sources, shared, half, .. } = self;
         if sources.take_if(now, Source::from(source).number(), || half.has_token(now, *shared)) {
@@ -175,7 +175,7 @@ pub(super) struct CookieGate {
 }
 
 impl CookieGate {
-    /// Returns `true` if the cookie of this name, which has passed the screen, is opened once more, and counts it then.
+    /// Returns `true` if the cookie of this name, which has passed the screen, may be opened again. Each opening is counted.
     pub(super) fn admits(&mut self, now: Time, (created, tag): (Time, u32)) -> bool {
         let name = u128::from(tag) << 64 | u128::from(created.as_nanos());
         self.shares.take_if(now, name, || true)

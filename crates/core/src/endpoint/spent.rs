@@ -7,7 +7,7 @@ use crate::fair_pool::FairPool;
 use crate::source::Source;
 use crate::time::{Span, Time};
 
-/// Maximum number of cookies remembered: with a lifetime of 60 seconds those of 273 associations per second.
+/// Maximum number of stored cookies, which suffices for 273 associations per second at a lifetime of 60 seconds.
 const MOST: usize = 16_384;
 
 /// Maximum number of sources whose forgotten cookies are tracked separately.
@@ -23,7 +23,7 @@ pub(super) enum Verdict {
     Unspent,
     /// The cookie has opened an association.
     Spent,
-    /// The cookie is not newer than one that was forgotten, so that it may have opened an association.
+    /// The cookie is not newer than a removed one, so it may have opened an association.
     Unknown {
         /// Age difference to the latest forgotten one; zero for the same creation time.
         by: Span,
@@ -60,7 +60,7 @@ impl SpentCookies {
         }
     }
 
-    /// Remembers a cookie for its lifetime.
+    /// Stores a cookie for its lifetime.
     pub(super) fn spend(&mut self, now: Time, life: Span, name: Name) {
         let is_stale = |(created, ..): &Name| now.since(*created) > life;
         loop {

@@ -14,19 +14,19 @@ use crate::time::Time;
 #[derive(Debug)]
 struct Entry {
     id: AssociationId,
-    /// Boxed, so that an entry is small: the slab has room for more entries than there are.
+    /// The association is boxed, so that an entry is small, because the slab has room for further entries.
     association: Box<Association>,
     /// Indexed deadline, if there are several associations.
     deadline: Option<Time>,
     /// Indexed addresses of the peer.
     keys: Vec<PeerKey>,
-    /// Number of address changes when they were indexed.
+    /// Number of address changes when the addresses were indexed.
     addresses_seen: u32,
-    /// `true` if its addresses may have changed since they were indexed.
+    /// Set if the association's addresses may have changed since they were indexed.
     peers_touched: bool,
-    /// `true` if its deadline may have changed since it was indexed.
+    /// Set if the association's deadline may have changed since it was indexed.
     deadline_touched: bool,
-    /// `true` if it is in the list of busy ones.
+    /// Set if the association is in the list of busy ones.
     busy: bool,
     /// Source that has opened it; `None` if this side has.
     opened_by: Option<Source>,
@@ -78,7 +78,7 @@ impl Table {
         self.entries.get(id.slot as usize).filter(|entry| entry.id == id)
     }
 
-    /// Returns an association for changes: it counts as busy from here on.
+    /// Returns an association for changes, and adds it to the busy ones.
     pub(super) fn get_mut(&mut self, id: AssociationId) -> Option<&mut Association> {
         let entry = entry_mut(&mut self.entries, id)?;
         if !std::mem::replace(&mut entry.peers_touched, true) {

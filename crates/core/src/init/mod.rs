@@ -20,7 +20,7 @@ use crate::protection::{ParameterBytes, kept};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Announced {
     pub(crate) nr_sack: bool,
-    /// Support of ASCONF and ASCONF-ACK, and of AUTH, without which they are not accepted.
+    /// Support of ASCONF and ASCONF-ACK, and of AUTH, which they require.
     pub(crate) asconf: bool,
     /// Use of the flags of SACKs as on this side.
     pub(crate) sack_flags: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Announced {
 }
 
 impl Announced {
-    /// Returns one bit each, as cookies store them.
+    /// Returns one bit for each extension, in the form in which cookies store them.
     pub(crate) fn bits(self) -> u8 {
         let bits = [
             (self.nr_sack, NR_SACK),
@@ -69,9 +69,9 @@ const EXTENSIONS: &[ChunkType] =
 /// Proof that authenticates ASCONFs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AsconfProof {
-    /// AUTH chunk before them.
+    /// AUTH chunk before the ASCONF chunks.
     Auth,
-    /// Record that contains them.
+    /// Record that contains the ASCONF chunks.
     Record,
 }
 

@@ -20,7 +20,7 @@ pub(crate) fn param(profile: &Profile) -> Option<Param<'static>> {
     announced.then(|| RawParam::parse(PARAM).map(Param::Unknown).ok()).flatten()
 }
 
-/// Returns `true` if an INIT or INIT-ACK has it.
+/// Returns `true` if an INIT or INIT-ACK contains the parameter.
 pub(crate) fn is_announced(init: &InitView<'_>) -> bool {
     init.raw_params().map_while(Result::ok).any(|raw| raw.kind() == SACK_FLAGS && raw.bytes() == PARAM)
 }

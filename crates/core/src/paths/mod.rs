@@ -49,14 +49,14 @@ pub(crate) struct Paths {
     smallest_packet_bytes: usize,
     /// Paths whose HEARTBEAT was started and is not queued yet.
     unsent_heartbeats: PathSet,
-    /// `true` if the pacing of a path has changed, and no timer was adapted to it yet.
+    /// Set if the pacing of a path has changed, and the timer has not been adapted yet.
     pacing_changed: bool,
 }
 
 /// Part of the configuration that concerns paths.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathOptions {
-    /// Packet size before there is a path.
+    /// Packet size before the first path is added.
     pub(crate) default_packet_bytes: usize,
     /// `true` if packet sizes are searched for.
     pub(crate) searches_mtu: bool,
@@ -220,7 +220,7 @@ impl Paths {
         self.find_smallest_packet();
     }
 
-    /// Removes a path: its timers stop, and another path becomes the primary one if this one was.
+    /// Removes a path and stops its timers. If it was the primary path, another path becomes the primary one.
     pub(crate) fn retire(&mut self, id: PathId) {
         let path = &mut self.paths[id.index()];
         path.removed = true;

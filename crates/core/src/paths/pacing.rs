@@ -14,7 +14,7 @@ impl Paths {
         }
     }
 
-    /// Counts DATA that is sent on a path against its rate.
+    /// Counts DATA that is sent on a path against the path's rate.
     pub(crate) fn occupy_pacer(&mut self, id: PathId, bytes: ChunkBytes, now: Time) {
         if self.facts[id.index()].pacing.rate.is_some() {
             self.paths[id.index()].pacer.occupy(bytes, now);

@@ -11,7 +11,7 @@ use crate::paths::recovery::PathRecovery;
 use crate::time::{Span, Time, earliest};
 use crate::windowed::WindowedMin;
 
-/// Validation state of the remote address, which limits how much may be sent there.
+/// Validation state of the remote address, which limits the bytes that may be sent to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AddressValidation {
     /// The application named the address, or it has answered: no limit.
@@ -20,7 +20,7 @@ pub(crate) enum AddressValidation {
     Listed,
     /// Packets came from the address and may be forged.
     Seen {
-        /// Bytes that may still be sent there.
+        /// Bytes that may still be sent to the address.
         allowance_bytes: u64,
     },
 }

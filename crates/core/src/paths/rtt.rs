@@ -35,7 +35,7 @@ impl Paths {
         self.paths[id.index()].measuring.get_or_insert(tsn);
     }
 
-    /// Ends the measurement if it is of this chunk. Returns `true` if it was.
+    /// Ends the RTT measurement if it measures this chunk. Returns `true` if it was.
     pub(crate) fn end_measurement_of(&mut self, id: PathId, tsn: u64) -> bool {
         self.paths[id.index()].measuring.take_if(|measured| *measured == tsn).is_some()
     }

@@ -114,7 +114,7 @@ impl Paths {
         self.paths[id.index()].timers.silence.get_or_insert(now + limit);
     }
 
-    /// Restarts that wait if it runs, because the path got an answer.
+    /// Restarts the wait for an answer to data if it runs, because the path has received an answer.
     pub(crate) fn extend_silence(&mut self, id: PathId, limit: Span, now: Time) {
         if let Some(until) = &mut self.paths[id.index()].timers.silence {
             *until = now + limit;

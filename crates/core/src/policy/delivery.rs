@@ -56,15 +56,15 @@ pub struct DeliverySample {
     /// Stamps of the newest transmission. A round trip ends when its `delivered` reaches the bytes that the path had delivered when
     /// the round trip started.
     pub stamps: SendStamps,
-    /// Bytes that the path has delivered since it was sent, including itself.
+    /// Bytes that the path has delivered since the transmission was sent, including the transmission.
     pub delivered: ChunkBytes,
-    /// Time in which they were sent.
+    /// Time in which these bytes were sent.
     pub send_elapsed: Span,
-    /// Time in which they were acknowledged.
+    /// Time in which these bytes were acknowledged.
     pub ack_elapsed: Span,
-    /// Bytes declared lost on the path since it was sent.
+    /// Bytes declared lost on the path since the transmission was sent.
     pub lost: ChunkBytes,
-    /// Time from its transmission until now; `None` if the SACK arrived on another path, whose delay differs.
+    /// Time from the transmission until now; `None` if the SACK arrived on another path, whose delay differs.
     pub rtt: Option<Span>,
     /// Bytes divided by the longer of the two times. `None` if that time is zero or below the minimum RTT of the path: the
     /// acknowledgements were delayed and arrived together.

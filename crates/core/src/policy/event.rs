@@ -45,7 +45,7 @@ pub enum SendKind {
 /// Transmission that was sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SentTransmission {
-    /// Path on which it was sent.
+    /// Path of the transmission.
     pub path: PathId,
     /// Path of the chunk's previous transmission, if there was one.
     pub previous_path: Option<PathId>,
@@ -61,19 +61,20 @@ pub struct SentTransmission {
 /// because the receiver answers on the path of the latest DATA; without such a copy, it is the latest one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AckedTransmission {
-    /// Path on which it was sent.
+    /// Path of the transmission.
     pub path: PathId,
     /// Unwrapped TSN.
     pub tsn: u64,
     /// Length of the chunk with its header.
     pub bytes: ChunkBytes,
-    /// Values recorded when it was sent.
+    /// Values recorded when the transmission was sent.
     pub stamps: SendStamps,
     /// `true` if the chunk was sent only once, so that the acknowledgement is unambiguous.
     pub sent_once: bool,
-    /// `true` if its arrival is certain: the chunk was sent once, or the peer reports this copy as a duplicate.
+    /// `true` if the arrival of this transmission is certain: the chunk was sent once, or the peer reports this copy as a
+    /// duplicate.
     pub certain: bool,
-    /// `true` if the cumulative TSN of the SACK covered it.
+    /// `true` if the cumulative TSN of the SACK covered the chunk.
     pub cumulative: bool,
     /// Path on which the SACK arrived, if it is known. The time until then includes the delay back on that path.
     pub sack_path: Option<PathId>,
@@ -97,7 +98,7 @@ pub struct PathAck {
     pub gap_after_pseudo: ChunkBytes,
     /// `true` if the path's pseudo-cumulative TSN (CUC version 2) advanced.
     pub new_pseudo_cumulative: bool,
-    /// Bytes in flight before this SACK's acknowledgements were subtracted, and after its losses were.
+    /// Bytes in flight after the losses of this SACK were subtracted, and before its acknowledgements were.
     pub in_flight_before: ChunkBytes,
     /// Bytes outstanding when the SACK arrived, including lost chunks that were not retransmitted yet.
     pub outstanding_at_start: ChunkBytes,
@@ -185,7 +186,7 @@ pub enum Event<'a> {
     SendOpportunity(OpportunityCause),
     /// A chunk was cut from the queue, has its TSN, and waits for room in this path's window.
     Bound {
-        /// Path to which it is bound.
+        /// Path to which the chunk is bound.
         path: PathId,
         /// Unwrapped TSN.
         tsn: u64,
@@ -194,7 +195,7 @@ pub enum Event<'a> {
     },
     /// A chunk that was bound to a path and not sent lost its path.
     Unbound {
-        /// Path to which it was bound.
+        /// Path to which the chunk was bound.
         path: PathId,
         /// Unwrapped TSN.
         tsn: u64,
@@ -213,7 +214,7 @@ pub enum Event<'a> {
         path: PathId,
         /// Measured round-trip time.
         rtt: Span,
-        /// `true` if a HEARTBEAT measured it.
+        /// `true` if a HEARTBEAT measured the sample.
         heartbeat: bool,
     },
     /// A chunk was declared lost.
@@ -250,7 +251,7 @@ pub enum Event<'a> {
     Spurious {
         /// Path of the spurious copy.
         path: PathId,
-        /// Path of the transmission before it, which was wrongly declared lost.
+        /// Path of the previous transmission, which was wrongly declared lost.
         misjudged: PathId,
         /// Unwrapped TSN.
         tsn: u64,

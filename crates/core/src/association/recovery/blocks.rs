@@ -17,7 +17,7 @@ use crate::sliding::Sliding;
 pub(super) struct Change {
     /// Blocks of the SACK.
     pub(super) blocks: Range<usize>,
-    /// Known blocks that they replace.
+    /// Known blocks that these blocks replace.
     pub(super) known: Range<usize>,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct Change {
 #[derive(Debug)]
 pub(super) struct SackBlocks {
     intervals: Sliding<Interval>,
-    /// Low 16 bits of their first and last TSNs, several of which are compared with those of the next SACK at a time.
+    /// Low 16 bits of the first and last TSNs of the blocks. Several are compared at a time with those of the next SACK.
     ends: Sliding<[u16; 2]>,
     /// Intervals of the SACK before, from the first that the latest SACK does not repeat.
     before: Vec<Interval>,
@@ -82,7 +82,7 @@ impl SackBlocks {
         self.note_change(same, same..known);
     }
 
-    /// Records that the blocks from `at` on replace these.
+    /// Records that the blocks from `at` on replace these known blocks.
     fn note_change(&mut self, at: usize, known: Range<usize>) {
         let blocks = at..self.len();
         if !blocks.is_empty() || !known.is_empty() {

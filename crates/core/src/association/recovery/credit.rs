@@ -101,7 +101,7 @@ impl LossRecovery {
         ack.gap_after_pseudo += bytes;
         ack.new_pseudo_cumulative = true;
         self.restart_t3[path.index()] = true;
-        // Only this copy can have been the second to arrive, so its RTT is unambiguous (Karn).
+        // Only this copy can have arrived as the second one, so its RTT is unambiguous (Karn).
         d.take_rtt(path, d.now.since(stamps.sent_at), false);
         let (sack_path, now) = (self.source, d.now);
         self.peer_reports_duplicates = true;

@@ -80,7 +80,7 @@ impl LossRecovery {
         self.cut_windows_of_abandoned(&cut, d);
     }
 
-    /// Cuts windows for abandoned chunks: their loss is a sign of congestion too.
+    /// Cuts windows for the loss of abandoned chunks, which is a sign of congestion too.
     fn cut_windows_of_abandoned(&mut self, cut: &[bool], d: &mut Dispatcher<'_>) {
         for id in d.paths.ids() {
             let highest = std::mem::take(&mut self.lost_abandoned[id.index()]);

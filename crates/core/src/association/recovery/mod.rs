@@ -64,7 +64,7 @@ pub(crate) struct LossRecovery {
     latest_blocks: Vec<Interval>,
     /// Packets of each path whose delivery the current SACK proves, if copies are judged.
     delivered: [LatestDelivered; MAX_PATHS],
-    /// `true` if the peer has reported a copy in flight as a duplicate, so it reports the arrival of each.
+    /// Set if the peer has reported a copy in flight as a duplicate. Such a peer reports the arrival of each duplicate.
     peer_reports_duplicates: bool,
 }
 
@@ -85,11 +85,11 @@ pub(crate) enum Losses {
 /// Result of a SACK for other parts of the association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SackOutcome {
-    /// `true` if a later SACK overtook it. It then only opens a send opportunity for new data.
+    /// Set if a later SACK overtook this SACK. It then only opens a send opportunity for new data.
     pub(crate) overtaken: bool,
-    /// `true` if it acknowledged a chunk, so that the peer is reachable.
+    /// Set if the SACK acknowledged a chunk, so that the peer is reachable.
     pub(crate) acknowledged: bool,
-    /// `true` if it acknowledged cumulatively a chunk that had been lost.
+    /// Set if the SACK cumulatively acknowledged a chunk that had been declared lost.
     pub(crate) recovered_loss: bool,
     pub(crate) losses: Losses,
 }

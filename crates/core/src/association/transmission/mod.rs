@@ -48,7 +48,7 @@ struct PendingCopies {
     first: u64,
     /// TSN after the last one.
     after: u64,
-    /// Paths without a copy so far.
+    /// Paths on which the chunks have no copy so far.
     others: PathSet,
 }
 
@@ -105,14 +105,14 @@ impl Paced {
 /// State of the send opportunity, and state for the next ones.
 #[derive(Debug)]
 pub(crate) struct Transmission {
-    /// `true` if its event has been dispatched to the policies.
+    /// Set if the event of the opportunity has been dispatched to the policies.
     announced: bool,
     cause: OpportunityCause,
     /// TSN from which on lost chunks are still to be offered to the retransmission policy.
     resend_from: Option<u64>,
     /// `true` if new data is still to be offered to the scheduler.
     new_data: bool,
-    /// `true` if a fast-retransmit event opened it, and its first packet has not been sent.
+    /// Set if a fast-retransmit event opened the opportunity, and its first packet has not been sent.
     after_loss_event: bool,
     /// Paths whose latest chunk is to be retransmitted as a tail probe.
     tail_probes: PathSet,
@@ -132,7 +132,7 @@ pub(crate) struct Transmission {
     released: PathSet,
     /// `true` if opportunities may carry DATA (see [`Start`](crate::profile::Start)).
     data_allowed: bool,
-    /// `true` if the burst limit applies in this opportunity and the next ones.
+    /// Set if the burst limit applies in this opportunity and the next ones.
     burst_armed: bool,
     block: PeerWindowBlock,
 }

@@ -199,8 +199,8 @@ impl Outlet<'_> {
         })
     }
 
-    /// Returns the policy's path for a lost chunk, or another active one if only that one has room for the chunk. A link that drops
-    /// large packets drops their retransmissions too, while its path stays active because HEARTBEATs are small.
+    /// Returns the policy's path for a lost chunk, or another active path if only that path has room for the chunk. A link that
+    /// drops large packets drops their retransmissions too, while its path stays active because HEARTBEATs are small.
     pub(super) fn path_for_size(&self, path: PathId, tsn: u64) -> PathId {
         if self.fits(path, tsn) {
             return path;
