@@ -145,6 +145,9 @@ pub struct AssociationConfig {
     pub initial_tsn: Option<u32>,
     /// `true` to record decisions for [`Association::poll_trace`](crate::Association::poll_trace).
     pub trace: bool,
+    /// Set to ignore what policies declare: every event is delivered to every policy, and every figure is read again after it. The
+    /// association does the same at a higher cost. Only tests set it, to compare both.
+    pub ignores_declarations: bool,
     /// Time after which a path with outstanding data but without acknowledgements has failed; `None` leaves that to the error
     /// counter alone.
     pub path_silence_limit: Option<Span>,
@@ -178,6 +181,7 @@ impl AssociationConfig {
             first_ssn: 0,
             initial_tsn: None,
             trace: false,
+            ignores_declarations: false,
             path_silence_limit: None,
             listed_addresses: ListedAddresses::Use,
             connect_timeout: None,

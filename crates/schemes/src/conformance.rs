@@ -2,10 +2,11 @@
 //! choice that its view forbids, and equal results of two runs with the same seed.
 
 use anabranch_core::policy::{
-    AckForm, AckTiming, AckedTransmission, Arrival, Context, Decision, DeliverySample, Event, HeadOfLine,
-    HeadOfLineAction, HeadOfLineBlocking, Holes, Limiter, LossCause, LostChunk, Missing, OpportunityCause,
-    PathAck, PathSack, Pick, Policies, ProofOfLife, Randomness, Reason, RttFacts, SackDone, SackView, Scheme,
-    SendKind, SendStamps, SentTransmission, Slot, StateCause, View,
+    AckForm, AckTiming, AckedTransmission, Arrival, Context, Decision, DeliverySample, Event, EventKind,
+    EventSet, HeadOfLine, HeadOfLineAction, HeadOfLineBlocking, Holes, Limiter, LossCause, LostChunk,
+    Missing, OpportunityCause, PathAck, PathSack, Pick, Policies, ProofOfLife, Randomness, Reason, RttFacts,
+    SackDone, SackView, Scheduler, Scheme, SendAsk, SendKind, SendStamps, SentTransmission, Slot, StateCause,
+    View, WaitFor,
 };
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Rate, Span, Time};
@@ -65,6 +66,10 @@ struct Session {
     loses_by_time: bool,
     /// Chunk type of acknowledgements, as returned first.
     form: AckForm,
+    /// Set if events are delivered only to the slots that declare to read them.
+    masked: bool,
+    /// Set if published figures are recorded besides windows.
+    records_figures: bool,
     /// Record of all decisions, for comparing runs.
     log: Vec<String>,
 }
@@ -86,6 +91,8 @@ impl Session {
             dice: Randomness::from_seed([seed.wrapping_add(100); 32]),
             told: [0; VARIANTS],
             loses_by_time: false,
+            masked: false,
+            records_figures: false,
             log: Vec::new(),
         };
         session.world.reseed(seed);
@@ -109,22 +116,25 @@ impl Session {
         all[self.below(all.len() as u64) as usize]
     }
 
-    /// Passes the event to every slot, estimator first, and applies published figures, as an association does.
+    /// Passes the event to the slots, estimator first, and applies published figures, as an association does.
     fn dispatch(&mut self, event: &Event<'_>) {
         self.told[variant(event)] += 1;
         let policies = &mut self.policies;
-        let slots: [&mut dyn Slot; 8] = [
+        let slots: [&mut dyn Slot; 9] = [
             &mut *policies.estimator,
             &mut *policies.congestion,
             &mut *policies.scheduler,
             &mut *policies.loss,
             &mut *policies.retransmit,
+            &mut *policies.head_of_line,
             &mut *policies.ack,
             &mut *policies.buffer,
             &mut *policies.failover,
         ];
         for slot in slots {
-            self.world.dispatch(slot, event);
+            if !self.masked || slot.events(&self.world.profile).contains(event.kind()) {
+                self.world.dispatch(slot, event);
+            }
         }
         self.adopt(event);
     }
@@ -143,6 +153,12 @@ impl Session {
             assert!(facts.estimates.loss_rate.is_none_or(|rate| (0.0..=1.0).contains(&rate)));
             assert!(facts.estimates.seconds_per_byte.is_none_or(|q| q.is_finite() && q >= 0.0));
             self.log.push(format!("{window:?}"));
+            if self.records_figures {
+                self.log.push(format!("{:?} {:?}", facts.pacing, facts.estimates));
+            }
+        }
+        if self.records_figures {
+            self.log.push(format!("{:?}", self.earliest_deadline()));
         }
     }
 
@@ -340,7 +356,10 @@ impl Session {
             self.ask_where_to_send();
         }
         // Only the scheduler learns that a paced path may send again.
-        self.world.dispatch(&mut *self.policies.scheduler, &Event::SendOpportunity(OpportunityCause::Pacing));
+        let scheduler = &mut *self.policies.scheduler;
+        if !self.masked || scheduler.events(&self.world.profile).contains(EventKind::SendOpportunity) {
+            self.world.dispatch(scheduler, &Event::SendOpportunity(OpportunityCause::Pacing));
+        }
         self.ask_where_to_send();
     }
 
@@ -409,12 +428,13 @@ impl Session {
 
     fn earliest_deadline(&self) -> Option<Time> {
         let policies = &self.policies;
-        let slots: [&dyn Slot; 8] = [
+        let slots: [&dyn Slot; 9] = [
             &*policies.estimator,
             &*policies.congestion,
             &*policies.scheduler,
             &*policies.loss,
             &*policies.retransmit,
+            &*policies.head_of_line,
             &*policies.ack,
             &*policies.buffer,
             &*policies.failover,
@@ -556,6 +576,30 @@ pub(crate) fn decisions(text: &str, profile: &str, seed: u8) -> Vec<String> {
     session.log
 }
 
+/// Runs policies for 40 rounds under each profile of a row, with all events and with those that slots declare to read. Returns
+/// `true` if both runs record the same decisions and figures.
+fn is_masked_like_unmasked(policies: impl Fn() -> Policies, row: impl Fn(&str) -> Profile) -> bool {
+    Profile::NAMES.iter().all(|name| {
+        let [all, declared] = [false, true].map(|masked| {
+            let mut session = Session::with(policies(), row(name), 1);
+            (session.loses_by_time, session.masked, session.records_figures) = (true, masked, true);
+            (0..40).for_each(|_| session.round());
+            session.log
+        });
+        all == declared
+    })
+}
+
+/// Checks the declared events of a scheme.
+fn check_declared_events(text: &str) {
+    let scheme = parse(text).expect(text);
+    let row = |name: &str| scheme.profile(Profile::named(name, scheme.is_multipath()).expect("a profile"));
+    assert!(
+        is_masked_like_unmasked(|| scheme.policies(), row),
+        "{text} reads an event that it does not declare"
+    );
+}
+
 /// Returns the extreme values of a parameter, or all of them.
 fn extremes(parameter: &Parameter) -> Vec<String> {
     match parameter.kind {
@@ -584,6 +628,56 @@ fn so_it_does_at_the_ends_of_every_parameter() {
             }
         }
     }
+}
+
+#[test]
+fn every_preset_decides_the_same_with_declared_events_alone() {
+    for preset in PRESETS {
+        check_declared_events(preset.name);
+        for parameter in preset.parameters {
+            for value in extremes(parameter) {
+                check_declared_events(&format!("{}({}={value})", preset.name, parameter.name));
+            }
+        }
+    }
+}
+
+#[test]
+fn every_component_decides_the_same_with_declared_events_alone() {
+    for component in COMPONENTS {
+        for preset in PRESETS.iter().filter(|preset| component.fits(preset)) {
+            check_declared_events(&format!("{}+{}", preset.name, component.name));
+        }
+    }
+}
+
+#[test]
+fn declaration_without_an_event_that_is_read_is_found() {
+    /// A scheduler that reads losses and does not declare them.
+    struct Narrow {
+        lost: bool,
+    }
+
+    impl Slot for Narrow {
+        fn events(&self, _: &Profile) -> EventSet {
+            EventSet::of(&[EventKind::Sent])
+        }
+
+        fn on_event(&mut self, event: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {
+            self.lost |= matches!(event, Event::Lost { .. });
+        }
+    }
+
+    impl Scheduler for Narrow {
+        fn pick(&mut self, _: &SendAsk, _: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
+            let rule = if self.lost { "after a loss" } else { "before a loss" };
+            Decision::new(Pick::Wait(WaitFor::Window), Reason::rule(rule))
+        }
+    }
+
+    let scheme = parse("cmt").expect("a preset");
+    let policies = || Policies { scheduler: Box::new(Narrow { lost: false }), ..scheme.policies() };
+    assert!(!is_masked_like_unmasked(policies, |name| Profile::named(name, true).expect("a profile")));
 }
 
 #[test]

@@ -31,6 +31,17 @@ macro_rules! forward {
     };
 }
 
+/// Implements `Slot` for a policy that reads no event and has no deadline.
+macro_rules! ignores_events {
+    ($policy:ty) => {
+        impl anabranch_core::policy::Slot for $policy {
+            fn events(&self, _: &anabranch_core::profile::Profile) -> anabranch_core::policy::EventSet {
+                anabranch_core::policy::EventSet::NONE
+            }
+        }
+    };
+}
+
 pub mod ack;
 pub mod buffer;
 pub mod component;

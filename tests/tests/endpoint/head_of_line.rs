@@ -49,7 +49,11 @@ fn steered(scheme: Steered) -> (Duo, Log) {
     let log = scheme.log.clone();
     let setup = Setup::new(2, "cmt-pf(sack-every=1)", "rfc9260")
         .with(|config| config.initial_tsn = Some(1_000))
-        .with_side(Side::A, |config| config.scheme = Arc::new(scheme))
+        .with_side(Side::A, |config| {
+            config.scheme = Arc::new(scheme);
+            // The alarm is set between events.
+            config.ignores_declarations = true;
+        })
         .with_side(Side::B, |config| config.recv_buffer_bytes = BUFFER);
     let mut duo = Duo::new(setup);
     for (pair, delay) in [25, 400].into_iter().enumerate() {

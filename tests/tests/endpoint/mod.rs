@@ -10,6 +10,7 @@ mod buffers;
 mod contents;
 mod copies;
 mod deadlines;
+mod declarations;
 mod delivery;
 mod head_of_line;
 mod holes;

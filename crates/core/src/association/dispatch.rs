@@ -29,9 +29,10 @@ impl Dispatcher<'_> {
         view(self.now, self.paths, self.sender)
     }
 
-    /// Asks the policies, with facts as of the latest refresh.
+    /// Asks the policies, who see the current facts.
     #[inline]
     pub(crate) fn ask<T>(&mut self, question: impl FnOnce(&mut PolicyState, &View<'_>) -> T) -> T {
+        self.sender.refresh_facts();
         question(self.policies, &view(self.now, self.paths, self.sender))
     }
 
@@ -44,31 +45,56 @@ impl Dispatcher<'_> {
         outcome
     }
 
-    /// Delivers an event to every slot, and adopts the windows that follow from it.
+    /// Delivers an event to the slots that read it, and adopts the figures that follow from it. An event that no slot reads costs a
+    /// test.
+    #[inline]
     pub(crate) fn dispatch(&mut self, event: &Event<'_>) {
-        self.sender.refresh_facts();
-        self.policies.deliver(event, &view(self.now, self.paths, self.sender));
-        if concerns_windows(event) {
-            self.adopt_windows();
+        if self.policies.reads(event.kind()) || self.policies.has_news() {
+            self.deliver(event);
         }
     }
 
-    /// Adopts windows, pacing and estimates.
-    pub(crate) fn adopt_windows(&mut self) {
+    fn deliver(&mut self, event: &Event<'_>) {
+        if self.policies.reads(event.kind()) {
+            self.sender.refresh_facts();
+            self.policies.deliver(event, &view(self.now, self.paths, self.sender));
+        }
+        if concerns_windows(event) {
+            self.adopt_news();
+        }
+    }
+
+    /// Adopts the figures that may have changed since they were adopted.
+    fn adopt_news(&mut self) {
+        let (windows, estimates) = (self.policies.take_window_news(), self.policies.take_estimate_news());
+        if !windows && !estimates {
+            return;
+        }
         for id in self.paths.ids() {
-            let window = self.policies.window(id, &view(self.now, self.paths, self.sender));
-            let changed = self.paths.adopt_window(id, window);
-            let pacing = self.paths.adopt_pacing(id, self.policies.pacing(id), self.now);
-            if let Some(pacing) = pacing {
-                self.record_pacing(id, pacing);
-            }
-            if self.paths.adopt_estimates(id, self.policies.estimates(id)) {
+            let window = windows.then(|| self.adopt_window(id));
+            if estimates && self.paths.adopt_estimates(id, self.policies.estimates(id)) {
                 self.probe_withdrawn(id);
             }
-            if changed {
+            if let Some((window, true)) = window {
                 self.record_window(id, window);
             }
         }
+    }
+
+    /// Adopts the window and the pacing of a path. Returns the window, and `true` if cwnd or ssthresh has changed.
+    fn adopt_window(&mut self, id: PathId) -> (Window, bool) {
+        let window = self.policies.window(id, &view(self.now, self.paths, self.sender));
+        let changed = self.paths.adopt_window(id, window);
+        if let Some(pacing) = self.paths.adopt_pacing(id, self.policies.pacing(id), self.now) {
+            self.record_pacing(id, pacing);
+        }
+        (window, changed)
+    }
+
+    /// Adopts all figures, because the size of a path's packets has changed.
+    pub(crate) fn adopt_windows(&mut self) {
+        self.policies.note_news();
+        self.adopt_news();
     }
 
     /// Probes a path that the estimator has withdrawn: without new data, only a HEARTBEAT can bring it back. The HEARTBEAT waits in

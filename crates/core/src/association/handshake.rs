@@ -568,7 +568,7 @@ impl Association {
         self.addresses.restart();
         self.control.clear();
         self.ack = AckState::default();
-        self.policies.restart(self.config.scheme.policies());
+        self.policies.restart(self.config.scheme.policies(), &self.profile);
         self.reset_paths();
         self.adopt_peer(&Peer::from(body));
         //= docs/rfc9260.txt#section-5.2.4
@@ -590,7 +590,7 @@ impl Association {
             self.paths.restart(id, mtu);
             let now = self.now;
             self.update_sender(|sender| sender.begin_path(id, now));
-            self.dispatch_event(&Event::PathAdded(id));
+            self.begin_facts(id);
         }
     }
 

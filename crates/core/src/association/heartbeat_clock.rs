@@ -100,7 +100,6 @@ impl Dispatcher<'_> {
         if self.paths.any_active() {
             return;
         }
-        self.sender.refresh_facts();
         let Some(decision) = self.ask(|policies, view| policies.promote(view)) else { return };
         let id = decision.choice;
         self.outputs.statistics.promotions += 1;

@@ -204,7 +204,12 @@ impl Association {
             searches_mtu: config.mtu_search_up_to_bytes.is_some(),
             silence_limit: config.path_silence_limit,
         };
-        let policies = PolicyState::new(config.scheme.policies(), entropy.fork("policies"));
+        let policies = PolicyState::new(
+            config.scheme.policies(),
+            entropy.fork("policies"),
+            &profile,
+            config.ignores_declarations,
+        );
         // AUTH and the DTLS chunk exclude each other (draft-ietf-tsvwg-sctp-dtls-chunk, section "SCTP Considerations").
         let authenticates = config.address_changes.asconf && config.protection.is_none();
         let local_random = authenticates.then(|| random(&entropy));
@@ -575,7 +580,7 @@ impl Association {
     }
 
     /// Returns the earliest deadline, if there is one.
-    pub(crate) fn poll_timeout(&self) -> Option<Time> {
+    pub(crate) fn poll_timeout(&mut self) -> Option<Time> {
         if self.is_closed() {
             return None;
         }

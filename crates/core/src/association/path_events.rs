@@ -49,7 +49,6 @@ impl Dispatcher<'_> {
         if healthy || self.paths[id].removed {
             return;
         }
-        self.sender.refresh_facts();
         let Life { state, clears_errors } =
             self.ask(|policies, view| policies.state_after_proof(id, proof, view));
         //= docs/rfc9260.txt#section-8.2

@@ -33,8 +33,14 @@ impl Association {
         self.update_sender(|sender| sender.begin_path(id, now));
         self.addresses.note_change();
         self.addresses.unblock_source(&address);
-        self.dispatch_event(&Event::PathAdded(id));
+        self.begin_facts(id);
         Ok(id)
+    }
+
+    /// Announces a new path to the policies, and adopts its first figures.
+    pub(crate) fn begin_facts(&mut self, id: PathId) {
+        self.policies.note_news();
+        self.dispatch_event(&Event::PathAdded(id));
     }
 
     /// Returns the SCTP bytes that fit an IP packet of this size.

@@ -22,8 +22,8 @@ use crate::path_id::{PathId, PathState};
 use crate::paths::{NewPath, PathOptions, Paths};
 use crate::policy::{
     AckForm, AckPolicy, AckTiming, Arrival, BufferSharing, CongestionControl, Context, Decision, Estimates,
-    Holes, LeaveHeadOfLine, Life, LossDetection, LossTasks, LostChunk, Missing, MissingVerdict, Pacing,
-    PathEstimator, PathFailover, Pick, Policies, Probing, ProofOfLife, Reason, RetransmitChoice,
+    EventSet, Holes, LeaveHeadOfLine, Life, LossDetection, LossTasks, LostChunk, Missing, MissingVerdict,
+    Pacing, PathEstimator, PathFailover, Pick, Policies, Probing, ProofOfLife, Reason, RetransmitChoice,
     RetransmitPath, SackView, Scheduler, SendAsk, Slot, View, WaitFor, Window,
 };
 use crate::profile::Profile;
@@ -43,7 +43,11 @@ const RULE: Reason = Reason::rule("a test");
 /// Policies without state: windows of ten chunks, three missing reports, the first path with room.
 struct Plain;
 
-impl Slot for Plain {}
+impl Slot for Plain {
+    fn events(&self, _: &Profile) -> EventSet {
+        EventSet::NONE
+    }
+}
 
 impl PathEstimator for Plain {
     fn estimates(&self, _: PathId) -> Estimates {
@@ -175,8 +179,8 @@ impl Rig {
         let mut rig = Rig {
             now: at(0),
             paths: Paths::new(Arc::clone(&profile), options),
+            policies: PolicyState::new(plain_policies(), Entropy::new([7; 32]), &profile, false),
             sender: Sender::new(profile, SendQueue::new(1, 0), FIRST, None),
-            policies: PolicyState::new(plain_policies(), Entropy::new([7; 32])),
             outputs: Outputs::new(true),
             reachability: Reachability::new(at(0), Entropy::new([8; 32])),
         };

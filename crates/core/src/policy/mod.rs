@@ -7,6 +7,7 @@
 mod decision;
 mod delivery;
 mod event;
+mod event_set;
 mod pacing;
 mod slots;
 mod view;
@@ -17,6 +18,7 @@ pub use event::{
     AckedTransmission, Event, LossCause, OpportunityCause, PathAck, ProofOfLife, SackDone, SendKind,
     SentTransmission, StateCause,
 };
+pub use event_set::{EventKind, EventSet};
 pub use pacing::Pacing;
 pub use slots::{
     AckForm, AckPolicy, AckTiming, Arrival, BufferSharing, CongestionControl, Context, HeadOfLineAction,

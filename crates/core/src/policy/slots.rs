@@ -2,7 +2,7 @@
 
 use crate::entropy::Entropy;
 use crate::path_id::{MAX_PATHS, PathId, PathSet, PathState};
-use crate::policy::{Decision, Estimates, Event, LossCause, Pacing, ProofOfLife, View};
+use crate::policy::{Decision, Estimates, Event, EventSet, LossCause, Pacing, ProofOfLife, View};
 use crate::profile::Profile;
 use crate::time::{Span, Time};
 use crate::units::{ChunkBytes, WindowBytes};
@@ -55,10 +55,16 @@ impl Randomness {
 
 /// Interface of every slot: events, and an optional deadline.
 pub trait Slot: Send {
+    /// Returns the kinds of events that [`on_event`](Self::on_event) reads under these rules: all by default. No other kind is
+    /// delivered. The set is read once, when the association is created or its peer has restarted. A policy that wraps another one
+    /// returns the union of both sets.
+    fn events(&self, _profile: &Profile) -> EventSet {
+        EventSet::ALL
+    }
     /// Processes an event. By default it has no effect.
     fn on_event(&mut self, _event: &Event<'_>, _view: &View<'_>, _context: &mut Context<'_>) {}
-    /// Returns the time of the next [`Event::Deadline`]. It is called after every call that concerns the association, and must
-    /// change only with events and decisions.
+    /// Returns the time of the next [`Event::Deadline`]. It changes by events that the policy reads and by its
+    /// decisions only, and is read again after these.
     fn deadline(&self) -> Option<Time> {
         None
     }
@@ -66,7 +72,8 @@ pub trait Slot: Send {
 
 /// Publisher of figures that several slots read.
 pub trait PathEstimator: Slot {
-    /// Returns the figures of a path.
+    /// Returns the figures of a path. They change by events that the estimator reads only, and are read again after these, except
+    /// after the kinds that [`CongestionControl::window`] names.
     fn estimates(&self, path: PathId) -> Estimates;
     /// Returns the paths on which a HEARTBEAT is sent now, to measure those without data. It is called after [`Event::Deadline`] of
     /// any slot. The result arrives as [`Event::RttSample`], if at all. No HEARTBEAT is sent on a path that is unconfirmed, or has
@@ -134,7 +141,10 @@ pub struct Window {
 
 /// Policy that grows and cuts windows, and may pace a path beside its window.
 pub trait CongestionControl: Slot {
-    /// Returns the state of a path's window after the latest event. Core calls it together with `pacing`.
+    /// Returns the state of a path's window after the latest event. It changes by events that the control reads and by
+    /// [`set_window`](Self::set_window) only, and is read again after these and after the size of a path's packets has changed. A
+    /// change by `SendOpportunity`, `Blocked`, or `Sent` of anything but a copy of the head of line is adopted at the next event of
+    /// another kind, even if no policy reads that event.
     fn window(&self, path: PathId) -> Window;
     /// Returns the pacing of a path after the latest event; [`Pacing::OFF`] if only windows limit it.
     fn pacing(&self, path: PathId) -> Pacing;
@@ -367,7 +377,11 @@ pub trait HeadOfLineHandling: Slot {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeaveHeadOfLine;
 
-impl Slot for LeaveHeadOfLine {}
+impl Slot for LeaveHeadOfLine {
+    fn events(&self, _: &Profile) -> EventSet {
+        EventSet::NONE
+    }
+}
 
 impl HeadOfLineHandling for LeaveHeadOfLine {
     fn handle(

@@ -1,6 +1,6 @@
 //! Delayed acknowledgements (RFC 9260 section 6.2), with or without CMT's rule for gaps.
 
-use anabranch_core::policy::{AckForm, AckPolicy, AckTiming, Arrival, Decision, Reason, Slot, View};
+use anabranch_core::policy::{AckForm, AckPolicy, AckTiming, Arrival, Decision, Reason, View};
 use anabranch_core::profile::Profile;
 use anabranch_core::time::Span;
 
@@ -111,7 +111,7 @@ impl DelayedAcks {
     }
 }
 
-impl Slot for DelayedAcks {}
+ignores_events! { DelayedAcks }
 
 impl AckPolicy for DelayedAcks {
     fn form(&self) -> AckForm {

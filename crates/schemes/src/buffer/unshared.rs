@@ -1,14 +1,14 @@
 //! No buffer split: first come, first served.
 
 use anabranch_core::PathId;
-use anabranch_core::policy::{BufferSharing, Slot, View};
+use anabranch_core::policy::{BufferSharing, View};
 use anabranch_core::units::ChunkBytes;
 
 /// Lets every path use all of the buffers.
 #[derive(Debug, Default)]
 pub struct Unshared;
 
-impl Slot for Unshared {}
+ignores_events! { Unshared }
 
 impl BufferSharing for Unshared {
     fn admits(&self, _: PathId, _: ChunkBytes, _: &View<'_>) -> bool {

@@ -5,8 +5,7 @@
 //! one.
 
 use anabranch_core::policy::{
-    Context, Decision, PathFacts, Pick, Policies, Reason, Refusal, Refused, Scheduler, SendAsk, Slot, View,
-    WaitFor,
+    Context, Decision, PathFacts, Pick, Policies, Reason, Refusal, Refused, Scheduler, SendAsk, View, WaitFor,
 };
 use anabranch_core::time::Span;
 
@@ -113,7 +112,7 @@ impl CheapestFirst {
     }
 }
 
-impl Slot for CheapestFirst {}
+ignores_events! { CheapestFirst }
 
 impl Scheduler for CheapestFirst {
     fn pick(&mut self, _: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {

@@ -3,7 +3,7 @@
 //! Single-path SCTP: new data uses the primary path, or the next one while the primary is not active (RFC 9260 section 6.4).
 
 use anabranch_core::policy::{
-    Context, Decision, Pick, Policies, Reason, Refused, Scheduler, SendAsk, Slot, View, WaitFor,
+    Context, Decision, Pick, Policies, Reason, Refused, Scheduler, SendAsk, View, WaitFor,
 };
 
 use crate::definition::{Card, Choice, Component, Equation, Role, Values};
@@ -52,7 +52,7 @@ fn apply(_: &Values, policies: Policies) -> Policies {
 #[derive(Debug, Default)]
 pub struct PrimaryOnly;
 
-impl Slot for PrimaryOnly {}
+ignores_events! { PrimaryOnly }
 
 impl Scheduler for PrimaryOnly {
     fn pick(&mut self, _: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {

@@ -4,7 +4,7 @@
 //! is complete with the later one.
 
 use anabranch_core::policy::{
-    Context, Decision, PathFacts, Pick, Policies, Reason, Refusal, Refused, Scheduler, SendAsk, Slot, View,
+    Context, Decision, PathFacts, Pick, Policies, Reason, Refusal, Refused, Scheduler, SendAsk, View,
 };
 
 use crate::component::min_rtt::lowest;
@@ -104,7 +104,7 @@ fn rest(view: &View<'_>) -> Option<f64> {
     (is_all && fits).then_some(association.queued_bytes as f64)
 }
 
-impl Slot for BothEnds {}
+ignores_events! { BothEnds }
 
 impl Scheduler for BothEnds {
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {

@@ -3,7 +3,7 @@
 //! Selects the path with the lowest smoothed round-trip time of those with room: the default scheduler of MPTCP in Linux
 //! (`get_available_subflow` of v0.9x).
 
-use anabranch_core::policy::{Context, Decision, Pick, Policies, Reason, Scheduler, SendAsk, Slot, View};
+use anabranch_core::policy::{Context, Decision, Pick, Policies, Reason, Scheduler, SendAsk, View};
 
 use crate::definition::{Card, Choice, ChoiceParameter, Component, Equation, Role, Values};
 use crate::scheduler::Unmeasured;
@@ -64,7 +64,7 @@ pub struct MinRtt {
     pub unmeasured: Unmeasured,
 }
 
-impl Slot for MinRtt {}
+ignores_events! { MinRtt }
 
 impl Scheduler for MinRtt {
     fn pick(&mut self, _: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {

@@ -4,8 +4,7 @@
 
 use anabranch_core::PathId;
 use anabranch_core::policy::{
-    Context, Decision, PathFacts, Pick, Policies, Reason, Refusal, Refused, Scheduler, SendAsk, Slot, View,
-    WaitFor,
+    Context, Decision, PathFacts, Pick, Policies, Reason, Refusal, Refused, Scheduler, SendAsk, View, WaitFor,
 };
 
 use crate::definition::{Card, Choice, Component, Equation, Kind, Parameter, Role, Value, Values};
@@ -102,7 +101,7 @@ impl MinRttVar {
     }
 }
 
-impl Slot for MinRttVar {}
+ignores_events! { MinRttVar }
 
 impl Scheduler for MinRttVar {
     fn pick(&mut self, _: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {

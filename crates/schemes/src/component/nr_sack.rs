@@ -4,7 +4,7 @@
 //! will not renege on, so that the sender can release it. The inner policy determines their timing.
 
 use anabranch_core::policy::{
-    AckForm, AckPolicy, AckTiming, Arrival, Context, Decision, Event, Policies, Slot, View,
+    AckForm, AckPolicy, AckTiming, Arrival, Context, Decision, Event, EventSet, Policies, Slot, View,
 };
 use anabranch_core::profile::Profile;
 use anabranch_core::time::Time;
@@ -67,6 +67,7 @@ pub struct NonRenegable {
 
 impl Slot for NonRenegable {
     forward! { inner:
+        fn events(&self, profile: &Profile) -> EventSet;
         fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) -> ();
         fn deadline(&self) -> Option<Time>;
     }

@@ -3,7 +3,7 @@
 //! OTIAS (Yang, Wang, Amer, "Out-of-Order Transmission for In-Order Arrival Scheduling for Multipath TCP", 2014): each chunk is
 //! assigned to the path on which it arrives earliest, including the wait behind data queued there, even if the path is full.
 
-use anabranch_core::policy::{Context, Decision, PathFacts, Pick, Policies, Scheduler, SendAsk, Slot, View};
+use anabranch_core::policy::{Context, Decision, PathFacts, Pick, Policies, Scheduler, SendAsk, View};
 use anabranch_core::time::Span;
 
 use crate::definition::{Card, Choice, ChoiceParameter, Component, Equation, Parameter, Role, Values};
@@ -101,7 +101,7 @@ impl Otias {
     }
 }
 
-impl Slot for Otias {}
+ignores_events! { Otias }
 
 impl Scheduler for Otias {
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {

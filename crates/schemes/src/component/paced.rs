@@ -3,8 +3,10 @@
 //! Packets are sent at a multiple of cwnd / srtt instead of in bursts (RFC 9002 section 7.7; Linux paces TCP this way).
 
 use anabranch_core::policy::{
-    CongestionControl, Context, Event, Pacing, PathFacts, Policies, Reason, Slot, View, Window,
+    CongestionControl, Context, Event, EventKind, EventSet, Pacing, PathFacts, Policies, Reason, Slot, View,
+    Window,
 };
+use anabranch_core::profile::Profile;
 use anabranch_core::time::{Rate, Time};
 use anabranch_core::{MAX_PATHS, PathId};
 
@@ -95,6 +97,18 @@ impl Paced {
 }
 
 impl Slot for Paced {
+    fn events(&self, profile: &Profile) -> EventSet {
+        EventSet::of(&[
+            EventKind::PathAdded,
+            EventKind::PathState,
+            EventKind::SackDone,
+            EventKind::RttSample,
+            EventKind::LossEvent,
+            EventKind::Idle,
+        ])
+        .union(self.inner.events(profile))
+    }
+
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) {
         self.inner.on_event(event, view, context);
         match event {

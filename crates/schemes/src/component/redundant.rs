@@ -4,7 +4,7 @@
 
 use anabranch_core::PathSet;
 use anabranch_core::policy::{
-    Context, Decision, Pick, Policies, Reason, Refused, Scheduler, SendAsk, Slot, View, WaitFor,
+    Context, Decision, Pick, Policies, Reason, Refused, Scheduler, SendAsk, View, WaitFor,
 };
 
 use crate::definition::{Card, Choice, Component, Equation, Role, Values};
@@ -53,7 +53,7 @@ fn apply(_: &Values, policies: Policies) -> Policies {
 #[derive(Debug, Default)]
 pub struct Redundant;
 
-impl Slot for Redundant {}
+ignores_events! { Redundant }
 
 impl Scheduler for Redundant {
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {

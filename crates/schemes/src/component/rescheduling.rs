@@ -4,9 +4,10 @@
 //! buffer, or of a path's share of it, the missing chunk moves to the path whose data waits.
 
 use anabranch_core::policy::{
-    Context, Decision, Event, HeadOfLine, HeadOfLineAction, HeadOfLineBlocking, HeadOfLineHandling,
-    LossCause, PathFacts, Policies, Reason, Refusal, Refused, Slot, View,
+    Context, Decision, Event, EventKind, EventSet, HeadOfLine, HeadOfLineAction, HeadOfLineBlocking,
+    HeadOfLineHandling, LossCause, PathFacts, Policies, Reason, Refusal, Refused, Slot, View,
 };
+use anabranch_core::profile::Profile;
 use anabranch_core::units::ChunkBytes;
 
 use crate::component::split::{PATHS, SIDE, Sharers, Side};
@@ -230,6 +231,10 @@ impl Rescheduling {
 }
 
 impl Slot for Rescheduling {
+    fn events(&self, _: &Profile) -> EventSet {
+        EventSet::of(&[EventKind::Lost])
+    }
+
     fn on_event(&mut self, event: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {
         if let Event::Lost { tsn, cause: LossCause::Rescheduled, .. } = event {
             self.moved = Some(*tsn);

@@ -4,7 +4,7 @@
 
 use anabranch_core::PathId;
 use anabranch_core::policy::{
-    Context, Decision, Pick, Policies, Reason, Refusal, Refused, Scheduler, SendAsk, Slot, View, WaitFor,
+    Context, Decision, Pick, Policies, Reason, Refusal, Refused, Scheduler, SendAsk, View, WaitFor,
 };
 
 use crate::definition::{Card, Choice, Component, Equation, Role, Values};
@@ -45,7 +45,7 @@ fn apply(_: &Values, policies: Policies) -> Policies {
 #[derive(Debug, Default)]
 pub struct RoundRobin;
 
-impl Slot for RoundRobin {}
+ignores_events! { RoundRobin }
 
 impl Scheduler for RoundRobin {
     fn pick(&mut self, _: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {

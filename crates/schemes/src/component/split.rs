@@ -4,7 +4,7 @@
 //! receive buffer, or of both, so that a slow path cannot fill them.
 
 use anabranch_core::PathId;
-use anabranch_core::policy::{BufferSharing, PathFacts, Policies, Slot, View};
+use anabranch_core::policy::{BufferSharing, PathFacts, Policies, View};
 use anabranch_core::units::ChunkBytes;
 
 use crate::definition::{Card, Choice, ChoiceParameter, Component, Equation, Parameter, Role, Values};
@@ -184,7 +184,7 @@ impl Split {
     }
 }
 
-impl Slot for Split {}
+ignores_events! { Split }
 
 impl BufferSharing for Split {
     fn admits(&self, path: PathId, chunk: ChunkBytes, view: &View<'_>) -> bool {

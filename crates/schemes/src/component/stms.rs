@@ -4,7 +4,7 @@
 //! the slow path's data arrives late. All data that the fast path delivers meanwhile waits behind it in the receive buffer.
 
 use anabranch_core::policy::{
-    Context, Decision, PathFacts, Pick, Policies, Reason, Scheduler, SendAsk, Slot, View,
+    Context, Decision, PathFacts, Pick, Policies, Reason, Scheduler, SendAsk, View,
 };
 
 use crate::component::min_rtt::lowest;
@@ -97,7 +97,7 @@ impl SlideTogether {
     }
 }
 
-impl Slot for SlideTogether {}
+ignores_events! { SlideTogether }
 
 impl Scheduler for SlideTogether {
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {

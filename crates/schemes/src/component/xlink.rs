@@ -6,7 +6,7 @@
 
 use anabranch_core::policy::{
     Context, Decision, HeadOfLine, HeadOfLineAction, HeadOfLineBlocking, HeadOfLineHandling, PathFacts,
-    Policies, Reason, Refusal, Refused, Slot, View,
+    Policies, Reason, Refusal, Refused, View,
 };
 use anabranch_core::time::Span;
 
@@ -147,7 +147,7 @@ fn copy(head: &HeadOfLine, left: Span, view: &View<'_>) -> Option<Decision<HeadO
     Some(Decision::with_refused(HeadOfLineAction::Copy(best), reason, refused))
 }
 
-impl Slot for GatedCopies {}
+ignores_events! { GatedCopies }
 
 impl HeadOfLineHandling for GatedCopies {
     fn handle(

@@ -2,10 +2,11 @@
 //! window grow. The amounts of growth and reduction are replaceable rules.
 
 use anabranch_core::policy::{
-    AckedTransmission, CongestionControl, Context, Event, LossCause, Pacing, PathAck, PathFacts, ProofOfLife,
-    Reason, SackDone, Slot, StateCause, View, Window,
+    AckedTransmission, CongestionControl, Context, Event, EventKind, EventSet, LossCause, Pacing, PathAck,
+    PathFacts, ProofOfLife, Reason, SackDone, Slot, StateCause, View, Window,
 };
-use anabranch_core::profile::{IdleDecay, InitialSsthresh, SlowStartExit};
+use anabranch_core::profile::{IdleDecay, InitialSsthresh, Profile, SlowStartExit};
+use anabranch_core::time::Time;
 use anabranch_core::units::ChunkBytes;
 use anabranch_core::{MAX_PATHS, PathId, PathState};
 
@@ -129,8 +130,9 @@ pub struct WindowControl {
     //# EACH destination address of its peer (when its peer is multi-homed).
     windows: [Window; MAX_PATHS],
     reasons: [Reason; MAX_PATHS],
-    /// Set for paths whose window has already decayed since their latest transmission.
-    decayed: [bool; MAX_PATHS],
+    /// Time of each path's latest transmission when its window decayed last. If it is still the latest, the window has decayed
+    /// already.
+    decayed_after: [Option<Time>; MAX_PATHS],
     round_trips: [RoundTrips; MAX_PATHS],
 }
 
@@ -146,7 +148,7 @@ impl WindowControl {
             pace: Box::new(Unpaced),
             windows: [Window::default(); MAX_PATHS],
             reasons: [Reason::rule("initial window"); MAX_PATHS],
-            decayed: [false; MAX_PATHS],
+            decayed_after: [None; MAX_PATHS],
             round_trips: [RoundTrips::default(); MAX_PATHS],
         }
     }
@@ -187,7 +189,7 @@ impl WindowControl {
         let cwnd = self.first_window.of(path, view);
         self.windows[path.index()] = Window { cwnd, ssthresh, partial_bytes_acked: ChunkBytes::ZERO };
         self.reasons[path.index()] = Reason::rule("initial window");
-        self.decayed[path.index()] = false;
+        self.decayed_after[path.index()] = None;
         self.round_trips[path.index()] = RoundTrips::default();
     }
 
@@ -283,8 +285,8 @@ impl WindowControl {
     //= docs/rfc9260.txt#section-7.1
     //# The parameters SHOULD decay if the address is not used for a long enough time period.
     fn decay(&mut self, path: PathId, view: &View<'_>) {
-        let largest = view.path(path).largest_chunk;
-        let first = !std::mem::replace(&mut self.decayed[path.index()], true);
+        let PathFacts { largest_chunk: largest, last_sent_at, .. } = *view.path(path);
+        let first = std::mem::replace(&mut self.decayed_after[path.index()], last_sent_at) != last_sent_at;
         let window = &mut self.windows[path.index()];
         //= docs/rfc9260.txt#section-7.2.1
         //# *  While the endpoint does not transmit data on a given transport address, the cwnd of the transport address
@@ -347,6 +349,23 @@ fn peer_window(view: &View<'_>) -> ChunkBytes {
 }
 
 impl Slot for WindowControl {
+    fn events(&self, profile: &Profile) -> EventSet {
+        let own = EventSet::of(&[
+            EventKind::PathAdded,
+            EventKind::Established,
+            EventKind::SackDone,
+            EventKind::LossEvent,
+            EventKind::PathState,
+            EventKind::Idle,
+        ]);
+        let round_trips = match profile.slow_start_exit {
+            SlowStartExit::AtLoss => EventSet::NONE,
+            SlowStartExit::AtDelay => EventSet::of(&[EventKind::Acked]),
+        };
+        let rules = self.growth.events().union(self.cut.events()).union(self.pace.events());
+        own.union(round_trips).union(rules)
+    }
+
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, _: &mut Context<'_>) {
         self.growth.on_event(event, view);
         self.cut.on_event(event, view);
@@ -359,7 +378,6 @@ impl Slot for WindowControl {
             Event::PathState { path, from, to: PathState::Active, cause } => {
                 self.restored(path, from, cause, view);
             }
-            Event::Sent(sent) => self.decayed[sent.path.index()] = false,
             Event::Idle(path) => self.decay(path, view),
             _ => {}
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use anabranch_core::policy::{Event, LossCause, Pacing, PathFacts, Reason, View, Window};
+use anabranch_core::policy::{Event, EventSet, LossCause, Pacing, PathFacts, Reason, View, Window};
 use anabranch_core::units::ChunkBytes;
 use anabranch_core::{MAX_PATHS, PathId};
 
@@ -73,7 +73,11 @@ impl PathLoss<'_> {
 
 /// Growth rule of windows.
 pub trait Growth: Debug + Send {
-    /// Handles every event before the control does, for rules that keep state.
+    /// Returns the kinds of events that [`on_event`](Self::on_event) reads: all by default. Others may arrive as well.
+    fn events(&self) -> EventSet {
+        EventSet::ALL
+    }
+    /// Handles an event before the control does, for rules that keep state.
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>);
     /// Returns the path's window after growth, or `None` to leave it unchanged. The control keeps it at one largest chunk or more.
     fn grow(&mut self, acknowledged: &Acknowledged<'_>) -> Option<Change>;
@@ -81,7 +85,11 @@ pub trait Growth: Debug + Send {
 
 /// Reduction rule of windows after a loss.
 pub trait Cut: Debug + Send {
-    /// Handles every event before the control does, for rules that keep state.
+    /// Returns the kinds of events that [`on_event`](Self::on_event) reads: all by default. Others may arrive as well.
+    fn events(&self) -> EventSet {
+        EventSet::ALL
+    }
+    /// Handles an event before the control does, for rules that keep state.
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>);
     /// Returns the path's window after the loss, possibly unchanged. The control keeps it at one largest chunk or more.
     fn cut(&mut self, loss: &PathLoss<'_>) -> Change;
@@ -89,6 +97,10 @@ pub trait Cut: Debug + Send {
 
 /// Pacing rule of paths.
 pub trait Pace: Debug + Send {
+    /// Returns the kinds of events that [`on_event`](Self::on_event) reads: all by default. Others may arrive as well.
+    fn events(&self) -> EventSet {
+        EventSet::ALL
+    }
     /// Handles events after the control. `windows` are the current windows of all paths, indexed by id. `view` shows them before
     /// the event.
     fn on_event(&mut self, event: &Event<'_>, windows: &[Window; MAX_PATHS], view: &View<'_>);
@@ -101,6 +113,10 @@ pub trait Pace: Debug + Send {
 pub struct Unpaced;
 
 impl Pace for Unpaced {
+    fn events(&self) -> EventSet {
+        EventSet::NONE
+    }
+
     fn on_event(&mut self, _: &Event<'_>, _: &[Window; MAX_PATHS], _: &View<'_>) {}
 
     fn pacing(&self, _: PathId) -> Pacing {

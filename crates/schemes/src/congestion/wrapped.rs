@@ -1,12 +1,19 @@
 //! Congestion controls that wrap another one.
 
 use anabranch_core::PathId;
-use anabranch_core::policy::{CongestionControl, Context, Event, Pacing, Reason, Slot, View, Window};
+use anabranch_core::policy::{
+    CongestionControl, Context, Event, EventSet, Pacing, Reason, Slot, View, Window,
+};
+use anabranch_core::profile::Profile;
 use anabranch_core::time::Time;
 
 /// Wrapper of a congestion control. The windows are those of the inner control.
 pub trait Wrapper: Send {
-    /// Handles every event in place of `inner`: forwards the events that `inner` shall handle, and may change its windows.
+    /// Returns the kinds of events that the wrapper itself reads: all by default. Those of the inner control arrive as well.
+    fn events(&self) -> EventSet {
+        EventSet::ALL
+    }
+    /// Handles an event in place of `inner`: forwards the events that `inner` shall handle, and may change its windows.
     fn on_event(
         &mut self,
         event: &Event<'_>,
@@ -30,6 +37,10 @@ impl<W: Wrapper> Wrapped<W> {
 }
 
 impl<W: Wrapper> Slot for Wrapped<W> {
+    fn events(&self, profile: &Profile) -> EventSet {
+        self.wrapper.events().union(self.inner.events(profile))
+    }
+
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) {
         self.wrapper.on_event(event, &mut *self.inner, view, context);
     }

@@ -2,7 +2,10 @@
 //!
 //! ns-2's RTX-LOSSRATE reads the link's true loss rate from the script. A real sender has to measure it.
 
-use anabranch_core::policy::{Context, Estimates, Event, PathEstimator, Slot, View};
+use anabranch_core::policy::{
+    Context, Estimates, Event, EventKind, EventSet, PathEstimator, PathFacts, Slot, View,
+};
+use anabranch_core::profile::Profile;
 use anabranch_core::{MAX_PATHS, PathId};
 
 /// Bytes lost divided by bytes sent, since the path exists.
@@ -11,20 +14,28 @@ pub struct MeasuredLossRate {
     rates: [Option<f64>; MAX_PATHS],
 }
 
-impl Slot for MeasuredLossRate {
-    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, _: &mut Context<'_>) {
-        let path = match *event {
-            Event::PathAdded(path) => {
-                self.rates[path.index()] = None;
-                return;
-            }
-            Event::Lost { path, .. } => path,
-            Event::Acked(acked) => acked.path,
-            _ => return,
-        };
-        let facts = view.path(path);
+impl MeasuredLossRate {
+    fn measure(&mut self, facts: &PathFacts) {
         if !facts.sent.is_zero() {
-            self.rates[path.index()] = Some(facts.lost.get() as f64 / facts.sent.get() as f64);
+            self.rates[facts.id.index()] = Some(facts.lost.get() as f64 / facts.sent.get() as f64);
+        }
+    }
+}
+
+impl Slot for MeasuredLossRate {
+    fn events(&self, _: &Profile) -> EventSet {
+        EventSet::of(&[EventKind::PathAdded, EventKind::Lost, EventKind::SackDone])
+    }
+
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, _: &mut Context<'_>) {
+        match *event {
+            Event::PathAdded(path) => self.rates[path.index()] = None,
+            Event::Lost { path, .. } => self.measure(view.path(path)),
+            Event::SackDone(done) => {
+                let acked = view.paths.iter().zip(done.paths).filter(|(_, ack)| !ack.newly_acked().is_zero());
+                acked.for_each(|(facts, _)| self.measure(facts));
+            }
+            _ => {}
         }
     }
 }
@@ -39,7 +50,7 @@ impl PathEstimator for MeasuredLossRate {
 mod tests {
     use super::*;
     use crate::testing::{M, World, bytes, path};
-    use anabranch_core::policy::{AckedTransmission, LossCause, SendStamps};
+    use anabranch_core::policy::{LossCause, PathAck, SackDone};
     use anabranch_core::profile::Profile;
     use anabranch_core::time::Time;
 
@@ -53,17 +64,12 @@ mod tests {
         }
     }
 
-    fn acked(index: usize) -> AckedTransmission {
-        AckedTransmission {
-            path: path(index),
-            tsn: 5,
-            bytes: bytes(M),
-            stamps: SendStamps::default(),
-            sent_once: true,
-            certain: true,
-            cumulative: true,
-            sack_path: Some(path(index)),
-        }
+    /// Processes a SACK that acknowledges a chunk of one path.
+    fn sack(world: &mut World, estimator: &mut MeasuredLossRate, index: usize) {
+        let mut paths = [PathAck::default(); 2];
+        paths[index].cumulative = bytes(M);
+        let done = SackDone { paths: &paths, new_cumulative: true, cumulative: 5 };
+        world.dispatch(estimator, &Event::SackDone(&done));
     }
 
     /// Returns a world in which path 0 has lost 2 of the 8 chunks that it sent.
@@ -98,7 +104,7 @@ mod tests {
         world.dispatch(&mut estimator, &lost(0));
         world.paths[0].sent = bytes(16 * M);
         assert_eq!(estimator.estimates(path(0)).loss_rate, Some(0.25));
-        world.dispatch(&mut estimator, &Event::Acked(&acked(0)));
+        sack(&mut world, &mut estimator, 0);
         assert_eq!(estimator.estimates(path(0)).loss_rate, Some(0.125));
     }
 
@@ -107,7 +113,7 @@ mod tests {
         let mut world = two_of_eight();
         let mut estimator = MeasuredLossRate::default();
         world.paths[1].sent = bytes(M);
-        world.dispatch(&mut estimator, &Event::Acked(&acked(1)));
+        sack(&mut world, &mut estimator, 1);
         assert_eq!(estimator.estimates(path(1)).loss_rate, Some(0.0));
     }
 

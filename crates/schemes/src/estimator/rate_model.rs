@@ -5,8 +5,9 @@
 //! after the event, in [`PathFacts::estimates`](anabranch_core::policy::PathFacts).
 
 use anabranch_core::policy::{
-    Context, DeliverySample, Estimates, Event, PathEstimator, PathFacts, Slot, View,
+    Context, DeliverySample, Estimates, Event, EventKind, EventSet, PathEstimator, PathFacts, Slot, View,
 };
+use anabranch_core::profile::Profile;
 use anabranch_core::time::{Rate, Span, Time};
 use anabranch_core::units::ChunkBytes;
 use anabranch_core::windowed::WindowedMax;
@@ -70,6 +71,11 @@ impl RateModel {
 }
 
 impl Slot for RateModel {
+    fn events(&self, profile: &Profile) -> EventSet {
+        EventSet::of(&[EventKind::PathAdded, EventKind::PathRebound, EventKind::SackDone])
+            .union(self.inner.events(profile))
+    }
+
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) {
         self.inner.on_event(event, view, context);
         match event {

@@ -1,8 +1,6 @@
 //! Path failure by error counter (RFC 9260 section 8.2).
 
-use anabranch_core::policy::{
-    Context, Decision, Life, PathFailover, Probing, ProofOfLife, Reason, Slot, View,
-};
+use anabranch_core::policy::{Context, Decision, Life, PathFailover, Probing, ProofOfLife, Reason, View};
 use anabranch_core::{PathId, PathState};
 
 use crate::definition::Equation;
@@ -19,7 +17,7 @@ pub(crate) const PATH_FAILURE: Equation = Equation {
 #[derive(Debug, Default)]
 pub struct ErrorCounter;
 
-impl Slot for ErrorCounter {}
+ignores_events! { ErrorCounter }
 
 impl PathFailover for ErrorCounter {
     fn on_error(&mut self, path: PathId, _: bool, view: &View<'_>) -> Decision<PathState> {

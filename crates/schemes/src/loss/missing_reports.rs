@@ -2,7 +2,7 @@
 
 use anabranch_core::MAX_PATHS;
 use anabranch_core::policy::{
-    Holes, LossDetection, LossTasks, Missing, MissingVerdict, PathSack, SackView, Slot, View,
+    Holes, LossDetection, LossTasks, Missing, MissingVerdict, PathSack, SackView, View,
 };
 use anabranch_core::time::Time;
 
@@ -116,7 +116,7 @@ fn saw_new_ack(path: &PathSack, view: &View<'_>) -> bool {
     path.new_gap_ack || (view.profile.cumulative_acks_count_for_missing && path.new_cumulative_ack)
 }
 
-impl Slot for MissingReports {}
+ignores_events! { MissingReports }
 
 impl LossDetection for MissingReports {
     /// Recovered chunks are never declared lost by reports again. On a split path only chunks sent later on it report a chunk.

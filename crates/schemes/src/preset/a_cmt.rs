@@ -2,7 +2,7 @@
 //!
 //! The growth rule of A-CMT (Verma, Kumar 2017) and of DB-CMT's D-DSP (equations 1 to 4). TCP Vegas decides by the same figure.
 
-use anabranch_core::policy::{Event, Policies, Reason, RttFacts, View, Window};
+use anabranch_core::policy::{Event, EventSet, Policies, Reason, RttFacts, View, Window};
 use anabranch_core::time::Span;
 use anabranch_core::units::ChunkBytes;
 
@@ -219,6 +219,10 @@ impl RateDifferenceGrowth {
 }
 
 impl Growth for RateDifferenceGrowth {
+    fn events(&self) -> EventSet {
+        EventSet::NONE
+    }
+
     fn on_event(&mut self, _: &Event<'_>, _: &View<'_>) {}
 
     fn grow(&mut self, acknowledged: &Acknowledged<'_>) -> Option<Change> {

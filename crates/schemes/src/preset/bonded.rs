@@ -4,7 +4,7 @@
 //! sent on a silent path would block the data on other paths.
 
 use anabranch_core::policy::{
-    Context, Decision, Event, Life, PathFailover, Policies, Probing, ProofOfLife, Slot, View,
+    Context, Decision, Event, EventSet, Life, PathFailover, Policies, Probing, ProofOfLife, Slot, View,
 };
 use anabranch_core::profile::{Profile, T3Restart};
 use anabranch_core::time::{Span, Time};
@@ -176,6 +176,7 @@ pub struct SilenceFailover {
 
 impl Slot for SilenceFailover {
     forward! { inner:
+        fn events(&self, profile: &Profile) -> EventSet;
         fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) -> ();
         fn deadline(&self) -> Option<Time>;
     }

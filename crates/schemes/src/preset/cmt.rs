@@ -8,8 +8,10 @@
 
 use anabranch_core::PathId;
 use anabranch_core::policy::{
-    Context, Decision, Event, Pick, Policies, Reason, Refused, Scheduler, SendAsk, Slot, View, WaitFor,
+    Context, Decision, Event, EventKind, EventSet, Pick, Policies, Reason, Refused, Scheduler, SendAsk, Slot,
+    View, WaitFor,
 };
+use anabranch_core::profile::Profile;
 
 use crate::ack::delayed::{DAC_RECEIVER, SACK_DELAY, SACK_EVERY, dac};
 use crate::congestion::control::{AVOIDANCE, CUC_GROWTH, CUT, SLOW_START, cuc};
@@ -183,6 +185,10 @@ pub struct RotatingWindowFill {
 }
 
 impl Slot for RotatingWindowFill {
+    fn events(&self, _: &Profile) -> EventSet {
+        EventSet::of(&[EventKind::SendOpportunity])
+    }
+
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, _: &mut Context<'_>) {
         if let Event::SendOpportunity(_) = event {
             self.start = view.association.last_new_data_path.map_or(0, |p| p.index() + 1);

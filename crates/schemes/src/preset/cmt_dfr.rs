@@ -4,7 +4,9 @@
 //! a fraction equal to the smoothed round-trip time in seconds.
 
 use anabranch_core::MAX_PATHS;
-use anabranch_core::policy::{Event, LossCause, PathFacts, Policies, Reason, View, Window};
+use anabranch_core::policy::{
+    Event, EventKind, EventSet, LossCause, PathFacts, Policies, Reason, View, Window,
+};
 use anabranch_core::profile::Profile;
 use anabranch_core::units::ChunkBytes;
 
@@ -147,6 +149,10 @@ impl SrttFractionCut {
 }
 
 impl Cut for SrttFractionCut {
+    fn events(&self) -> EventSet {
+        EventSet::of(&[EventKind::PathAdded, EventKind::RttSample])
+    }
+
     fn on_event(&mut self, event: &Event<'_>, _: &View<'_>) {
         match *event {
             Event::PathAdded(path) => self.smoothed[path.index()] = None,

@@ -3,7 +3,7 @@
 //! CMT-PF (Natarajan 2008, 2009): a path that times out once gets no data until it answers a probe.
 
 use anabranch_core::policy::{
-    Context, Decision, Life, PathFailover, Policies, Probing, ProofOfLife, Reason, Slot, View,
+    Context, Decision, Life, PathFailover, Policies, Probing, ProofOfLife, Reason, View,
 };
 use anabranch_core::time::Time;
 use anabranch_core::{PathId, PathState};
@@ -111,7 +111,7 @@ pub(crate) fn build(values: &Values) -> Policies {
 #[derive(Debug, Default)]
 pub struct PotentiallyFailed;
 
-impl Slot for PotentiallyFailed {}
+ignores_events! { PotentiallyFailed }
 
 impl PathFailover for PotentiallyFailed {
     fn on_error(&mut self, path: PathId, _: bool, view: &View<'_>) -> Decision<PathState> {

@@ -3,7 +3,7 @@
 //! LIA, the linked increases of RFC 6356: at a shared bottleneck all paths together take the share that one flow on the best of
 //! them would, and no path grows faster than a flow of its own.
 
-use anabranch_core::policy::{Event, Policies, Reason, View};
+use anabranch_core::policy::{Event, EventKind, EventSet, Policies, Reason, View};
 
 use crate::ack::delayed::{SACK_DELAY, SACK_EVERY, dac};
 use crate::congestion::control::cuc;
@@ -99,6 +99,10 @@ pub struct LiaGrowth {
 }
 
 impl Growth for LiaGrowth {
+    fn events(&self) -> EventSet {
+        EventSet::of(&[EventKind::PathAdded])
+    }
+
     fn on_event(&mut self, event: &Event<'_>, _: &View<'_>) {
         self.fractions.on_event(event);
     }

@@ -2,7 +2,7 @@
 //! retransmit on the same path (RFC 9260 sections 6.3.3 E4 and 6.4.1).
 
 use anabranch_core::policy::{
-    Context, Decision, LossCause, LostChunk, Reason, Refused, RetransmitChoice, RetransmitPath, Slot, View,
+    Context, Decision, LossCause, LostChunk, Reason, Refused, RetransmitChoice, RetransmitPath, View,
 };
 
 use crate::definition::Equation;
@@ -21,7 +21,7 @@ pub struct Alternate {
     pub fast_retransmissions_too: bool,
 }
 
-impl Slot for Alternate {}
+ignores_events! { Alternate }
 
 impl RetransmitPath for Alternate {
     fn route(

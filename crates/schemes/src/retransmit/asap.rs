@@ -2,7 +2,7 @@
 //! only.
 
 use anabranch_core::policy::{
-    Context, Decision, LostChunk, Reason, Refusal, Refused, RetransmitChoice, RetransmitPath, Slot, View,
+    Context, Decision, LostChunk, Reason, Refusal, Refused, RetransmitChoice, RetransmitPath, View,
 };
 
 use crate::definition::Equation;
@@ -18,7 +18,7 @@ pub(crate) const RTX_ASAP: Equation = Equation {
 #[derive(Debug, Default)]
 pub struct Asap;
 
-impl Slot for Asap {}
+ignores_events! { Asap }
 
 impl RetransmitPath for Asap {
     fn route(

@@ -2,8 +2,7 @@
 //! among equals by a second one. Ties are resolved by coin flips along the list, as in ns-2.
 
 use anabranch_core::policy::{
-    Context, Decision, LostChunk, PathFacts, Reason, Refusal, Refused, RetransmitChoice, RetransmitPath,
-    Slot, View,
+    Context, Decision, LostChunk, PathFacts, Reason, Refusal, Refused, RetransmitChoice, RetransmitPath, View,
 };
 use anabranch_core::profile::{LossRates, Profile};
 
@@ -74,7 +73,7 @@ pub struct Best {
     pub by: Preference,
 }
 
-impl Slot for Best {}
+ignores_events! { Best }
 
 impl RetransmitPath for Best {
     fn route(

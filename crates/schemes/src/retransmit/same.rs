@@ -2,7 +2,7 @@
 
 use anabranch_core::PathState;
 use anabranch_core::policy::{
-    Context, Decision, LostChunk, Reason, Refused, RetransmitChoice, RetransmitPath, Slot, View,
+    Context, Decision, LostChunk, Reason, Refused, RetransmitChoice, RetransmitPath, View,
 };
 
 use crate::definition::Equation;
@@ -18,7 +18,7 @@ pub(crate) const RTX_SAME: Equation = Equation {
 #[derive(Debug, Default)]
 pub struct Same;
 
-impl Slot for Same {}
+ignores_events! { Same }
 
 impl RetransmitPath for Same {
     fn route(

@@ -1,8 +1,7 @@
 //! Path on which a lost chunk arrives first: until then it holds back all later data, on every path.
 
 use anabranch_core::policy::{
-    Context, Decision, LostChunk, PathFacts, Reason, Refusal, Refused, RetransmitChoice, RetransmitPath,
-    Slot, View,
+    Context, Decision, LostChunk, PathFacts, Reason, Refusal, Refused, RetransmitChoice, RetransmitPath, View,
 };
 use anabranch_core::time::Span;
 
@@ -34,7 +33,7 @@ fn sooner(path: &PathFacts, than: &PathFacts) -> bool {
     }
 }
 
-impl Slot for Soonest {}
+ignores_events! { Soonest }
 
 impl RetransmitPath for Soonest {
     fn route(&mut self, _: &LostChunk, view: &View<'_>, _: &mut Context<'_>) -> Decision<RetransmitChoice> {

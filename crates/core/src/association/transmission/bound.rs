@@ -109,7 +109,6 @@ pub(super) fn consider_replanning(out: &mut Outlet<'_>) {
     if !out.d.sender.has_bound() {
         return;
     }
-    out.d.sender.refresh_facts();
     if out.d.ask(|policies, view| policies.replan(view)) {
         for id in out.d.paths.ids() {
             out.d.unbind_path(id);

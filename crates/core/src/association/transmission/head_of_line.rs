@@ -81,7 +81,6 @@ impl Transmission {
 
 impl Outlet<'_> {
     fn ask_about_head_of_line(&mut self) -> Option<Decision<HeadOfLineAction>> {
-        self.d.sender.refresh_facts();
         let payload = self.d.sender.queue().next_payload(self.payload_bytes_per_chunk());
         let blocking = HeadOfLineBlocking {
             next_chunk: payload.map(|payload| ChunkBytes::new((DATA_HEADER_LEN + payload) as u64)),

@@ -1,9 +1,10 @@
 //! Control of all paths: passes events to the path that they concern.
 
 use anabranch_core::policy::{
-    CongestionControl, Context, Event, LossCause, Pacing, Reason, SackDone, SentTransmission, Slot, View,
-    Window,
+    CongestionControl, Context, Event, EventKind, EventSet, LossCause, Pacing, Reason, SackDone,
+    SentTransmission, Slot, View, Window,
 };
+use anabranch_core::profile::Profile;
 use anabranch_core::{MAX_PATHS, PathId};
 
 use crate::component::bbr::path::{Ack, LostChunk, PathBbr};
@@ -52,6 +53,19 @@ impl BbrControl {
 }
 
 impl Slot for BbrControl {
+    fn events(&self, _: &Profile) -> EventSet {
+        EventSet::of(&[
+            EventKind::PathAdded,
+            EventKind::PathRebound,
+            EventKind::Established,
+            EventKind::Sent,
+            EventKind::SackDone,
+            EventKind::Lost,
+            EventKind::LossEvent,
+            EventKind::Spurious,
+        ])
+    }
+
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) {
         match *event {
             Event::PathAdded(path) | Event::PathRebound(path) => self.begin(path, view),

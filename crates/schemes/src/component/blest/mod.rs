@@ -5,8 +5,10 @@
 
 use anabranch_core::PathId;
 use anabranch_core::policy::{
-    Context, Decision, Event, Pick, Policies, Reason, Scheduler, SendAsk, SendKind, Slot, View,
+    Context, Decision, Event, EventKind, EventSet, Pick, Policies, Reason, Scheduler, SendAsk, SendKind,
+    Slot, View,
 };
+use anabranch_core::profile::Profile;
 use anabranch_core::time::Time;
 use anabranch_core::units::ChunkBytes;
 
@@ -239,6 +241,10 @@ fn left_to_fast(alternatives: &Alternatives<'_>, chunk: ChunkBytes, view: &View<
 }
 
 impl Slot for Blest {
+    fn events(&self, _: &Profile) -> EventSet {
+        EventSet::of(&[EventKind::Blocked, EventKind::Sent])
+    }
+
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, _: &mut Context<'_>) {
         match *event {
             Event::Blocked { hole } => self.note_blocking(BlockingEvidence::ClosedWindow, hole, view),

@@ -1,8 +1,10 @@
 //! `copa`: windows that keep a short queue, controlled by recent delay.
 
 use anabranch_core::policy::{
-    CongestionControl, Context, Event, LossCause, Pacing, Policies, Reason, SackDone, Slot, View, Window,
+    CongestionControl, Context, Event, EventKind, EventSet, LossCause, Pacing, Policies, Reason, SackDone,
+    Slot, View, Window,
 };
+use anabranch_core::profile::Profile;
 use anabranch_core::{MAX_PATHS, PathId};
 
 use crate::component::copa::path::{CopaPath, Settings};
@@ -133,6 +135,17 @@ impl CopaControl {
 }
 
 impl Slot for CopaControl {
+    fn events(&self, _: &Profile) -> EventSet {
+        EventSet::of(&[
+            EventKind::PathAdded,
+            EventKind::PathRebound,
+            EventKind::Established,
+            EventKind::Acked,
+            EventKind::SackDone,
+            EventKind::LossEvent,
+        ])
+    }
+
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, _: &mut Context<'_>) {
         match *event {
             Event::PathAdded(path) | Event::PathRebound(path) => self.begin(path, view),

@@ -1,6 +1,6 @@
 //! CUBIC's decrease (RFC 9438 section 4.6).
 
-use anabranch_core::policy::{Event, LossCause, Reason, View};
+use anabranch_core::policy::{Event, EventSet, LossCause, Reason, View};
 
 use crate::component::cubic::curve::BETA;
 use crate::congestion::cut::{after_fast_retransmit, after_timeout, nearest};
@@ -18,6 +18,10 @@ pub(super) const RULES: &[Equation] = &[Equation {
 pub(super) struct CubicCut;
 
 impl Cut for CubicCut {
+    fn events(&self) -> EventSet {
+        EventSet::NONE
+    }
+
     fn on_event(&mut self, _: &Event<'_>, _: &View<'_>) {}
 
     fn cut(&mut self, loss: &PathLoss<'_>) -> Change {

@@ -1,6 +1,6 @@
 //! CUBIC's increase (RFC 9438 sections 4.2 to 4.5, 4.7, 4.8, 4.10 and 5.8).
 
-use anabranch_core::policy::{Event, SackDone, View, Window};
+use anabranch_core::policy::{Event, EventKind, EventSet, SackDone, View, Window};
 use anabranch_core::time::Span;
 use anabranch_core::units::ChunkBytes;
 use anabranch_core::{MAX_PATHS, PathId};
@@ -39,6 +39,10 @@ impl CubicGrowth {
 }
 
 impl Growth for CubicGrowth {
+    fn events(&self) -> EventSet {
+        EventSet::of(&[EventKind::PathAdded, EventKind::LossEvent, EventKind::SackDone, EventKind::Idle])
+    }
+
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
         self.fractions.on_event(event);
         match *event {

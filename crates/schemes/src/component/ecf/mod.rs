@@ -4,8 +4,9 @@
 //! completion on it with completion on the fastest path, and waits for the fastest if that completes earlier.
 
 use anabranch_core::policy::{
-    Context, Decision, Event, Pick, Policies, Reason, Scheduler, SendAsk, Slot, View,
+    Context, Decision, Event, EventKind, EventSet, Pick, Policies, Reason, Scheduler, SendAsk, Slot, View,
 };
+use anabranch_core::profile::Profile;
 
 use crate::component::min_rtt::lowest;
 use crate::definition::{Card, Choice, Component, Equation, Kind, Parameter, Role, Value, Values};
@@ -178,6 +179,10 @@ fn unassigned(ask: &SendAsk, view: &View<'_>) -> f64 {
 const DATA_HEADER: u64 = 16;
 
 impl Slot for EarliestCompletion {
+    fn events(&self, _: &Profile) -> EventSet {
+        EventSet::of(&[EventKind::PathAdded, EventKind::PathRemoved])
+    }
+
     fn on_event(&mut self, event: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {
         // The path that it waited for may no longer be the fastest.
         if matches!(event, Event::PathAdded(_) | Event::PathRemoved(_)) {

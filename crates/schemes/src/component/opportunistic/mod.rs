@@ -5,7 +5,7 @@
 
 use anabranch_core::policy::{
     Context, Decision, HeadOfLine, HeadOfLineAction, HeadOfLineBlocking, HeadOfLineHandling, PathFacts,
-    Policies, Reason, Refusal, Refused, Slot, View,
+    Policies, Reason, Refusal, Refused, View,
 };
 
 use crate::component::opportunistic::penalisation::Penalisation;
@@ -173,7 +173,7 @@ fn is_much_slower(head: &HeadOfLine, fast: &PathFacts, view: &View<'_>) -> bool 
     slower
 }
 
-impl Slot for Opportunistic {}
+ignores_events! { Opportunistic }
 
 impl HeadOfLineHandling for Opportunistic {
     fn handle(

@@ -2,7 +2,7 @@
 //! head-of-line chunk is sent on a faster path, the window of the slower path that first carried it is halved.
 
 use anabranch_core::policy::{
-    CongestionControl, Context, Event, Reason, SendKind, SentTransmission, View, Window,
+    CongestionControl, Context, Event, EventKind, EventSet, Reason, SendKind, SentTransmission, View, Window,
 };
 use anabranch_core::time::Time;
 use anabranch_core::units::ChunkBytes;
@@ -55,6 +55,10 @@ pub(crate) fn penalty(window: Window, largest: ChunkBytes) -> Window {
 }
 
 impl Wrapper for Penalisation {
+    fn events(&self) -> EventSet {
+        EventSet::of(&[EventKind::PathAdded, EventKind::Sent])
+    }
+
     fn on_event(
         &mut self,
         event: &Event<'_>,

@@ -4,9 +4,10 @@
 //! is overdue, regardless of the number of transmissions. A probe elicits the acknowledgement of a tail.
 
 use anabranch_core::policy::{
-    AckedTransmission, Context, Event, Holes, LossCause, LossDetection, LossTasks, Missing, MissingVerdict,
-    PathFacts, Policies, SackDone, SackView, SendKind, SentTransmission, Slot, View,
+    AckedTransmission, Context, Event, EventKind, EventSet, Holes, LossCause, LossDetection, LossTasks,
+    Missing, MissingVerdict, PathFacts, Policies, SackDone, SackView, SendKind, SentTransmission, Slot, View,
 };
+use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{MAX_PATHS, PathId, PathState};
 
@@ -245,6 +246,22 @@ impl Rack {
 }
 
 impl Slot for Rack {
+    fn events(&self, profile: &Profile) -> EventSet {
+        EventSet::of(&[
+            EventKind::PathAdded,
+            EventKind::PathRemoved,
+            EventKind::PathState,
+            EventKind::Sent,
+            EventKind::Acked,
+            EventKind::SackDone,
+            EventKind::Lost,
+            EventKind::Abandoned,
+            EventKind::LossEvent,
+            EventKind::Spurious,
+        ])
+        .union(self.inner.events(profile))
+    }
+
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) {
         self.inner.on_event(event, view, context);
         match event {

@@ -5,7 +5,7 @@
 //! window meanwhile. A chunk may wait for a full path, and may be reassigned while it waits.
 
 use anabranch_core::MAX_PATHS;
-use anabranch_core::policy::{Context, Decision, PathFacts, Pick, Policies, Scheduler, SendAsk, Slot, View};
+use anabranch_core::policy::{Context, Decision, PathFacts, Pick, Policies, Scheduler, SendAsk, View};
 use anabranch_core::time::{Span, Time};
 
 use crate::definition::{Card, Choice, ChoiceParameter, Component, Equation, Parameter, Role, Values};
@@ -188,7 +188,7 @@ impl ShortestTransfer {
     }
 }
 
-impl Slot for ShortestTransfer {}
+ignores_events! { ShortestTransfer }
 
 impl Scheduler for ShortestTransfer {
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {

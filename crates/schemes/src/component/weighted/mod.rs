@@ -7,9 +7,10 @@
 //! credit is next. A full path continues to earn credit up to a limit, so that it can catch up.
 
 use anabranch_core::policy::{
-    Context, Decision, Event, PathFacts, Pick, Policies, Reason, Refusal, Refused, Scheduler, SendAsk,
-    SendKind, Slot, View, WaitFor,
+    Context, Decision, Event, EventKind, EventSet, PathFacts, Pick, Policies, Reason, Refusal, Refused,
+    Scheduler, SendAsk, SendKind, Slot, View, WaitFor,
 };
+use anabranch_core::profile::Profile;
 use anabranch_core::units::ChunkBytes;
 use anabranch_core::{MAX_PATHS, PathId, PathState};
 
@@ -123,6 +124,10 @@ impl Weighted {
 }
 
 impl Slot for Weighted {
+    fn events(&self, _: &Profile) -> EventSet {
+        EventSet::of(&[EventKind::PathAdded, EventKind::PathState, EventKind::Sent])
+    }
+
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, _: &mut Context<'_>) {
         match *event {
             Event::PathAdded(path) => self.credits[path.index()] = 0.0,

@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::congestion::Change;
-use crate::testing::{M, World, bytes, path};
-use anabranch_core::policy::{SendKind, SentTransmission};
+use crate::testing::{World, bytes, path};
 use anabranch_core::profile::Profile;
 use anabranch_core::units::WindowBytes;
 
@@ -17,7 +16,9 @@ struct Rig {
 
 impl Rig {
     fn new(profile: Profile, gate: GrowthGate) -> Self {
-        Rig { world: World::new(profile, 2), control: WindowControl::new(gate) }
+        let mut rig = Rig { world: World::new(profile, 2), control: WindowControl::new(gate) };
+        [0, 1].into_iter().for_each(|index| rig.note_transmission(index));
+        rig
     }
 
     fn set(&mut self, cwnd: u64, ssthresh: u64, partial: u64) {
@@ -49,15 +50,9 @@ impl Rig {
         self.dispatch(&Event::LossEvent { path: path(0), cause });
     }
 
-    fn sent(&mut self, index: usize) {
-        let sent = SentTransmission {
-            path: path(index),
-            previous_path: None,
-            tsn: 1,
-            bytes: bytes(M),
-            kind: SendKind::New,
-        };
-        self.dispatch(&Event::Sent(&sent));
+    fn note_transmission(&mut self, index: usize) {
+        self.world.now += anabranch_core::time::Span::from_millis(1);
+        self.world.paths[index].last_sent_at = Some(self.world.now);
     }
 
     fn active_again(&mut self, from: PathState, cause: StateCause) {
@@ -595,11 +590,11 @@ fn saved_window_of_an_idle_path_is_renewed_by_a_transmission() {
     rig.set(20_000, 12_000, 0);
     rig.dispatch(&Event::Idle(path(0)));
     rig.set(30_000, 12_000, 0);
-    rig.sent(1);
+    rig.note_transmission(1);
     rig.dispatch(&Event::Idle(path(0)));
     assert_eq!(rig.window(), (15_000, 12_000, 0), "sent on another path");
     rig.set(30_000, 12_000, 0);
-    rig.sent(0);
+    rig.note_transmission(0);
     rig.dispatch(&Event::Idle(path(0)));
     assert_eq!(rig.window(), (15_000, 30_000, 0));
 }

@@ -1,6 +1,6 @@
 //! Multiplicative decrease of the standard (RFC 9260 sections 7.2.3 and 7.2.4), with the profile's floors.
 
-use anabranch_core::policy::{Event, LossCause, PathFacts, Reason, View, Window};
+use anabranch_core::policy::{Event, EventSet, LossCause, PathFacts, Reason, View, Window};
 use anabranch_core::profile::Profile;
 use anabranch_core::units::ChunkBytes;
 
@@ -13,6 +13,10 @@ pub(crate) const FILE: &str = file!();
 pub struct Halving;
 
 impl Cut for Halving {
+    fn events(&self) -> EventSet {
+        EventSet::NONE
+    }
+
     fn on_event(&mut self, _: &Event<'_>, _: &View<'_>) {}
 
     fn cut(&mut self, loss: &PathLoss<'_>) -> Change {

@@ -1,6 +1,6 @@
 //! Slow start and congestion avoidance of the standard (RFC 9260 sections 7.2.1 and 7.2.2).
 
-use anabranch_core::policy::{Event, Reason, View, Window};
+use anabranch_core::policy::{Event, EventSet, Reason, View, Window};
 use anabranch_core::units::ChunkBytes;
 
 use crate::congestion::{Acknowledged, Change, Growth};
@@ -10,6 +10,10 @@ use crate::congestion::{Acknowledged, Change, Growth};
 pub struct StandardGrowth;
 
 impl Growth for StandardGrowth {
+    fn events(&self) -> EventSet {
+        EventSet::NONE
+    }
+
     fn on_event(&mut self, _: &Event<'_>, _: &View<'_>) {}
 
     fn grow(&mut self, acknowledged: &Acknowledged<'_>) -> Option<Change> {

@@ -9,9 +9,10 @@
 //! a burst of losses ends after some packets, and these retransmissions are the packets.
 
 use anabranch_core::policy::{
-    Context, Event, Holes, LossDetection, LossTasks, Missing, MissingVerdict, PathFacts, SackView, SendKind,
-    SentTransmission, Slot, View,
+    Context, Event, EventKind, EventSet, Holes, LossDetection, LossTasks, Missing, MissingVerdict, PathFacts,
+    SackView, SendKind, SentTransmission, Slot, View,
 };
+use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
 
 use crate::definition::{Equation, text};
@@ -139,6 +140,17 @@ fn wait(facts: &PathFacts) -> Span {
 }
 
 impl Slot for ChunkTimer {
+    fn events(&self, profile: &Profile) -> EventSet {
+        EventSet::of(&[
+            EventKind::Sent,
+            EventKind::Acked,
+            EventKind::Lost,
+            EventKind::Abandoned,
+            EventKind::SackDone,
+        ])
+        .union(self.inner.events(profile))
+    }
+
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) {
         self.inner.on_event(event, view, context);
         match *event {

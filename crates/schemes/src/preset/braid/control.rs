@@ -1,9 +1,10 @@
 //! Congestion control: passes measurements to the models, and applies their decisions to the windows.
 
 use anabranch_core::policy::{
-    AckedTransmission, CongestionControl, Context, Event, LossCause, Pacing, PathAck, PathFacts, Reason,
-    Slot, View, Window,
+    AckedTransmission, CongestionControl, Context, Event, EventKind, EventSet, LossCause, Pacing, PathAck,
+    PathFacts, Reason, Slot, View, Window,
 };
+use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
 use anabranch_core::units::ChunkBytes;
 use anabranch_core::{MAX_PATHS, PathId};
@@ -423,6 +424,18 @@ impl BraidControl {
 }
 
 impl Slot for BraidControl {
+    fn events(&self, _: &Profile) -> EventSet {
+        EventSet::of(&[
+            EventKind::PathAdded,
+            EventKind::PathRebound,
+            EventKind::Established,
+            EventKind::Acked,
+            EventKind::SackDone,
+            EventKind::Lost,
+            EventKind::LossEvent,
+        ])
+    }
+
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, _: &mut Context<'_>) {
         match *event {
             Event::PathAdded(path) | Event::PathRebound(path) => self.begin(path, view),

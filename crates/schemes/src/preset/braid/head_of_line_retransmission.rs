@@ -5,7 +5,7 @@
 
 use anabranch_core::policy::{
     Context, Decision, HeadOfLine, HeadOfLineAction, HeadOfLineBlocking, HeadOfLineHandling, PathFacts,
-    Reason, Slot, View,
+    Reason, View,
 };
 
 use crate::component::opportunistic::{Condition, Opportunistic};
@@ -36,7 +36,7 @@ fn is_late(head: &HeadOfLine, fast: &PathFacts, view: &View<'_>) -> bool {
     })
 }
 
-impl Slot for HeadOfLineRetransmission {}
+ignores_events! { HeadOfLineRetransmission }
 
 impl HeadOfLineHandling for HeadOfLineRetransmission {
     fn handle(

@@ -5,7 +5,7 @@
 
 use anabranch_core::MAX_PATHS;
 use anabranch_core::policy::{
-    Context, Decision, PathFacts, Pick, Reason, Refusal, Refused, Scheduler, SendAsk, Slot, View, WaitFor,
+    Context, Decision, PathFacts, Pick, Reason, Refusal, Refused, Scheduler, SendAsk, View, WaitFor,
 };
 use anabranch_core::time::Span;
 use anabranch_core::units::ChunkBytes;
@@ -143,7 +143,7 @@ fn in_order<'a>(view: &View<'a>, window: f64) -> ([Option<Expected<'a>>; MAX_PAT
     (order, count)
 }
 
-impl Slot for InOrder {}
+ignores_events! { InOrder }
 
 impl Scheduler for InOrder {
     fn pick(&mut self, _: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {

@@ -3,7 +3,10 @@
 //! [`RateModel`](crate::estimator::RateModel) keeps the maximum rate until congestion control itself limits the path. This model
 //! forgets with time: if the receive window is the limit, that may never happen, and an old rate becomes obsolete.
 
-use anabranch_core::policy::{Context, Estimates, Event, PathEstimator, PathFacts, Slot, View};
+use anabranch_core::policy::{
+    Context, Estimates, Event, EventKind, EventSet, PathEstimator, PathFacts, Slot, View,
+};
+use anabranch_core::profile::Profile;
 use anabranch_core::time::{Rate, Span, Time};
 use anabranch_core::windowed::WindowedMax;
 use anabranch_core::{MAX_PATHS, PathId, PathSet};
@@ -58,6 +61,18 @@ fn memory(facts: &PathFacts) -> Span {
 }
 
 impl Slot for PathModel {
+    fn events(&self, profile: &Profile) -> EventSet {
+        EventSet::of(&[
+            EventKind::PathAdded,
+            EventKind::PathRebound,
+            EventKind::PathState,
+            EventKind::Acked,
+            EventKind::SackDone,
+            EventKind::Deadline,
+        ])
+        .union(self.inner.events(profile))
+    }
+
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) {
         self.inner.on_event(event, view, context);
         match event {

@@ -6,8 +6,10 @@
 
 use anabranch_core::PathSet;
 use anabranch_core::policy::{
-    Context, Decision, Event, LostChunk, PathFacts, RetransmitChoice, RetransmitPath, SendKind, Slot, View,
+    Context, Decision, Event, EventKind, EventSet, LostChunk, PathFacts, RetransmitChoice, RetransmitPath,
+    SendKind, Slot, View,
 };
+use anabranch_core::profile::Profile;
 use anabranch_core::time::Span;
 
 use crate::definition::{Equation, text};
@@ -62,6 +64,10 @@ fn other<'a>(path: &PathFacts, view: &View<'a>) -> Option<&'a PathFacts> {
 }
 
 impl Slot for RedundantRetransmission {
+    fn events(&self, _: &Profile) -> EventSet {
+        EventSet::of(&[EventKind::Sent])
+    }
+
     fn on_event(&mut self, event: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {
         if matches!(event, Event::Sent(sent) if sent.kind == SendKind::New) {
             self.unspent_chunks = (self.unspent_chunks + 1).min(MOST_AT_ONCE * CHUNKS_PER_COPY);

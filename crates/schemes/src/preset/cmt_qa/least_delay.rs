@@ -3,7 +3,7 @@
 use anabranch_core::PathId;
 use anabranch_core::policy::{
     Context, Decision, LostChunk, PathFacts, Reason, Refusal, Refused, RetransmitChoice, RetransmitPath,
-    Slot, View, WaitFor,
+    View, WaitFor,
 };
 
 use crate::definition::{ChoiceParameter, Equation, Values};
@@ -79,7 +79,7 @@ impl LeastDelay {
     }
 }
 
-impl Slot for LeastDelay {}
+ignores_events! { LeastDelay }
 
 impl RetransmitPath for LeastDelay {
     fn route(

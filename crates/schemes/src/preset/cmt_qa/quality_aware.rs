@@ -4,7 +4,7 @@
 //! The potentially failed state of CMT-PF serves as this inactive status: the path gets no data and is probed at every RTO until it
 //! answers. As in all schemes, it becomes inactive in the sense of RFC 9260 after too many errors.
 
-use anabranch_core::policy::{Context, Decision, Life, PathFailover, Probing, ProofOfLife, Slot, View};
+use anabranch_core::policy::{Context, Decision, Life, PathFailover, Probing, ProofOfLife, View};
 use anabranch_core::{PathId, PathState};
 
 use crate::definition::Equation;
@@ -21,7 +21,7 @@ pub(super) const RULES: &[Equation] = &[Equation {
 #[derive(Debug, Default)]
 pub struct QualityAware;
 
-impl Slot for QualityAware {}
+ignores_events! { QualityAware }
 
 impl PathFailover for QualityAware {
     /// Reacts only to time-outs: an unanswered HEARTBEAT increases the error counter, as in the standard.

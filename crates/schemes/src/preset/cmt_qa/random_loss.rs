@@ -4,7 +4,9 @@
 //! It wraps a control instead of being a reduction rule of it. A control receives one loss event per window, and the second loss of
 //! a window reveals that the first was not random.
 
-use anabranch_core::policy::{CongestionControl, Context, Event, LossCause, PathFacts, Reason, View};
+use anabranch_core::policy::{
+    CongestionControl, Context, Event, EventKind, EventSet, LossCause, PathFacts, Reason, View,
+};
 use anabranch_core::time::{Span, Time};
 use anabranch_core::units::ChunkBytes;
 use anabranch_core::{MAX_PATHS, PathId};
@@ -236,6 +238,10 @@ impl RandomLoss {
 }
 
 impl Wrapper for RandomLoss {
+    fn events(&self) -> EventSet {
+        EventSet::of(&[EventKind::PathAdded, EventKind::Acked, EventKind::Lost, EventKind::LossEvent])
+    }
+
     fn on_event(
         &mut self,
         event: &Event<'_>,

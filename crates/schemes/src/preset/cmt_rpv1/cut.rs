@@ -1,7 +1,7 @@
 //! Reduction rule of CMT/RPv1 (Dreibholz, Becke, Pulinthanath, Rathgeb 2010; floors as in INET): a path gives up half of the sum of
 //! all windows, ssthresh_i = max(cwnd_i - sum of cwnd_k / 2, M, rpMin M ssthresh_i / sum of ssthresh_k).
 
-use anabranch_core::policy::{Event, LossCause, Reason, View, Window};
+use anabranch_core::policy::{Event, EventSet, LossCause, Reason, View, Window};
 use anabranch_core::units::ChunkBytes;
 
 use crate::congestion::cut::Floor;
@@ -28,6 +28,10 @@ pub struct ResourcePoolingV1Cut {
 }
 
 impl Cut for ResourcePoolingV1Cut {
+    fn events(&self) -> EventSet {
+        EventSet::NONE
+    }
+
     fn on_event(&mut self, _: &Event<'_>, _: &View<'_>) {}
 
     fn cut(&mut self, loss: &PathLoss<'_>) -> Change {

@@ -1,7 +1,7 @@
 //! Growth rule of CMT/RPv1 (Dreibholz, Becke, Pulinthanath, Rathgeb 2010): the standard's steps multiplied by the path's share of
 //! all slow-start thresholds, ssthresh_i / sum of ssthresh_k.
 
-use anabranch_core::policy::{Event, View};
+use anabranch_core::policy::{Event, EventSet, View};
 
 use crate::congestion::growth::pooled::grow;
 use crate::congestion::growth::threshold_share;
@@ -26,6 +26,10 @@ pub(super) const RULES: &[Equation] = &[
 pub struct ResourcePoolingV1Growth;
 
 impl Growth for ResourcePoolingV1Growth {
+    fn events(&self) -> EventSet {
+        EventSet::NONE
+    }
+
     fn on_event(&mut self, _: &Event<'_>, _: &View<'_>) {}
 
     fn grow(&mut self, acknowledged: &Acknowledged<'_>) -> Option<Change> {

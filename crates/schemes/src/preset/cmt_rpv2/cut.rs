@@ -1,7 +1,7 @@
 //! Reduction rule of CMT/RPv2 (Dreibholz, Becke, Adhari, Rathgeb 2011; floors as in INET): with the rate B = cwnd / srtt, a path
 //! loses the fraction max(1/2, sum of B_k / (2 B_i)) of its window, as if it alone had to halve the sum of all rates.
 
-use anabranch_core::policy::{Event, LossCause, Reason, View, Window};
+use anabranch_core::policy::{Event, EventSet, LossCause, Reason, View, Window};
 use anabranch_core::units::ChunkBytes;
 
 use crate::congestion::cut::{Floor, nearest};
@@ -28,6 +28,10 @@ pub struct ResourcePoolingV2Cut {
 }
 
 impl Cut for ResourcePoolingV2Cut {
+    fn events(&self) -> EventSet {
+        EventSet::NONE
+    }
+
     fn on_event(&mut self, _: &Event<'_>, _: &View<'_>) {}
 
     fn cut(&mut self, loss: &PathLoss<'_>) -> Change {

@@ -1,7 +1,7 @@
 //! Growth rule of CMT/RPv2 (Dreibholz, Becke, Adhari, Rathgeb 2011): the standard's steps multiplied by the path's share of all
 //! rates, (cwnd_i / srtt_i) / sum of (cwnd_k / srtt_k).
 
-use anabranch_core::policy::{Event, View};
+use anabranch_core::policy::{Event, EventSet, View};
 
 use crate::congestion::growth::pooled::{grow, rate_share};
 use crate::congestion::{Acknowledged, Change, Growth};
@@ -25,6 +25,10 @@ pub(super) const RULES: &[Equation] = &[
 pub struct ResourcePoolingV2Growth;
 
 impl Growth for ResourcePoolingV2Growth {
+    fn events(&self) -> EventSet {
+        EventSet::NONE
+    }
+
     fn on_event(&mut self, _: &Event<'_>, _: &View<'_>) {}
 
     fn grow(&mut self, acknowledged: &Acknowledged<'_>) -> Option<Change> {

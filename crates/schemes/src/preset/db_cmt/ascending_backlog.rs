@@ -2,7 +2,7 @@
 //! beyond its minimum delay, so that the path with the lightest load is first.
 
 use anabranch_core::policy::{
-    Context, Decision, PathFacts, Pick, Reason, Refusal, Refused, Scheduler, SendAsk, Slot, View, WaitFor,
+    Context, Decision, PathFacts, Pick, Reason, Refusal, Refused, Scheduler, SendAsk, View, WaitFor,
 };
 
 use crate::preset::a_cmt::{RttSource, rate_difference};
@@ -20,7 +20,7 @@ impl AscendingBacklog {
     }
 }
 
-impl Slot for AscendingBacklog {}
+ignores_events! { AscendingBacklog }
 
 impl Scheduler for AscendingBacklog {
     fn pick(&mut self, _: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {

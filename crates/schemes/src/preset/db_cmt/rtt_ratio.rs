@@ -1,7 +1,7 @@
 //! DB-CMT's D-FRP (equation 5): fast retransmit reduces the window by the fraction by which queueing has lengthened the round trip,
 //! cwnd - cwnd (RTT - RTTmin) / RTT = cwnd RTTmin / RTT. With an empty queue there is no reduction.
 
-use anabranch_core::policy::{Event, LossCause, PathFacts, Reason, View, Window};
+use anabranch_core::policy::{Event, EventSet, LossCause, PathFacts, Reason, View, Window};
 use anabranch_core::profile::Profile;
 use anabranch_core::units::ChunkBytes;
 
@@ -45,6 +45,10 @@ impl RttRatioCut {
 }
 
 impl Cut for RttRatioCut {
+    fn events(&self) -> EventSet {
+        EventSet::NONE
+    }
+
     fn on_event(&mut self, _: &Event<'_>, _: &View<'_>) {}
 
     fn cut(&mut self, loss: &PathLoss<'_>) -> Change {

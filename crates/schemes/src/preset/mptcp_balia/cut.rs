@@ -1,7 +1,7 @@
 //! BALIA's decrease (draft-walid-mptcp-congestion-control): w_r shrinks by w_r / 2 min(alpha_r, 1.5). Its increase is in
 //! `growth.rs`.
 
-use anabranch_core::policy::{Event, LossCause, Reason, View};
+use anabranch_core::policy::{Event, EventSet, LossCause, Reason, View};
 
 use crate::congestion::cut::{after_fast_retransmit, after_timeout, nearest};
 use crate::congestion::growth::Flows;
@@ -17,6 +17,10 @@ pub(super) const RULES: &[Equation] =
 pub struct BaliaCut;
 
 impl Cut for BaliaCut {
+    fn events(&self) -> EventSet {
+        EventSet::NONE
+    }
+
     fn on_event(&mut self, _: &Event<'_>, _: &View<'_>) {}
 
     fn cut(&mut self, loss: &PathLoss<'_>) -> Change {

@@ -1,6 +1,6 @@
 //! Increase of BALIA, the balanced linked adaptation of draft-walid-mptcp-congestion-control. Its decrease is in `cut.rs`.
 
-use anabranch_core::policy::{Event, Reason, View};
+use anabranch_core::policy::{Event, EventKind, EventSet, Reason, View};
 
 use crate::congestion::growth::Flow;
 use crate::congestion::growth::coupled::{Fractions, Gain, largest};
@@ -23,6 +23,10 @@ pub struct BaliaGrowth {
 }
 
 impl Growth for BaliaGrowth {
+    fn events(&self) -> EventSet {
+        EventSet::of(&[EventKind::PathAdded])
+    }
+
     fn on_event(&mut self, event: &Event<'_>, _: &View<'_>) {
         self.fractions.on_event(event);
     }

@@ -1,9 +1,7 @@
 //! Scheduler of Nishida's MPTCP module for ns-2: in each send opportunity the windows are filled in the order of the paths' ids,
 //! always from the first. No path is preferred for its round-trip time.
 
-use anabranch_core::policy::{
-    Context, Decision, Pick, Reason, Refused, Scheduler, SendAsk, Slot, View, WaitFor,
-};
+use anabranch_core::policy::{Context, Decision, Pick, Reason, Refused, Scheduler, SendAsk, View, WaitFor};
 
 use crate::definition::Equation;
 
@@ -17,7 +15,7 @@ pub(super) const RULES: &[Equation] = &[Equation {
 #[derive(Debug)]
 pub struct IndexOrder;
 
-impl Slot for IndexOrder {}
+ignores_events! { IndexOrder }
 
 impl Scheduler for IndexOrder {
     fn pick(&mut self, _: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {

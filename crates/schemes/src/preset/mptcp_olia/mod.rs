@@ -3,7 +3,7 @@
 //! OLIA, the opportunistic linked increases of draft-khalili-mptcp-congestion-control: increases that balance congestion, and a
 //! term that moves window to the paths that deliver most between losses.
 
-use anabranch_core::policy::{Event, Policies, Reason, View};
+use anabranch_core::policy::{Event, EventKind, EventSet, Policies, Reason, View};
 use anabranch_core::{MAX_PATHS, PathId};
 
 use crate::ack::delayed::{SACK_DELAY, SACK_EVERY, dac};
@@ -154,6 +154,10 @@ impl OliaGrowth {
 }
 
 impl Growth for OliaGrowth {
+    fn events(&self) -> EventSet {
+        EventSet::of(&[EventKind::PathAdded, EventKind::SackDone, EventKind::LossEvent])
+    }
+
     fn on_event(&mut self, event: &Event<'_>, _: &View<'_>) {
         self.fractions.on_event(event);
         match *event {

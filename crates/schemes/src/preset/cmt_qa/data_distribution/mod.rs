@@ -5,9 +5,10 @@
 pub(crate) mod formulas;
 
 use anabranch_core::policy::{
-    Context, Decision, Event, PathFacts, Pick, Reason, Refusal, Refused, Scheduler, SendAsk, Slot, View,
-    WaitFor,
+    Context, Decision, Event, EventKind, EventSet, PathFacts, Pick, Reason, Refusal, Refused, Scheduler,
+    SendAsk, Slot, View, WaitFor,
 };
+use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{MAX_PATHS, PathId, PathSet};
 
@@ -393,6 +394,10 @@ fn probe(view: &View<'_>) -> Decision<Pick> {
 }
 
 impl Slot for DataDistribution {
+    fn events(&self, _: &Profile) -> EventSet {
+        EventSet::of(&[EventKind::Bound, EventKind::Unbound, EventKind::PathAdded])
+    }
+
     fn on_event(&mut self, event: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {
         match *event {
             Event::Bound { path, bytes, .. } => self.given(path, bytes.get()),

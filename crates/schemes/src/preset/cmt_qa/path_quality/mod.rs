@@ -8,8 +8,10 @@ pub use group::GroupSpan;
 pub use sampling::Bound;
 
 use anabranch_core::policy::{
-    Context, Estimates, Event, LossCause, PathEstimator, PathFacts, SendKind, SentTransmission, Slot, View,
+    Context, Estimates, Event, EventKind, EventSet, LossCause, PathEstimator, PathFacts, SendKind,
+    SentTransmission, Slot, View,
 };
+use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
 use anabranch_core::units::ChunkBytes;
 use anabranch_core::{MAX_PATHS, PathId, PathState};
@@ -311,6 +313,23 @@ fn unclamped_rto(path: &PathFacts) -> Option<Span> {
 }
 
 impl Slot for QualityEstimator {
+    fn events(&self, profile: &Profile) -> EventSet {
+        EventSet::of(&[
+            EventKind::PathAdded,
+            EventKind::PathState,
+            EventKind::Bound,
+            EventKind::Unbound,
+            EventKind::Abandoned,
+            EventKind::Sent,
+            EventKind::Acked,
+            EventKind::RttSample,
+            EventKind::Lost,
+            EventKind::LossEvent,
+            EventKind::Deadline,
+        ])
+        .union(self.loss_rate.events(profile))
+    }
+
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) {
         self.loss_rate.on_event(event, view, context);
         let (rules, now) = (self.rules, view.now);

@@ -2,8 +2,9 @@
 //! Three pivots divide the free share into four zones; SACKs that stay in a zone move the pivot above it.
 
 use anabranch_core::policy::{
-    Context, Event, Holes, LossDetection, LossTasks, Missing, MissingVerdict, SackView, Slot, View,
+    Context, Event, EventSet, Holes, LossDetection, LossTasks, Missing, MissingVerdict, SackView, Slot, View,
 };
+use anabranch_core::profile::Profile;
 use anabranch_core::time::Time;
 
 use crate::definition::{Equation, text};
@@ -169,6 +170,10 @@ impl AdaptiveTrigger {
 }
 
 impl Slot for AdaptiveTrigger {
+    fn events(&self, profile: &Profile) -> EventSet {
+        self.reports.events(profile)
+    }
+
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) {
         self.reports.on_event(event, view, context);
     }
