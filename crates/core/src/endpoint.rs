@@ -528,10 +528,9 @@ impl Endpoint {
 
     /// Returns the next event, oldest first.
     pub fn poll_event(&mut self) -> Option<(AssociationId, AssociationEvent)> {
-        if let Some(event) = self.events.pop_front() {
-            return Some(event);
+        if self.events.is_empty() {
+            self.table.collect_events(&mut self.events);
         }
-        self.table.collect_events(&mut self.events);
         self.events.pop_front()
     }
 

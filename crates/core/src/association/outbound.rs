@@ -54,8 +54,20 @@ impl Association {
         }
     }
 
+    /// Returns `true` if there is nothing to send: no source of packets has to be asked.
+    fn is_quiet(&self, awaits_keys: bool) -> bool {
+        !awaits_keys
+            && self.control.is_empty()
+            && !self.ack.is_due()
+            && !self.sender.owes_forward_tsn()
+            && !self.transmission.is_open()
+    }
+
     fn next_packet(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
         let awaits_keys = self.protection.awaits_keys();
+        if self.is_quiet(awaits_keys) {
+            return None;
+        }
         if awaits_keys {
             self.echo_again();
         }
@@ -65,12 +77,14 @@ impl Association {
         if awaits_keys && let Some(path) = self.transmit_to_unvalidated(buf) {
             return Some(path);
         }
-        if !self.sack_can_ride()
+        if self.ack.is_due()
+            && !self.sack_can_ride()
             && let Some(path) = self.transmit_sack(buf)
         {
             return Some(path);
         }
-        if !self.forward_tsn_can_ride()
+        if self.sender.owes_forward_tsn()
+            && !self.forward_tsn_can_ride()
             && let Some(path) = self.transmit_forward_tsn(buf)
         {
             return Some(path);

@@ -34,6 +34,9 @@ impl Sender {
     pub(crate) fn check(&self) {
         self.outstanding().check_lists();
         self.check_abandoned();
+        if self.published_head == self.outstanding().head_version() {
+            assert_eq!(self.facts().head_of_line, self.head_of_line(), "the head of line in the facts");
+        }
         let recount = self.recount();
         self.check_totals(&recount);
         for (index, counted) in recount.paths.iter().enumerate() {

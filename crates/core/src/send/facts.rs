@@ -25,7 +25,11 @@ impl Sender {
         self.facts.queued_bytes = self.queue.bytes();
         self.facts.send_buffer_free = self.buffer_free();
         self.facts.cumulative_tsn = self.outstanding.cumulative();
-        self.facts.head_of_line = self.head_of_line();
+        let head = self.outstanding.head_version();
+        if self.published_head != head {
+            self.published_head = head;
+            self.facts.head_of_line = self.head_of_line();
+        }
     }
 
     /// Records the path of the latest new data.

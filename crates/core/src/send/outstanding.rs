@@ -156,6 +156,8 @@ pub(crate) struct Outstanding {
     /// TSNs above the cumulative TSN that the receiver never drops (NR-SACK).
     kept: Vec<Interval>,
     payload_bytes: u64,
+    /// Number of changes of the chunk that was the earliest unacknowledged one at the time.
+    head_changes: u64,
 }
 
 impl Outstanding {
@@ -170,6 +172,7 @@ impl Outstanding {
             united: Vec::new(),
             kept: Vec::new(),
             payload_bytes: 0,
+            head_changes: 0,
         }
     }
 
@@ -206,8 +209,19 @@ impl Outstanding {
         let before = self.place(self.get(tsn)?);
         let result = change(self.ring.get_mut(tsn)?);
         let after = self.place(self.get(tsn)?);
+        self.touch_head(tsn);
         self.move_between_lists(tsn, before, after);
         Some(result)
+    }
+
+    /// Counts a change of a chunk or its transmissions if it is the earliest unacknowledged one.
+    fn touch_head(&mut self, tsn: u64) {
+        self.head_changes += u64::from(self.unacked.first() == Some(tsn));
+    }
+
+    /// Returns the earliest unacknowledged TSN with a number. Both stay the same while [`head_of_line`](Self::head_of_line) does.
+    pub(crate) fn head_version(&self) -> Option<(u64, u64)> {
+        self.unacked.first().map(|tsn| (tsn, self.head_changes))
     }
 
     /// Returns the place of a chunk; `None` if it was never sent or is acknowledged or abandoned.
@@ -339,6 +353,7 @@ impl Outstanding {
         which: impl Fn(&Transmission) -> bool,
         mut ended: impl FnMut(&Transmission),
     ) {
+        self.touch_head(tsn);
         let mut next = self.get(tsn).and_then(|c| c.latest);
         while let Some(id) = next {
             let transmission = &mut self.transmissions[id.0 as usize];
@@ -354,6 +369,7 @@ impl Outstanding {
     pub(crate) fn resume_flight(&mut self, tsn: u64) {
         if let Some(id) = self.get(tsn).and_then(|c| c.latest) {
             self.transmissions[id.0 as usize].in_flight = true;
+            self.touch_head(tsn);
         }
     }
 
@@ -412,6 +428,7 @@ impl Outstanding {
         self.change(tsn, |chunk| chunk.state = ChunkState::InFlight);
         self.resume_flight(tsn);
         self.unacked.insert(&mut self.ring, tsn);
+        self.head_changes += 1;
     }
 
     /// Removes the first chunk, which must not be awaited, with its transmissions, and calls `released` with the path of each.

@@ -88,6 +88,8 @@ pub(crate) struct Sender {
     /// Paths whose counts have changed since they were taken.
     pub(super) changed: PathSet,
     pub(super) facts: AssociationFacts,
+    /// Version of the head of line in the facts.
+    pub(super) published_head: Option<(u64, u64)>,
     pub(super) forward: ForwardTsnState,
     pub(super) window_probe: Option<WindowProbe>,
 }
@@ -115,6 +117,7 @@ impl Sender {
             awaits_room: false,
             changed: PathSet::EMPTY,
             facts: AssociationFacts::default(),
+            published_head: None,
             forward: ForwardTsnState::default(),
             window_probe: None,
             profile,
@@ -126,6 +129,7 @@ impl Sender {
     pub(crate) fn restart(&mut self, queue: SendQueue, initial_tsn: u64) -> bool {
         self.queue = queue;
         self.outstanding = Outstanding::new(initial_tsn, self.profile.pending_losses_are_cut);
+        (self.facts.head_of_line, self.published_head) = (None, None);
         self.lost = LostList::default();
         self.bound = BoundQueues::default();
         self.window.forget_costs();
