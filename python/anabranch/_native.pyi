@@ -79,7 +79,7 @@ def engine() -> dict[str, str]:
     """Returns `version`, `commit` and `fingerprint` of the engine. See `anabranch.version.Engine`."""
 
 def resolve(text: str, file: str, values: Sequence[tuple[str, str]] = ...) -> str:
-    """Returns a scenario with these values as canonical TOML, with every default in it.
+    """Returns a scenario with these values as canonical TOML with all defaults.
 
     Each value is a key such as `path.path-1.loss` with a TOML literal. Text that is no TOML counts as a string. `file`
     names the scenario in messages. Raises `ScenarioError`.
@@ -112,7 +112,7 @@ class ScenarioText:
 
 @final
 class Scenario:
-    """Scenario with every default in it. Its text is parsed once for all values, sweeps and runs."""
+    """Scenario with all defaults. The text is parsed once for all values, sweeps and runs."""
 
     def __new__(cls, text: str, file: str, values: Sequence[tuple[str, str]] = ...) -> Scenario:
         """Reads the text of a scenario.
@@ -138,7 +138,7 @@ class Scenario:
 
     @property
     def schemes(self) -> list[str]:
-        """The schemes to run, as they are given."""
+        """Schemes to run, as given in the scenario."""
 
     @property
     def seeds(self) -> list[int]:
@@ -146,7 +146,7 @@ class Scenario:
 
     @property
     def files(self) -> list[tuple[str, str]]:
-        """The files that flows send: the key that names each, and its path as it is given."""
+        """Files that flows send: the key of each, and the path as given in the scenario."""
 
     @property
     def makes_content(self) -> bool:
@@ -167,7 +167,7 @@ class Prepared:
         file: str = "scenario",
         own: tuple[str, Callable[[int, int], object], Sequence[str]] | None = None,
     ) -> Prepared:
-        """Reads a scenario, which may be text, with the scheme of flows that have none of their own.
+        """Reads a scenario, which may be text, with the scheme of flows that name none.
 
         Files that flows send are looked for in `folder`, by default the working folder; `file` names the scenario in
         messages. With `own`, policies in Python take the place of some of the scheme's: a name for the results, a
@@ -178,7 +178,7 @@ class Prepared:
 
     @property
     def scheme(self) -> str:
-        """The scheme as results name it."""
+        """Name of the scheme in results."""
 
 def run_batch(
     jobs: Sequence[tuple[Prepared, int]],
@@ -331,7 +331,7 @@ class PathFacts:
         """Limit that ended the latest send opportunity on the path."""
     @property
     def bottleneck_rate_kbps(self) -> float | None:
-        """Estimate of the scheme's estimator, if it publishes one; so are the next two."""
+        """Estimated rate of the path's bottleneck, if the scheme's estimator publishes one."""
     @property
     def propagation_ms(self) -> float | None: ...
     @property
@@ -353,7 +353,7 @@ class PathFacts:
     def admits_retransmission(self) -> bool: ...
     @property
     def refusal(self) -> _Refusal | None:
-        """Reason why it cannot take new data now; `None` if it can."""
+        """Reason why the path cannot take new data now; `None` if it can."""
 
 @final
 class AssociationFacts:
@@ -427,7 +427,7 @@ class SendAsk:
 
 @final
 class LostChunk:
-    """Lost chunk that waits for its retransmission."""
+    """Lost chunk that waits to be retransmitted."""
 
     @property
     def tsn(self) -> int: ...
@@ -435,7 +435,7 @@ class LostChunk:
     def chunk_bytes(self) -> int: ...
     @property
     def path(self) -> int:
-        """Path that it was lost on."""
+        """Path on which the chunk was lost."""
     @property
     def cause(self) -> _LossCause: ...
 
@@ -592,7 +592,7 @@ class Bind:
 
 @final
 class Decision:
-    """Decision with its reason: a fixed text, and the decisive figure with its unit in its name."""
+    """Decision with its reason: a fixed text, and the deciding figure, whose name contains the unit."""
 
     def __new__(cls, choice: object, rule: str, figure: str = "", value: float = 0.0) -> Decision: ...
 

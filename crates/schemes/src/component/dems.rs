@@ -79,7 +79,7 @@ struct BothEnds;
 struct Ends<'a> {
     front: &'a PathFacts,
     back: &'a PathFacts,
-    /// Bytes that the front's path still has to take, including those bound to it.
+    /// Bytes that the path of the front still has to carry, including bytes that are bound to it.
     front_bytes: f64,
 }
 

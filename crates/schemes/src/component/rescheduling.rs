@@ -131,7 +131,7 @@ fn apply(values: &Values, policies: Policies) -> Policies {
 pub enum Limit {
     /// Whole buffer.
     Whole,
-    /// Each path's equal share of it, as with buffer splitting.
+    /// Equal share of each path in the buffer, as with buffer splitting.
     Share,
 }
 
@@ -454,7 +454,7 @@ mod tests {
 
     #[test]
     fn an_age_may_be_asked_for_in_round_trips_of_its_path() {
-        // It has been in flight for 100 ms, since the world's time is 1000 ms and it was sent at 900 ms.
+        // The chunk has been in flight for 100 ms, since the world's time is 1000 ms and the chunk was sent at 900 ms.
         let of = |age, rtt: Option<u64>| {
             let mut world = world();
             world.paths[1].rtt.smoothed = rtt.map(Span::from_millis);

@@ -80,7 +80,7 @@ mod tests {
     use anabranch_core::PathState;
     use anabranch_core::profile::Profile;
 
-    /// Returns the paths of all packets that are sent until it waits.
+    /// Returns the paths of all packets that are sent until the scheduler waits.
     fn turn(world: &mut World) -> Vec<usize> {
         std::iter::from_fn(|| {
             let Pick::Path(id) = world.pick(&mut RoundRobin).choice else { return None };

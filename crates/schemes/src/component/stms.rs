@@ -88,7 +88,7 @@ impl SlideTogether {
         (!difference.is_zero()).then_some(self.gap * rate * difference.as_secs_f64() / 2.0)
     }
 
-    /// Returns a faster path for which less is reserved than it delivers meanwhile, and that amount.
+    /// Returns a faster path that can deliver more meanwhile than is bound to it, and the amount that it can deliver.
     fn lacks<'a>(&self, slow: &PathFacts, view: &View<'a>) -> Option<(&'a PathFacts, f64)> {
         let queues = view.active().filter(|path| path.id != slow.id && may_queue(path, view));
         let gaps = queues.filter_map(|path| Some((path, self.gap_bytes(path, slow)?)));

@@ -259,7 +259,7 @@ impl WindowControl {
     //# In some situations, it might be beneficial for an SCTP sender to be more conservative than the algorithms allow;
     //# however, an SCTP sender MUST NOT be more aggressive than the following algorithms allow.
     fn grow(&mut self, path: PathId, ack: &PathAck, view: &View<'_>) {
-        // A window grows only if it was in full use: RFC 9260 sections 7.2.1 and 7.2.2.
+        // A window grows only if it was fully used: RFC 9260 sections 7.2.1 and 7.2.2.
         //= docs/rfc9260.txt#section-7.2.1
         //# *  When cwnd is less than or equal to ssthresh, an SCTP endpoint MUST use the slow-start algorithm to increase
         //# cwnd only if the current congestion window is being fully utilized and the data sender is not in Fast

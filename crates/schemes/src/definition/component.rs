@@ -13,9 +13,9 @@ pub struct Component {
     pub about: &'static str,
     /// Publication that describes the component.
     pub source: &'static str,
-    /// Role that it replaces in a scheme.
+    /// Role that the component replaces in a scheme.
     pub role: Role,
-    /// Set if it makes sense only for schemes that send new data on several paths.
+    /// Set if the component is useful only for schemes that send new data on several paths.
     pub needs_multipath: bool,
     /// Parameters with their defaults.
     pub parameters: &'static [Parameter],
@@ -26,8 +26,8 @@ pub struct Component {
 }
 
 impl Component {
-    /// Returns `true` if it can be added to a scheme. It cannot if it needs several paths and the scheme uses one, or if it would
-    /// replace a role that defines the scheme.
+    /// Returns `true` if the component can be added to a scheme. It cannot if it needs several paths and the scheme uses one, or if
+    /// it would replace a role that defines the scheme.
     pub fn fits(&self, base: &Preset) -> bool {
         (base.multipath || !self.needs_multipath) && !base.owns.contains(&self.role)
     }

@@ -155,7 +155,7 @@ pub struct Parameter {
     pub name: &'static str,
     /// Accepted values.
     pub kind: Kind,
-    /// Unit, empty if it has none.
+    /// Unit of the parameter, empty if it has no unit.
     pub unit: &'static str,
     /// Value without an explicit setting.
     pub default: Value,

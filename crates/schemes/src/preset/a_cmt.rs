@@ -187,7 +187,7 @@ pub enum Applies {
 pub struct RateDifferenceGrowth {
     /// Difference below which the window grows by one chunk.
     pub lambda: Length,
-    /// Difference above which it does not grow. In between it grows by half a chunk.
+    /// Difference above which the window does not grow. In between it grows by half a chunk.
     pub delta: Length,
     /// Source of the path's current round-trip time.
     pub rtt: RttSource,

@@ -180,7 +180,7 @@ pub(crate) fn build(values: &Values) -> Policies {
 pub struct RotatingWindowFill {
     /// Index of the path at which the current opportunity began.
     start: usize,
-    /// Number of paths skipped in it.
+    /// Number of paths skipped in the current opportunity.
     passed: usize,
 }
 

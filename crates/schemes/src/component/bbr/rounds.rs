@@ -6,7 +6,8 @@ use anabranch_core::units::ChunkBytes;
 /// Rounds of a path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rounds {
-    /// Delivered bytes at which the round ends: a transmission sent after that many ends it.
+    /// Number of delivered bytes at which the next round begins: the acknowledgement of a transmission that was sent at or after
+    /// this number ends the round.
     ends_at: ChunkBytes,
     count: u64,
     since_probe: u64,

@@ -41,24 +41,24 @@ const PROBE_RTT: State = State::ProbeRtt { done_at: None, round_done: false };
 /// State of a path's control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// The rate doubles in every round trip until it delivers no more.
+    /// The rate doubles in every round trip until the delivery rate stops growing.
     Startup,
     /// The queue built in Startup drains.
     Drain {
-        /// Number of its first round.
+        /// Number of the first round of Drain.
         began: u64,
     },
     /// Slightly below the rate of the path, until the queue is empty.
     Down,
     /// At the rate of the path.
     Cruise,
-    /// At the rate of the path for a round trip, to fill it before it is probed.
+    /// The sender sends at the rate of the path for a round trip, to fill the path before the probe.
     Refill,
     /// Above the rate of the path, to probe for more bandwidth.
     Up,
     /// Half of the bandwidth-delay product is in flight, so that no queue of this flow hides the minimum round-trip time.
     ProbeRtt {
-        /// Time at which it may end, once little is in flight.
+        /// Time at which ProbeRTT may end; `None` until little data is in flight.
         done_at: Option<Time>,
         /// Set after a round trip with little in flight.
         round_done: bool,

@@ -29,7 +29,7 @@ pub(super) const RULES: &[Equation] = &[
     },
 ];
 
-/// Pacing gain: a window is sent in half a round trip, so that it is in full use.
+/// Pacing gain: a window is sent in half a round trip, so that pacing does not limit its use.
 const PACING_GAIN: f64 = 2.0;
 /// Minimum window: a SACK for every other packet keeps two chunks in flight.
 const LEAST_CHUNKS: u64 = 2;

@@ -125,7 +125,7 @@ pub struct EcfRules {
 #[derive(Debug)]
 pub struct EarliestCompletion {
     rules: EcfRules,
-    /// Set while it waits: the hysteresis of Algorithm 1.
+    /// Set while the scheduler waits: the hysteresis of Algorithm 1.
     waiting: bool,
 }
 
@@ -184,7 +184,7 @@ impl Slot for EarliestCompletion {
     }
 
     fn on_event(&mut self, event: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {
-        // The path that it waited for may no longer be the fastest.
+        // The path for which the scheduler waited may no longer be the fastest.
         if matches!(event, Event::PathAdded(_) | Event::PathRemoved(_)) {
             self.waiting = false;
         }

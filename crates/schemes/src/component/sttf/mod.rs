@@ -192,7 +192,7 @@ ignores_events! { ShortestTransfer }
 
 impl Scheduler for ShortestTransfer {
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
-        // rounds * rtt until it is sent, and rtt/2 until it arrives.
+        // The chunk is sent after rounds * rtt, and arrives rtt/2 later.
         let arrival = |path: &PathFacts, rtt: Span| {
             after_rounds(Rounds::of(path, view).first_beyond(path.bound.get()), rtt)
         };

@@ -55,7 +55,7 @@ pub(crate) fn floored(values: &Values, row: Profile) -> Profile {
 pub enum Floor {
     /// The publication's.
     Published,
-    /// The profile's, so that schemes can be compared with equal floors.
+    /// Floor of the profile, so that schemes can be compared with equal floors.
     Profile,
     /// A number of chunks of maximum size.
     Chunks(u64),

@@ -85,7 +85,7 @@ impl Recovery {
 /// State before losses that may prove spurious.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
-    /// State that they ended.
+    /// State that the losses ended.
     state: Option<State>,
     bounds: Bounds,
     saved_at: Time,

@@ -41,7 +41,7 @@ pub(super) const RULES: &[Equation] = &[
 
 /// Share of the bound that stays free for other flows (Headroom).
 const HEADROOM: f64 = 0.15;
-/// T_bbr: two seconds between two probes, plus up to one more.
+/// T_bbr: two seconds between two probes, plus up to one further second.
 const WAIT_SECONDS: f64 = 2.0;
 /// T_reno_bound.
 const RENO_ROUNDS: u64 = 63;
@@ -146,7 +146,7 @@ impl PathBbr {
 
     fn advance_up(&mut self, ack: &Ack<'_>, context: &mut Context<'_>) {
         if self.is_time_to_go_down(ack) {
-            // Unless data that it sent proves lost.
+            // The probe counts as not too high, unless data that it sent proves lost later.
             self.probe.too_high = false;
             self.begin_down(ack.facts.delivered, ack.now, context);
         }
