@@ -279,9 +279,9 @@ impl Association {
         Err(Cause::ResourceShortage(quoted))
     }
 
-    /// Adds a path to an address that the peer names. Its local address is a guess: the one that the fewest paths use, because a
-    /// new address of a peer mostly leads over another network. The path is unconfirmed until it has answered (RFC 5061 section 5.3
-    /// F14).
+    /// Adds a path to an address that the peer names. The local address of the path is a guess: the local address that the fewest
+    /// paths use, because a new address of a peer mostly leads over another network. The path is unconfirmed until it has answered
+    /// (RFC 5061 section 5.3 F14).
     fn path_to_named(&mut self, origin: Origin, address: IpAddr) -> Option<PathId> {
         let in_use: ArrayVec<LocalEnd, MAX_PATHS> =
             self.paths.live().map(|id| self.paths[id].address.local_end()).collect();

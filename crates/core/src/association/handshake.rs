@@ -52,8 +52,8 @@ pub(crate) struct Peer {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CookieSource {
     pub(crate) path: PathId,
-    /// `true` if the cookie proves the address (RFC 9260 section 5.4). Otherwise the address gets three times the bytes that came
-    /// from it, without DATA and MTU probes, until it has answered a HEARTBEAT.
+    /// `true` if the cookie proves the address (RFC 9260 section 5.4). If it does not, at most three times the bytes that came from
+    /// the address are sent to it, without DATA and MTU probes, until it has answered a HEARTBEAT.
     pub(crate) proved: bool,
     /// Length of the packet in bytes.
     pub(crate) bytes: usize,
@@ -169,7 +169,7 @@ impl Association {
         writer.init(&repr, params.chain(RawParam::parse(&padding).ok().map(Param::Unknown)))
     }
 
-    /// Returns the extensions of the own INIT: NR-SACK if the scheme acknowledges with it, ASCONF if it is configured.
+    /// Returns the extensions in the INIT of this side: NR-SACK if the scheme acknowledges with it, ASCONF if it is configured.
     pub(crate) fn announces(&self) -> Announced {
         Announced {
             nr_sack: self.policies.ack_form() != AckForm::Sack,
@@ -179,7 +179,7 @@ impl Association {
         }
     }
 
-    /// Returns the random number of the own INIT, if this side authenticates chunks.
+    /// Returns the random number in the INIT of this side, if this side authenticates chunks.
     pub(crate) fn local_random(&self) -> Option<[u8; RANDOM_LEN]> {
         self.addresses.local_random().copied()
     }
@@ -356,7 +356,7 @@ impl Association {
             //= docs/rfc9260.txt#section-3.3.3
             //# If an endpoint in the COOKIE-WAIT state receives an INIT ACK chunk with the Initiate Tag set to 0, it MUST
             //# destroy the TCB and SHOULD send an ABORT chunk with the T bit set.
-            // Only the own tag identifies the INIT to the peer (RFC 9260 section 3.3.3).
+            // Only the tag of this side identifies the INIT to the peer (RFC 9260 section 3.3.3).
             self.send_reflected_abort();
         } else {
             self.send_abort(why);
@@ -491,8 +491,9 @@ impl Association {
         }
     }
 
-    /// Adds a path for each address that the peer listed. Its local address is a guess until packets of the peer arrive: the one at
-    /// the same position if both sides have equally many, otherwise the one of the handshake.
+    /// Adds a path for each address that the peer listed. The local address of the path is a guess until packets of the peer
+    /// arrive: the local address at the same position of the list if both sides have equally many addresses, otherwise the address
+    /// of the handshake.
     fn add_listed_paths(&mut self, source: PathId) {
         let listed = self.addresses.peer().clone();
         let paired = listed.len() == self.addresses.local().len();
@@ -622,7 +623,7 @@ impl Association {
         matches!(self.state, State::CookieEchoed { .. })
     }
 
-    /// Returns `true` if a SHUTDOWN-ACK is expected, or may cross with the own one.
+    /// Returns `true` if a SHUTDOWN-ACK is expected, or may cross with the SHUTDOWN-ACK of this side.
     pub(crate) fn awaits_shutdown_ack(&self) -> bool {
         matches!(self.state, State::ShutdownSent { .. } | State::ShutdownAckSent { .. })
     }

@@ -104,7 +104,8 @@ impl Sender {
 
     /// Returns `true` if abandoning messages of lower priority would make room for a message of this kind. These messages are then
     /// abandoned with [`take_candidate`](Self::take_candidate). RFC 7496 section 3.2 does not specify the order. Messages with the
-    /// largest number are chosen first, and of equal ones the newest, of which the least has been sent.
+    /// largest number are chosen first. Among messages with equal numbers, the newest is first, because the least of it has been
+    /// sent.
     pub(crate) fn find_room(&mut self, payload_bytes: u64, reliability: Reliability) -> bool {
         let number = reliability.priority();
         let missing = payload_bytes.saturating_sub(self.buffer_free().unwrap_or(u64::MAX));

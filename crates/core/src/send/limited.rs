@@ -19,7 +19,7 @@ pub(crate) struct MessageKey(NonZeroU64);
 /// Progress of a message with a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// No part of it has a TSN.
+    /// No part of the message has a TSN.
     Waiting,
     /// First and latest TSN; the rest waits in the queue.
     Cutting { first: u64, last: u64 },
@@ -178,7 +178,7 @@ impl LimitedMessages {
         self.deadlines.peek().map(|&Reverse((at, _))| at)
     }
 
-    /// Takes the next message whose lifetime is over out of the deadlines. Its record stays.
+    /// Removes the next message whose lifetime is over from the deadlines. The record of the message stays.
     pub(crate) fn take_expired(&mut self, now: Time) -> Option<MessageKey> {
         let key = self.deadlines.peek().filter(|Reverse((at, _))| *at <= now).map(|&Reverse((_, key))| key);
         if key.is_some() {
@@ -188,7 +188,8 @@ impl LimitedMessages {
         key
     }
 
-    /// Takes the message of lowest priority out of the priorities, if its number is larger than `than`. Its record stays.
+    /// Removes the message of lowest priority from the priorities, if its number is larger than `than`. The record of the message
+    /// stays.
     pub(crate) fn take_least(&mut self, than: Option<u32>) -> Option<(u32, MessageKey)> {
         let least =
             self.priorities.peek().copied().filter(|&(number, _)| than.is_none_or(|than| number > than))?;
@@ -237,7 +238,7 @@ mod tests {
         assert_eq!(messages.take_expired(at(14)), None);
         assert_eq!(messages.take_expired(at(15)), Some(keys[1]));
         messages.settle(keys[2]);
-        assert_eq!(messages.next_expiry(), Some(at(35)), "what is settled has no deadline");
+        assert_eq!(messages.next_expiry(), Some(at(35)), "a settled message has no deadline");
     }
 
     #[test]

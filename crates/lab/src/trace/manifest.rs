@@ -48,7 +48,7 @@ pub struct Manifest {
     pub vantage: Vantage,
     /// Wall-clock time of second 0, in seconds since 1970. `None` for a simulation.
     pub epoch_s: Option<f64>,
-    /// Ends with traces of their own.
+    /// Senders that write their own traces.
     #[serde(default, rename = "sender")]
     pub senders: Vec<Sender>,
 }
@@ -56,7 +56,7 @@ pub struct Manifest {
 /// End of a flow that sends data, and therefore has traces of its own.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Sender {
-    /// Prefix of the names of its files.
+    /// Prefix of the names of the sender's files.
     pub name: String,
     /// Name of the flow.
     pub flow: String,
@@ -148,7 +148,7 @@ impl Manifest {
         }
     }
 
-    /// Writes the result. The traces, `files` besides those of the senders, have to be complete.
+    /// Writes the result. All traces have to be complete: those of the senders, and the other ones, named in `files`.
     ///
     /// # Errors
     /// Returns [`TraceError`].

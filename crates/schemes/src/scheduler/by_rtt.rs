@@ -18,7 +18,7 @@ pub enum Unmeasured {
 
 /// Ranking of the paths with room.
 pub(crate) struct Ranking<'a> {
-    /// Path with the lowest smoothed round-trip time; of equal ones, the one with the lowest id.
+    /// Path with the lowest smoothed round-trip time; if times are equal, the path with the lowest id.
     pub(crate) best: Option<&'a PathFacts>,
     /// Other paths, with reasons.
     refused: Refused,
@@ -118,7 +118,7 @@ pub(crate) fn may_queue(path: &PathFacts, view: &View<'_>) -> bool {
     path.within_share && !matches!(view.refusal(path.id), Some(Refusal::State | Refusal::BufferShare))
 }
 
-/// Returns the active path with the lowest smoothed round-trip time, full or not; of equal ones, the one with the lowest id.
+/// Returns the active path with the lowest smoothed round-trip time, full or not; if times are equal, the path with the lowest id.
 pub(crate) fn fastest<'a>(view: &View<'a>) -> Option<&'a PathFacts> {
     view.active().filter(|path| path.rtt.smoothed.is_some()).min_by_key(|path| path.rtt.smoothed)
 }

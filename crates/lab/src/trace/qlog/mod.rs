@@ -102,7 +102,7 @@ struct Event<'a> {
     data: Data<'a>,
 }
 
-/// An association as events name it.
+/// Association of an event.
 #[derive(Clone, Debug)]
 pub struct Subject {
     /// Name of the association.
@@ -162,7 +162,7 @@ impl QlogWriter {
         self.event(at, subject, None, Data::AssociationStarted { scheme, profile });
     }
 
-    /// Writes the addresses of a new path, or the new ones of a path.
+    /// Writes the addresses of a new path, or the changed addresses of a known path.
     pub fn path_addresses(&mut self, at: Time, subject: &Subject, path: PathId, local: &str, remote: &str) {
         self.event(at, subject, Some(path), Data::PathAddresses { local, remote });
     }
@@ -239,7 +239,7 @@ impl QlogWriter {
         self.event(at, subject, None, Data::KeysUpdated { epoch });
     }
 
-    /// Writes the failure to get newer keys. The current ones stay in use.
+    /// Writes the failure to get newer keys. The current keys stay in use.
     pub fn rekey_failed(&mut self, at: Time, subject: &Subject, reason: &str) {
         self.event(at, subject, None, Data::RekeyFailed { reason });
     }

@@ -7,7 +7,7 @@ use anabranch_core::policy::{
 
 use crate::preset::a_cmt::{RttSource, rate_difference};
 
-/// Scheduler: fills windows in ascending order of D; of equal ones the lowest id is first.
+/// Scheduler: fills windows in ascending order of D; if D is equal, the path with the lowest id is first.
 #[derive(Debug)]
 pub struct AscendingBacklog {
     /// Source of the current round-trip time in D.
@@ -59,7 +59,7 @@ mod tests {
 
     const SMOOTHED: AscendingBacklog = AscendingBacklog { rtt: RttSource::Smoothed };
 
-    /// Creates paths with windows of 4380 B, minimum round-trip times of 100 ms, and these smoothed ones in milliseconds.
+    /// Creates paths with windows of 4380 B, minimum round-trip times of 100 ms, and `smoothed` round-trip times in milliseconds.
     fn world(smoothed: &[u64]) -> World {
         let mut world = World::new(Profile::ns2_multipath(), smoothed.len());
         for (facts, &smoothed) in world.paths.iter_mut().zip(smoothed) {
