@@ -8,14 +8,11 @@ from dataclasses import dataclass
 
 _QUANTITY = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(%|[A-Za-z][A-Za-z/]*)\s*")
 
-# Units of scenario files, grouped by dimension, with their size in the first unit of the group.
-_UNITS: tuple[dict[str, float], ...] = (
-    {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9, "h": 3600e9},
-    {"bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9},
-    {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30},
-    {"packets": 1},
-    {"%": 1},
-)
+# Units of scenario files, with their size in the first one.
+TIMES = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
+RATES = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9}
+SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+_UNITS = (TIMES, RATES, SIZES, {"packets": 1}, {"%": 1})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +27,7 @@ def numbers_of(key: str, values: Iterable[object]) -> Numbers | None:
     """Returns the values in the unit of the largest of them; `None` if the values are words, or of different
     dimensions.
 
-    A probability of loss is in per cent, as in the papers.
+    A probability of loss is in per cent.
 
     >>> numbers_of("path.path-2.delay", ["500 ms", "1 s"])
     Numbers(values=(0.5, 1.0), unit='s')
@@ -86,5 +83,5 @@ def _plain(text: str) -> object:
         return None
 
 
-def _family(unit: str) -> dict[str, float] | None:
+def _family(unit: str) -> dict[str, int] | None:
     return next((family for family in _UNITS if unit in family), None)

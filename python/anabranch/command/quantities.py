@@ -11,18 +11,10 @@ import argparse
 import re
 from fractions import Fraction
 
+from anabranch.quantity import SIZES, TIMES
+
 _QUANTITY = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*([A-Za-z]*)", re.ASCII)
-_SECONDS = {
-    "": Fraction(1),
-    "ns": Fraction(1, 10**9),
-    "us": Fraction(1, 10**6),
-    "ms": Fraction(1, 1000),
-    "s": Fraction(1),
-    "min": Fraction(60),
-    "h": Fraction(3600),
-}
-_BYTES = {"": 1, "B": 1, "kB": 10**3, "KiB": 2**10, "MB": 10**6, "MiB": 2**20, "GB": 10**9, "GiB": 2**30}
-_SHORT_BYTES = {"K": 2**10, "M": 2**20, "G": 2**30}
+_SHORT_SIZES = {"": "B", "K": "KiB", "M": "MiB", "G": "GiB"}
 _MAX_NUMBER = 100_000
 
 
@@ -33,11 +25,12 @@ def time_s(text: str) -> float:
     (0.25, 120.0, 5.0)
     """
     found = _QUANTITY.fullmatch(text.strip())
-    if found is None or found[2] not in _SECONDS:
+    size = None if found is None else TIMES.get(found[2] or "s")
+    if found is None or size is None:
         raise argparse.ArgumentTypeError(
             f"{text[:32]!r} is no time: expected seconds, or a unit as in 500ms, 5s, 2min or 1h"
         )
-    return float(Fraction(found[1]) * _SECONDS[found[2]])
+    return float(Fraction(found[1]) * size / TIMES["s"])
 
 
 def time_within(text: str, least_s: float, most_s: float) -> float:
@@ -55,7 +48,7 @@ def size_bytes(text: str) -> int:
     (1452, 65536, 1500)
     """
     found = _QUANTITY.fullmatch(text.strip())
-    unit = None if found is None else _BYTES.get(found[2], _SHORT_BYTES.get(found[2].upper()))
+    unit = None if found is None else SIZES.get(_SHORT_SIZES.get(found[2].upper(), found[2]))
     size = None if found is None or unit is None else Fraction(found[1]) * unit
     if size is None or size.denominator != 1:
         raise argparse.ArgumentTypeError(

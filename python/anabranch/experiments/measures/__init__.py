@@ -1,4 +1,4 @@
-"""Measures of the papers: functions with unit, definition and source.
+"""Measures of experiments: functions with unit, definition and source.
 
 Those in `of_runs` and `of_video` are computed from the tables of a sweep, those in `of_trace` from traces of its runs.
 """

@@ -39,7 +39,7 @@ RESOLUTIONS = {
     "per run and path": 1.0,
     "s": 1.0,
 }
-"""Steps in which figures are printed, by unit: counts in ones, the others as in the papers."""
+"""Steps in which figures are printed, by unit: counts are whole numbers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,8 +58,8 @@ class Runs:
 
 @measure("Throughput", "kbit/s", "db-cmt 5.2.1, cmt-mptcp-analysis IV, cmt-dfr 4, cmt-qa 7.1")
 def goodput_kbps(runs: Runs, asked: Measure) -> pandas.Series:
-    """Unique data that reached the receiver over all paths, divided by the time of the run: the papers' average
-    throughput. In profile ns2 the measure counts DATA chunks with headers, as in ns-2's traces."""
+    """Unique data that reached the receiver over all paths, divided by the time of the run, called average
+    throughput in papers. In profile ns2 the measure counts DATA chunks with headers, as in ns-2's traces."""
     return runs.runs["goodput_kbps"]
 
 
@@ -114,7 +114,7 @@ def timeouts(runs: Runs, asked: Measure) -> pandas.Series:
     return runs.runs["timeouts"]
 
 
-@measure("Timeouts", "per MB", "none; takes the amount sent out of the papers' counts")
+@measure("Timeouts", "per MB", "none; counts without the effect of the amount sent")
 def timeouts_per_mb(runs: Runs, asked: Measure) -> pandas.Series:
     """Expiries of T3 per 10^6 delivered bytes.
 
