@@ -11,15 +11,15 @@ from anabranch.sweeps.precision import Precision
 
 Seeds: TypeAlias = "SupportsIndex | Iterable[SupportsIndex]"
 
-# Limit of scenario files.
+# Maximum number of seeds in a scenario file.
 MOST = 100_000
 _LARGEST = 2**63 - 1
 
 
 def read_seeds(given: Seeds | None, until: Precision | None) -> list[int] | None:
-    """Returns the seeds: 1 to a number, or those of a list; `None` for those of the scenario.
+    """Returns the seeds: 1 to a number, or the seeds of a list. Returns `None` if the seeds of the scenario apply.
 
-    If a stopping rule is given, it returns the maximum number of seeds. Raises `SweepError`.
+    If a stopping rule is given, the list has as many seeds as the rule may use. Raises `SweepError`.
     """
     if given is None:
         return list(range(1, until.max_seeds + 1)) if until else None

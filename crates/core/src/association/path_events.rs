@@ -72,7 +72,7 @@ impl Dispatcher<'_> {
         }
     }
 
-    /// Restarts the timers that measure the silence of the path, because the path got an answer.
+    /// Restarts the running timers that measure the silence of the path, because the path got an answer.
     pub(crate) fn path_answered(&mut self, id: PathId) {
         if let Some(limit) = self.paths.options().silence_limit {
             self.paths.extend_silence(id, limit, self.now);

@@ -105,10 +105,10 @@ fn the_parameter_of_our_sack_flags_counts_byte_for_byte() {
         bytes[at] ^= 1;
         assert!(!read(&[unknown(&bytes)], sack_flags::is_announced), "byte {at} differs");
     }
-    // The same name and version under another type belong to another implementation.
+    // A parameter of another type with the same name and version belongs to another implementation.
     let other_type = [&[0xBA, 0xDB][..], &ours.bytes()[2..]].concat();
     assert!(!read(&[unknown(&other_type)], sack_flags::is_announced));
-    // Parameters before it do not hide it.
+    // Other parameters before the SACK flags do not hide them.
     assert!(read(&[Param::ForwardTsnSupported, Param::Unknown(ours)], sack_flags::is_announced));
 }
 
@@ -147,7 +147,7 @@ fn unknown_parameters_are_reported_by_type_until_one_stops_processing() {
     let reported = |params: &[Param<'_>]| -> Vec<Vec<u8>> {
         read(params, |init| reportable_params(init).map(|raw| raw.bytes().to_vec()).collect())
     };
-    // FORWARD-TSN-Supported is known, although its type has the high bits of one that is to be reported.
+    // FORWARD-TSN-Supported is known, although the high bits of its type say that unknown parameters of the type are reported.
     assert_eq!(reported(&[Param::ForwardTsnSupported, unknown(silent)]), Vec::<Vec<u8>>::new());
     assert_eq!(reported(&[unknown(report), unknown(STOPS), unknown(report)]), [report, STOPS]);
     let stops_in_silence: &[u8] = &[0x0F, 0x42, 0, 4];
