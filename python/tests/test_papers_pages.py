@@ -68,8 +68,7 @@ def test_the_book_says_how_many_of_all_claims_miss_by_chance() -> None:
     claims = sum(len(read_key(key).claims) for key in keys())
     found = misses(claims)
     text = (BOOK / "papers.md").read_text(encoding="utf-8")
-    assert f"each of the {claims} claims, {found.expected:.1f} of them are expected" in text
-    assert f"and {found.low} to {found.high} in 95 %" in text
+    assert f"each of the {claims} claims, {found.expected:.0f} of them are expected" in text
 
 
 def sensitivity(change: str, verdict: Verdict) -> out.Sensitivity:
