@@ -108,7 +108,12 @@ def test_case_without_judged_flow_is_refused(tmp_path: Path) -> None:
 
 
 def test_stored_cases_can_be_read() -> None:
-    assert len(read_cases()) == len(list(CASES.glob("*.toml"))) > 0
+    assert len(read_cases()) == len(list(CASES.glob("*.toml")))
+
+
+def test_folder_without_cases_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="no scenarios"):
+        read_cases(tmp_path)
 
 
 @pytest.mark.parametrize("words", [["--least", "2"], ["--least", "x"], ["--restarts", "0"]])

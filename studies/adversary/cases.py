@@ -13,8 +13,14 @@ CASES = Path(__file__).parent / "cases"
 
 
 def read_cases(folder: Path = CASES) -> list[Setting]:
-    """Returns the stored settings by name. Raises `ScenarioError` or `PlanError` for a file that is none."""
-    return [_read(file) for file in sorted(folder.glob("*.toml"))]
+    """Returns the stored settings by name.
+
+    Raises `ScenarioError` or `PlanError` for a file that is none, and `PlanError` for a folder without any.
+    """
+    cases = [_read(file) for file in sorted(folder.glob("*.toml"))]
+    if not cases:
+        raise PlanError(f"{folder}: no scenarios (*.toml) there")
+    return cases
 
 
 def _read(file: Path) -> Setting:

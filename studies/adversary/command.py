@@ -11,7 +11,7 @@ from anabranch.command.quantities import positive
 from anabranch.errors import PlanError
 from anabranch.experiments.limits.outcome import CheckOutcome, Plan
 from anabranch.experiments.pages.document import Table
-from studies.adversary.cases import read_cases, write_case
+from studies.adversary.cases import CASES, read_cases, write_case
 from studies.adversary.checking import check_cases, check_search
 from studies.adversary.searching import Search
 from studies.degradation.setting import Setting
@@ -23,8 +23,9 @@ Examples:
     make study NAME=adversary ARGS='--evaluations 5000 --restarts 10 --minima out/minima'
   Another search, of two schemes:
     make study NAME=adversary ARGS='--checks search --schemes braid,cmt --seed 7'
-  The minima of earlier searches alone:
+  The minima of earlier searches alone, then those in another folder:
     make study NAME=adversary ARGS='--checks cases'
+    make study NAME=adversary ARGS='--checks cases --cases out/minima'
   A short search with a fixed seed and the stored minima, in a minute:
     make study NAME=adversary ARGS=--quick
 
@@ -59,7 +60,7 @@ def main(arguments: list[str]) -> int:
         if options.minima:
             _write_minima(options.minima, found, minima)
     if "cases" in checks:
-        outcomes += check_cases(read_cases(), options.least, rivals, plan, bench)[0]
+        outcomes += check_cases(read_cases(options.cases), options.least, rivals, plan, bench)[0]
     return conclude(options, "adversary", plan, outcomes, bench, [_minima_table(outcomes)])
 
 
@@ -80,6 +81,7 @@ def _parser() -> Parser:
     add("--least", metavar="RATIO", type=_ratio, default=_LEAST, help=f"limit of the ratio [default: {_LEAST:g}]")
     add("--rivals", metavar="LIST", default=_RIVALS, help=f"schemes on the best path, shown [default: {_RIVALS}]")
     add("--duration", metavar="TIME", type=seconds, help=f"simulated time of a run [default: {_DURATION_S:g}s]")
+    add("--cases", metavar="DIR", type=Path, default=CASES, help="folder of stored minima [default: the study's]")
     add("--minima", metavar="DIR", type=Path, help="folder for the confirmed minima as scenarios")
     add_options(parser)
     return parser
