@@ -22,7 +22,7 @@ pub(crate) use boundary::{MessageEnd, PlainBoundary, contradiction, is_key_manag
 pub(crate) use bounds::TAG_BYTES;
 pub use bounds::{FIRST_EPOCH, KeyError};
 pub use cipher::{CipherError, NullCipher, RECORD_SAMPLE_LEN, RecordCipher, RecordLimits};
-pub(crate) use confirmation::{Confirming, PlainEnds, Transcript};
+pub(crate) use confirmation::{PlainEnds, Transcript};
 pub use context::{ReceiveContext, SealError, SendContext};
 pub use restart::RestartContext;
 pub(crate) use state::{Cover, PacketProtection, Start};
