@@ -103,7 +103,7 @@ def points_of(text: str) -> float:
     except ValueError:
         value = math.nan
     if not 0.1 <= value <= 100:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of points from 0.1 to 100")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of points from 0.1 to 100")
     return value
 
 

@@ -98,7 +98,7 @@ async def transfer(content: bytes, scheme: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scheme", default="braid", help="how the paths are used [default: braid]")
-    parser.add_argument("--file", type=Path, help="what to send [default: 2 MB of random bytes]")
+    parser.add_argument("--file", type=Path, help="file to send [default: 2 MB of random bytes]")
     arguments = parser.parse_args()
     try:
         content = arguments.file.read_bytes() if arguments.file else os.urandom(2_000_000)

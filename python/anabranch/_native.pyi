@@ -81,7 +81,7 @@ def engine() -> dict[str, str]:
 def resolve(text: str, file: str, values: Sequence[tuple[str, str]] = ...) -> str:
     """Returns a scenario with these values as canonical TOML with all defaults.
 
-    Each value is a key such as `path.path-1.loss` with a TOML literal. Text that is no TOML counts as a string. `file`
+    Each value is a key such as `path.path-1.loss` with a TOML literal. Text that is not TOML counts as a string. `file`
     names the scenario in messages. Raises `ScenarioError`.
     """
 
@@ -117,7 +117,7 @@ class Scenario:
     def __new__(cls, text: str, file: str, values: Sequence[tuple[str, str]] = ...) -> Scenario:
         """Reads the text of a scenario.
 
-        Each value is a key such as `path.path-1.loss` with a TOML literal. Text that is no TOML counts as a string.
+        Each value is a key such as `path.path-1.loss` with a TOML literal. Text that is not TOML counts as a string.
         `file` names the scenario in messages. Raises `ScenarioError`.
         """
 

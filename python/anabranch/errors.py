@@ -74,7 +74,7 @@ class ReportError(AnabranchError):
 
 
 class QlogError(AnabranchError):
-    """A file is no qlog, or its content is invalid."""
+    """A file is not a qlog, or its content is invalid."""
 
 
 class TransferError(AnabranchError):

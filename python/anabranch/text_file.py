@@ -12,5 +12,5 @@ ENCODING = "utf-8-sig"
 
 
 def read_text(path: Path) -> str:
-    """Returns the text of a file. Raises `OSError`, or `UnicodeDecodeError` if it is no UTF-8."""
+    """Returns the text of a file. Raises `OSError`, or `UnicodeDecodeError` if it is not UTF-8."""
     return path.read_text(encoding=ENCODING)

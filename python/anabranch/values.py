@@ -67,7 +67,7 @@ def plain(value: object) -> Value:
         return int(value)
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise ValueError(f"{value} is no value of a scenario")
+            raise ValueError(f"{value} is not a value of a scenario")
         return float(value)
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}

@@ -67,7 +67,7 @@ def test_checks_of_harm_have_verdicts(capsys: pytest.CaptureFixture[str], tmp_pa
     [
         (["bounds", "--classes", "loss11"], "there is no class `loss11`; there are: loss10"),
         (["bounds", "--schemes", "cnt"], "--schemes: unknown scheme `cnt`"),
-        (["bounds", "--seeds", "x"], "--seeds: `x` is no seed"),
+        (["bounds", "--seeds", "x"], "--seeds: `x` is not a seed"),
         (["bounds", "--points", "no-such.toml"], "no-such.toml: the points cannot be read"),
         (["degradation", "--checks", "fairness"], "there is no check `fairness`; there are: one-link"),
         (["degradation", "--beside", "braids"], "--beside: unknown scheme `braids`"),

@@ -48,5 +48,5 @@ def test_time_out_of_bounds_is_refused_with_both() -> None:
 def test_positive_number_is_a_whole_one_within_bounds() -> None:
     assert [positive(text) for text in ("1", "100000")] == [1, 100_000]
     for text in ("", "0", "-1", "1.5", "100001", "9" * 5000, "\u0663"):
-        with pytest.raises(argparse.ArgumentTypeError, match="is no whole number from 1 to 100000"):
+        with pytest.raises(argparse.ArgumentTypeError, match="is not a whole number from 1 to 100000"):
             positive(text)

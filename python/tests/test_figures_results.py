@@ -144,7 +144,7 @@ def test_the_axis_begins_at_zero_unless_asked(ax):
 
 def test_another_swept_key_has_to_be_chosen(ax):
     runs = pd.concat([TWO.assign(**{"path.path-2.delay": delay}) for delay in ("20 ms", "80 ms")])
-    with pytest.raises(FigureError, match=r"x= has to say.*`path\.path-2\.loss`, `path\.path-2\.delay`"):
+    with pytest.raises(FigureError, match=r"x= has to name.*`path\.path-2\.loss`, `path\.path-2\.delay`"):
         plot_metric(runs, ax=ax)
     with pytest.raises(FigureError, match=r"`path\.path-2\.delay` has several values \(`20 ms`, `80 ms`\).*at="):
         plot_metric(runs, x=LOSS, ax=ax)
@@ -272,7 +272,7 @@ def test_transfers_that_were_not_finished_are_counted(ax):
 
 
 def test_transfer_times_need_a_size(ax):
-    with pytest.raises(FigureError, match=r"size= has to say.*`path\.path-2\.loss`"):
+    with pytest.raises(FigureError, match=r"size= has to name.*`path\.path-2\.loss`"):
         plot_transfer_time(losses(), ax=ax)
 
 

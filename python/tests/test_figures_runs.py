@@ -163,7 +163,7 @@ def test_traces_read_from_a_folder_are_drawn_like_the_run(plot, ax):
 @pytest.mark.parametrize("plot", PLOTS)
 def test_anything_else_is_refused(plot, ax):
     for source in (losses(), traced().series.paths(), "out/trace", None):
-        with pytest.raises(FigureError, match="expected a Run or what read_trace"):
+        with pytest.raises(FigureError, match="expected a Run or the result of read_trace"):
             plot(source, ax=ax)
 
 

@@ -418,7 +418,7 @@ class Called(ShortestQueue):
     [
         (Empty(), "Empty is a Scheduler without a method `pick`: define one"),
         (ShortestQueue, r"ShortestQueue is a class: give an object of it, ShortestQueue\(\)"),
-        (7, "7 is no scheme: give a name such as"),
+        (7, "7 is not a scheme: give a name such as"),
         (Called("cmt-pf"), "cmt-pf is a scheme that there is already: give Called another `name`"),
         (Called("a b"), "`name` of Called is 'a b'"),
         (Called("<b>"), "`name` of Called is '<b>'"),

@@ -168,7 +168,7 @@ def test_claims_read_measure_and_cell_from_claim_and_quantity(paper: Study) -> N
         ("study.toml", "year = 2026", 'year = "2026"', "`year` is '2026'"),
         ("study.toml", "year = 2026", "year = 2026\npages = 3", "`pages` means nothing here"),
         ("study.toml", "[schemes]", "[schemas]", "`schemes` is missing"),
-        ("study.toml", "year = 2026", "year = ", "study.toml: is no TOML"),
+        ("study.toml", "year = 2026", "year = ", "study.toml: is not TOML"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(

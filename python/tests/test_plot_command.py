@@ -89,7 +89,7 @@ def test_the_list_says_which_figures_fit_and_what_there_is(plot, results, trace)
     assert (status, err) == (0, "")
     assert "metric " in out
     assert "cwnd" not in out
-    assert f"not without more: size= has to say which key is the size of the file; swept are `{LOSS}`" in out
+    assert f"not without more: size= has to name the key of the file's size; swept are `{LOSS}`" in out
     assert "metrics: goodput_kbps, " in out
     assert "share" in out
     assert "jain_index" not in out

@@ -159,7 +159,7 @@ def test_a_folder_that_is_no_results_is_named(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match=rf"{tmp_path}: has no manifest.json"):
         Results.read(tmp_path)
     (tmp_path / "manifest.json").write_text("[]")
-    with pytest.raises(ResultsError, match="is no manifest of results"):
+    with pytest.raises(ResultsError, match="is not a manifest of results"):
         Results.read(tmp_path)
     (tmp_path / "manifest.json").write_text("{")
     with pytest.raises(ResultsError, match=r"manifest.json: cannot be read"):

@@ -215,7 +215,7 @@ def test_several_keys_can_be_regressors():
     line = regressions(runs, [LOSS, "path.path-2.delay"])["cmt"]
     assert line.n == 9
     assert line.coefficients["estimate"].tolist() == pytest.approx([1000, -50, -2], rel=0.01)
-    with pytest.raises(StatisticsError, match="has to say what to regress on"):
+    with pytest.raises(StatisticsError, match="has to name the regressors"):
         regressions(runs)
 
 
@@ -232,7 +232,9 @@ def test_the_table_has_a_row_for_each_scheme():
 
 
 def test_what_cannot_be_regressed_is_named():
-    with pytest.raises(StatisticsError, match=r"'path\.path-1\.loss' is no swept key; swept are `path\.path-2\.loss`"):
+    with pytest.raises(
+        StatisticsError, match=r"'path\.path-1\.loss' is not a swept key; swept are `path\.path-2\.loss`"
+    ):
         regressions(losses(), "path.path-1.loss")
     words = points({"rtx-cwnd": {"cmt": [1.0]}, "rtx-same": {"cmt": [2.0]}}, "scheme.mine.is")
     with pytest.raises(StatisticsError, match="no numbers: `rtx-cwnd`, `rtx-same`"):

@@ -126,7 +126,7 @@ def test_an_unknown_metric_is_answered_with_those_that_exist():
         summary(frame({"cmt": [1.0]}), "goodput")
     with pytest.raises(StatisticsError, match=r"`retransmissions`.*`transfer_s`.*`share`"):
         summary(losses(), "resent")
-    with pytest.raises(StatisticsError, match="`failure` does not hold numbers"):
+    with pytest.raises(StatisticsError, match="`failure` does not contain numbers"):
         summary(frame({"cmt": [1.0]}).assign(failure="lost"), "failure")
 
 

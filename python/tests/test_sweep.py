@@ -199,10 +199,10 @@ def test_a_grid_without_faults_is_run_and_one_with_many_names_them_all(two: Path
         ({"over": {"path.path-1.loss": [0.1, 0.2, 0.1]}}, "`path.path-1.loss`: has the value 0.1 twice"),
         ({"over": {"path.path-1.loss": [0.1, "10 %"]}}, "are the same scenario"),
         ({"over": {"path.path-1.loss": [0, 0.0]}}, "are the same scenario"),
-        ({"over": {"path.path-1.loss": [math.nan]}}, "`path.path-1.loss`: nan is no value of a scenario"),
+        ({"over": {"path.path-1.loss": [math.nan]}}, "`path.path-1.loss`: nan is not a value of a scenario"),
         ({"over": {"path.path-1.loss": [None]}}, "`path.path-1.loss`: None is a NoneType"),
         ({"over": {"run.duration": [2**70]}}, "larger than TOML's integers"),
-        ({"over": {"": [1]}}, "is no key"),
+        ({"over": {"": [1]}}, "is not a key"),
         ({"over": {("a", "b"): [(1, 2), (1,)]}}, "expected a value for each of the 2 keys"),
         (
             {"over": {("path.path-1.loss", "path.path-2.loss"): [(0, 0)], "path.path-1.loss": [1]}},
@@ -359,14 +359,14 @@ def test_what_is_no_executor_is_refused(two: Path, executor: object) -> None:
 
 
 def test_a_number_of_workers_that_has_no_effect_is_refused(two: Path) -> None:
-    with pytest.raises(ExecutorError, match="`workers`: has no effect, since `threads:2` says who makes the runs"):
+    with pytest.raises(ExecutorError, match="`workers`: has no effect, since `threads:2` makes the runs"):
         sweep(two, executor="threads:2", workers=3, cache=None)
 
 
 def test_an_executor_that_was_shut_down_is_an_error_and_no_hang(two: Path) -> None:
     executor = ThreadPoolExecutor(1)
     executor.shutdown()
-    with pytest.raises(ExecutorError, match=r"takes no work any more.*\n0 of 6 runs are finished; there is no cache"):
+    with pytest.raises(ExecutorError, match=r"no longer accepts work.*\n0 of 6 runs are finished; there is no cache"):
         sweep(two, executor=executor, cache=None)
 
 

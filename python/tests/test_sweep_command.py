@@ -126,7 +126,7 @@ def test_what_the_units_of_an_executor_took_is_printed(
     ("options", "status", "expected"),
     [
         (["--seeds", "0"], 2, "from 1 to 100000"),
-        (["--seeds", "x"], 2, "--seeds: `x` is no seed"),
+        (["--seeds", "x"], 2, "--seeds: `x` is not a seed"),
         (["--over", "path.path-2.los=0"], 2, "did you mean `loss`?"),
         (
             ["--over", "path.path-1.loss=0", "--over", "path.path-1.loss=1"],

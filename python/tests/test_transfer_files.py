@@ -102,8 +102,8 @@ def test_wrong_arguments_are_refused_before_anything_is_sent(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"limit": "fast"}, "limit is 'fast': `fast` is no rate"),
-        ({"limit": "-1M"}, "limit is '-1M': `-1M` is no rate"),
+        ({"limit": "fast"}, "limit is 'fast': `fast` is not a rate"),
+        ({"limit": "-1M"}, "limit is '-1M': `-1M` is not a rate"),
         ({"connect_timeout_s": -1}, "connect_timeout_s is -1; give seconds, more than 0"),
         ({"connect_timeout_s": float("nan")}, "connect_timeout_s is nan; give seconds, more than 0"),
         ({"connect_timeout_s": 1e-9}, "connect_timeout_s is '0.000000001': `0.000000001` is not between 1ms and 24h"),

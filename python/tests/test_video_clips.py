@@ -159,7 +159,7 @@ def test_a_y4m_with_other_samples_is_converted(files: Path, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("name", ["clip.mkv", "clip.mp4"])
 def test_a_file_that_is_no_video_is_refused_with_what_ffmpeg_says(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_bytes(b"\x1b[2Jthis is no video" * 100)
+    (tmp_path / name).write_bytes(b"\x1b[2Jthis is not a video" * 100)
     said = refusal(lambda: make_clip(str(tmp_path / name), tmp_path / "out"))
     assert said.startswith(f"{tmp_path / name}: ffmpeg failed (exit status ")
     assert said.endswith("repair it, or give another file")
@@ -256,7 +256,7 @@ def test_what_ffmpeg_says_is_escaped() -> None:
 def test_a_name_that_is_neither_clip_nor_file_lists_the_clips(tmp_path: Path) -> None:
     said = refusal(lambda: make_clip("highway", tmp_path / "out"))
     assert said == "highway: is neither a file nor one of the clips: photographs, synthetic"
-    assert refusal(lambda: make_clip(str(tmp_path), tmp_path / "out")) == f"{tmp_path}: is no file: name a clip"
+    assert refusal(lambda: make_clip(str(tmp_path), tmp_path / "out")) == f"{tmp_path}: is not a file: name a clip"
 
 
 @pytest.mark.parametrize("module", ["imageio_ffmpeg", "PIL"])

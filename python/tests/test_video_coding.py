@@ -136,12 +136,16 @@ def test_a_coded_clip_is_read_as_it_was_written(coded_clip: CodedClip) -> None:
         ("source.yuv", lambda content: content[1:] + b"x", "source.yuv: is not what manifest.json says"),
         ("source.yuv", lambda content: content[1:], "are no whole number of frames"),
         ("manifest.json", lambda content: content[:-10], "manifest.json: is damaged"),
-        ("manifest.json", lambda content: b"[]", "manifest.json: is no manifest"),
+        ("manifest.json", lambda content: b"[]", "manifest.json: is not a manifest"),
         ("manifest.json", lambda content: b"[" * 60_000, "manifest.json: is damaged"),
         ("manifest.json", lambda content: b" " * 5_000_000, "manifest.json: has more than 4194304 bytes"),
         ("manifest.json", lambda content: content.replace(b"video-1", b"video-9"), "`format` is not"),
         ("manifest.json", lambda content: content.replace(b'"width": 176', b'"width": "176"'), "`width` is missing"),
-        ("manifest.json", lambda content: content.replace(b'"rate": "30"', b'"rate": "1/0"'), "`rate` is no fraction"),
+        (
+            "manifest.json",
+            lambda content: content.replace(b'"rate": "30"', b'"rate": "1/0"'),
+            "`rate` is not a fraction",
+        ),
         ("manifest.json", lambda content: content.replace(b'"rate": "30"', b'"rate": "1e9"'), "a rate of 1000000000"),
         ("manifest.json", lambda content: content.replace(b'bytes": 1452', b'bytes": 0'), "a payload of 0 bytes"),
     ],
@@ -157,7 +161,7 @@ def test_a_damaged_folder_is_refused_with_the_file(
 
 def test_a_folder_that_holds_other_things_is_left_alone(coded_clip: CodedClip, tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("")
-    assert "holds other things (`thesis.tex`)" in refusal(lambda: write_coded("synthetic", tmp_path))
+    assert "has other files (`thesis.tex`)" in refusal(lambda: write_coded("synthetic", tmp_path))
     assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.tex"]
 
 
@@ -179,8 +183,8 @@ def test_headers_belong_to_the_frame_after_them() -> None:
 @pytest.mark.parametrize(
     ("stream", "message"),
     [
-        (b"", "is no elementary stream"),
-        (b"RIFF" + vop(0), "is no elementary stream"),
+        (b"", "is not an elementary stream"),
+        (b"RIFF" + vop(0), "is not an elementary stream"),
         (b"\x00\x00\x01", "ends without a coded frame"),
         (b"\x00\x00\x01\x20layer", "ends without a coded frame"),
         (vop(0) + b"\x00\x00\x01\xb3group", "ends without a coded frame"),

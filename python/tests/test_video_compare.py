@@ -53,7 +53,7 @@ def test_paths_are_links_of_the_relay_alike_in_both_directions() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", '--paths:1:1: "" is no KEY=VALUE'),
+        ("", '--paths:1:1: "" is not KEY=VALUE'),
         ("rate=1Mbit", "missing key `delay`"),
         ("rate=1Mbit,delay=1ms,speed=2", "unknown key `speed`"),
         ("rate=1Mbit,delay=1ms,loss=lots", "expected a number from 0 to 1, or percent"),

@@ -158,15 +158,15 @@ def test_a_page_and_a_table_are_made_of_a_scenario_and_a_computed_clip(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "say what the clip is sent over"),
+        ([], "give the network with --paths or --scenario"),
         (["--paths", "rate=1Mbit"], "`delay` is missing"),
         (["--paths", "rate=fast,delay=1ms"], "fast"),
         (["--paths", PATHS[0], "--schemes", "cmt-"], "cmt-"),
         (["--paths", PATHS[0], "--seeds", "0"], "seeds"),
         (["--paths", PATHS[0], "--seeds", "2000"], "runs are more than 1000"),
         (["--paths", PATHS[0], "--show-seed", "11"], "--show-seed 11"),
-        (["--paths", PATHS[0], "--reliability", "half"], "is no reliability"),
-        (["--paths", PATHS[0], "--scenario", "a.toml"], "say what the clip is sent over"),
+        (["--paths", PATHS[0], "--reliability", "half"], "is not a reliability"),
+        (["--paths", PATHS[0], "--scenario", "a.toml"], "give the network with --paths or --scenario"),
     ],
 )
 def test_a_wrong_command_line_is_wrong_input(

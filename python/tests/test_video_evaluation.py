@@ -205,7 +205,7 @@ def test_stills_are_of_frames_in_which_runs_differ_some_distance_apart() -> None
 @pytest.mark.parametrize("label", ["", "a/b", "../up", ".hidden", "sent", "a b", "\x1b[0m", "x" * 65])
 def test_a_label_that_no_file_can_have_is_refused(coded_clip: CodedClip, arrivals: Path, label: str) -> None:
     said = refusal(lambda: video.evaluate(coded_clip, [RunArrivals(label, arrivals / "none.csv")], DEADLINE_MS))
-    assert "is no label: name the run, as in --arrivals cmt=FILE" in said
+    assert "is not a label: name the run, as in --arrivals cmt=FILE" in said
     assert said.isprintable()
 
 

@@ -48,7 +48,7 @@ def test_the_places_in_the_order_of_display_follow_from_the_types(tmp_path: Path
     [
         ("", "has no frame"),
         ("0,X,10,0", "row 1: `type` is 'X', and should be I, P or B"),
-        ("0,I,ten,0", "row 1: `size_bytes` is 'ten', which is no number"),
+        ("0,I,ten,0", "row 1: `size_bytes` is 'ten', which is not a number"),
         ("0,I,-1,0", "row 1: `size_bytes` is '-1', and should be a whole number from 0"),
         ("0,I,1.5,0", "row 1: `size_bytes` is '1.5'"),
         ("0,I,1e300,0", "row 1: `size_bytes` is '1e300'"),
@@ -57,7 +57,7 @@ def test_the_places_in_the_order_of_display_follow_from_the_types(tmp_path: Path
         ("0,I,10,nan", "row 1: `time_ms` is 'nan'"),
         ("0,I,10,inf", "row 1: `time_ms` is 'inf'"),
         ("0,I,10,5\n1,P,10,4", "row 2: `time_ms` is before"),
-        ("0,I,10", "row 1: `time_ms` is None, which is no number"),
+        ("0,I,10", "row 1: `time_ms` is None, which is not a number"),
         ("0,I,\x1b[31m,0", r"row 1: `size_bytes` is '\x1b[31m'"),
     ],
 )
@@ -204,7 +204,7 @@ def test_other_columns_of_parquet_are_not_even_read(tmp_path: Path, monkeypatch:
     [
         ("4,500", "row 1: `packet` is '4', and should be a whole number from 0 to 3"),
         ("-1,500", "row 1: `packet` is '-1'"),
-        ("0,soon", "row 1: `arrival_ms` is 'soon', which is no number"),
+        ("0,soon", "row 1: `arrival_ms` is 'soon', which is not a number"),
         ("0,-5", "row 1: `arrival_ms` is '-5', and should be a time of 0 or more"),
         ("0,inf", "row 1: `arrival_ms` is 'inf'"),
         ("0,5\n3,99", "row 2: packet 3 arrives at 99 ms, before its frame is handed to the sender at 100 ms"),

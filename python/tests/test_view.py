@@ -220,7 +220,7 @@ def test_an_event_that_is_wrong_is_refused_with_its_line(write: Write, bad: Any,
         ('{"qlog_version": "0.3", "traces": [{"events": [[1, 2]]}]}', "trace 1, event 1: expected an object"),
         ("\x1e" + "[" * 100_000, "is nested too deeply"),
         ('\x1e{"a": ' + "1" * 5000 + "}", "no JSON: Exceeds the limit"),
-        ('\x1e{"a": NaN}', "NaN is no number of JSON"),
+        ('\x1e{"a": NaN}', "NaN is not a number of JSON"),
         ("\x1e\udcff", "no JSON"),
     ],
 )

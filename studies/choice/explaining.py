@@ -55,8 +55,8 @@ def explained(scenario: Path, cases: Sequence[Case] | None = None) -> pd.DataFra
 
     Columns: `case` (its number), those of `described`, `scheme`, `goodput_kbps`, `closed` (share of the time in which
     only the peer's window blocked data), `used_1` and `used_2` (shares of the paths' rates), `cwnd_1_kib` and
-    `cwnd_2_kib` (means), `cuts`, `timeouts`, `sent_again` and `needless` (chunks). Raises `RunError` if a run cannot be
-    explained.
+    `cwnd_2_kib` (means), `cuts`, `timeouts`, `retransmitted` and `spurious` (chunks). Raises `RunError` if a run
+    cannot be explained.
     """
     rows = []
     for number, case in enumerate(CASES if cases is None else cases, 1):
@@ -90,6 +90,6 @@ def _row(told: Mapping[str, Any]) -> dict[str, Any]:
         "cwnd_2_kib": second["mean_cwnd_bytes"] / 1024,
         "cuts": sum(cut["times"] for path in flow["paths"] for cut in path["cuts"]),
         "timeouts": flow["timeouts"],
-        "sent_again": flow["retransmissions"]["chunks"],
-        "needless": flow["retransmissions"]["needless"],
+        "retransmitted": flow["retransmissions"]["chunks"],
+        "spurious": flow["retransmissions"]["spurious"],
     }

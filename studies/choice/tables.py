@@ -109,7 +109,7 @@ def explained_table(explained: pd.DataFrame) -> Table:
             f"{row.cwnd_1_kib:.0f}, {row.cwnd_2_kib:.0f}",
             str(row.cuts),
             str(row.timeouts),
-            f"{row.sent_again}, {row.needless}",
+            f"{row.retransmitted}, {row.spurious}",
         ]
         for row in explained.itertuples()
     ]

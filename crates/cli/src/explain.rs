@@ -231,10 +231,10 @@ fn losses(flow: &FlowExplanation) -> TextTable {
 
 fn resent(flow: &FlowExplanation) -> TextTable {
     let mut table =
-        TextTable::new().text("cause").text("from").text("to").figure("chunks").figure("needless");
+        TextTable::new().text("cause").text("from").text("to").figure("chunks").figure("spurious");
     for resent in &flow.retransmissions.by_cause {
-        let (chunks, needless) = (resent.chunks.to_string(), needless(flow, resent.needless));
-        let row = [&resent.cause, &resent.from, &resent.to, &chunks, &needless];
+        let (chunks, spurious) = (resent.chunks.to_string(), spurious(flow, resent.spurious));
+        let row = [&resent.cause, &resent.from, &resent.to, &chunks, &spurious];
         table.row(row.map(String::clone).to_vec());
     }
     table
@@ -304,7 +304,7 @@ fn comparison(explained: &[Explanation]) -> String {
         table.print()
     };
     let time = beside(&["goodput\nkbit/s", "closed\n%", "full\n%", "room\n%", "out\n%"], &time_cells);
-    let count = beside(&["used\n%", "cuts", "sent\nagain", "needless", "T3", "silent\ns"], &|_, flow| {
+    let count = beside(&["used\n%", "cuts", "sent\nagain", "spurious", "T3", "silent\ns"], &|_, flow| {
         count_cells(flow)
     });
     let mut text = format!("Side by side\n{time}\n{count}");
@@ -337,14 +337,14 @@ fn count_cells(flow: &FlowExplanation) -> Vec<String> {
         used.map_or_else(dash, |used| shares(&used)),
         cuts.to_string(),
         flow.retransmissions.chunks.to_string(),
-        needless(flow, flow.retransmissions.needless),
+        spurious(flow, flow.retransmissions.spurious),
         flow.timeouts.to_string(),
         format!("{:.2}", total(flow.paths.iter().map(|path| path.timeout_wait_s))),
     ]
 }
 
-/// Returns the number of needless retransmissions, or a dash if arrivals are unknown.
-fn needless(flow: &FlowExplanation, repeats: u64) -> String {
+/// Returns the number of spurious retransmissions, or a dash if arrivals are unknown.
+fn spurious(flow: &FlowExplanation, repeats: u64) -> String {
     if flow.arrivals_known { repeats.to_string() } else { dash() }
 }
 

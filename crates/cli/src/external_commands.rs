@@ -32,7 +32,7 @@ pub const PYTHON_COMMANDS: [ExternalCommand; 6] = [
     },
     ExternalCommand {
         name: "video",
-        about: "Encode, send and play real-time video, and compute the quality of what arrived of it",
+        about: "Encode, send and play real-time video, and compute the quality of the received video",
     },
 ];
 

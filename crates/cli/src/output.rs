@@ -213,9 +213,7 @@ mod tests {
     #[test]
     fn notice_is_broken_at_blanks_and_never_within_a_word() {
         let key = "SHA256:Ojc93P6OOc9yYJtqlYZb8o6IymCnHjz78zEuq3TdGrM";
-        let text = format!(
-            "example.org:9899 was not known: it showed the key {key}, which is kept in /a/b-c/known_hosts"
-        );
+        let text = format!("new host example.org:9899: its key {key} was added to /a/b-c/known_hosts");
         for columns in 20..120 {
             let broken = broken_at_blanks(&text, columns);
             assert_eq!(broken.split_whitespace().collect::<Vec<_>>(), text.split(' ').collect::<Vec<_>>());

@@ -25,7 +25,7 @@ pub(crate) fn read_size(text: &str) -> Result<u64, String> {
         .into()
     };
     units::parse_size(&with_unit(text, long)).map_err(|_| {
-        format!("`{text}` is no size: expected bytes, or a unit as in 64K, 64KiB, 1.5M, 10MB or 1G")
+        format!("`{text}` is not a size: expected bytes, or a unit as in 64K, 64KiB, 1.5M, 10MB or 1G")
     })
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn read_snap_length(text: &str) -> Result<SnapLength, String> {
     length.ok_or_else(|| {
         let least = SnapLength::LEAST;
         format!(
-            "`{text}` is no snap length: expected {least} bytes or more (shorter ones cut off headers), or 0 or `full` for \
+            "`{text}` is not a snap length: expected {least} bytes or more (shorter ones cut off headers), or 0 or `full` for \
              whole packets"
         )
     })
@@ -55,7 +55,9 @@ pub(crate) fn read_rate(text: &str) -> Result<Rate, String> {
         .into()
     };
     units::parse_rate(&with_unit(text, long)).map_err(|_| {
-        format!("`{text}` is no rate: expected bits per second, or a unit as in 500K, 8M, 10Mbit or 1Gbit/s")
+        format!(
+            "`{text}` is not a rate: expected bits per second, or a unit as in 500K, 8M, 10Mbit or 1Gbit/s"
+        )
     })
 }
 
@@ -63,7 +65,7 @@ pub(crate) fn read_rate(text: &str) -> Result<Rate, String> {
 pub(crate) fn read_time(text: &str) -> Result<Duration, String> {
     let long = |unit: &str| (unit.is_empty()).then_some("s");
     let span = units::parse_span(&with_unit(text, long)).map_err(|_| {
-        format!("`{text}` is no time: expected seconds, or a unit as in 500ms, 5s, 2min or 1h")
+        format!("`{text}` is not a time: expected seconds, or a unit as in 500ms, 5s, 2min or 1h")
     })?;
     Ok(Duration::from_nanos(span.as_nanos()))
 }

@@ -35,7 +35,7 @@ pub enum SendError {
     )]
     KeyManagementOnly,
     /// A shutdown has begun or the association has ended.
-    #[error("the association is closing or closed and takes no more messages")]
+    #[error("the association is closing or closed and accepts no more messages")]
     Closing,
 }
 

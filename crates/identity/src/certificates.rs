@@ -63,7 +63,7 @@ impl Certificates {
     /// Fails if rustls rejects the configuration.
     pub fn to_connect(&self, host: &HostName) -> Result<Credentials, IdentityError> {
         let name = ServerName::try_from(host.host())
-            .map_err(|_| Error::General(format!("{host} is no name for a certificate")))?;
+            .map_err(|_| Error::General(format!("{host} is not a name for a certificate")))?;
         let verifier =
             WebPkiServerVerifier::builder_with_provider(Arc::clone(&self.roots), Arc::clone(&self.provider));
         let verifier = verifier.build().map_err(refused)?;

@@ -43,7 +43,7 @@ pub enum IdentityError {
     },
     /// Another user owns a file or folder, and could change it.
     #[error(
-        "{0}: it belongs to user {owner}, who could change whom you trust or who you are, so it is not used: if what is there is right, run `chown {user} {0}`, or else name another place",
+        "{0}: it belongs to user {owner}, who could change your identity and trusted keys, so it is not used: if its content is right, run `chown {user} {0}`, or else name another place",
         path.display()
     )]
     Foreign {
@@ -109,7 +109,7 @@ pub enum IdentityError {
 #[error(
     "{host} shows another key than before, so nothing is sent to it and nothing is taken from it\n\
      it showed: {shown}\nexpected:  {expected} ({}:{line})\n\
-     Either it has a new key, or somebody answers in its place. Ask whoever runs it for the fingerprint. \
+     Either it has a new key, or another host answers in its place. Ask its administrator for the fingerprint. \
      If it is the new one, run `anabranch keys forget {host}` and connect again.",
     path.display()
 )]

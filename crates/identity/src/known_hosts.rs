@@ -19,7 +19,7 @@ pub struct KnownHost {
 
 /// Result of checking a host's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum HostStatus {
     /// The host presented this key before.
     Known,
     /// No key of the host is known, and the user decides about trusting it.
@@ -52,7 +52,7 @@ impl KnownHosts {
     ///
     /// # Errors
     /// Returns [`IdentityError::Changed`] if only other keys of the host are known.
-    pub fn check(&self, host: &HostName, key: PublicKey) -> Result<Standing, IdentityError> {
+    pub fn check(&self, host: &HostName, key: PublicKey) -> Result<HostStatus, IdentityError> {
         check(&self.path, &self.entries, host, key)
     }
 
@@ -64,7 +64,7 @@ impl KnownHosts {
         let entry = KnownHost { host: host.clone(), key };
         let mut is_new = true;
         trust_file::append(path, &entry.to_string(), read, |entries| {
-            is_new = check(path, entries, host, key)? == Standing::Unknown;
+            is_new = check(path, entries, host, key)? == HostStatus::Unknown;
             Ok(!is_new)
         })?;
         Ok(is_new)
@@ -74,12 +74,12 @@ impl KnownHosts {
     ///
     /// # Errors
     /// Returns [`IdentityError::Changed`] if only other keys of the host are known. Fails if the file cannot be read or written.
-    pub fn trust(path: &Path, host: &HostName, key: PublicKey) -> Result<Standing, IdentityError> {
+    pub fn trust(path: &Path, host: &HostName, key: PublicKey) -> Result<HostStatus, IdentityError> {
         // A known host does not require write access to the file.
-        if Self::load(path)?.check(host, key)? == Standing::Unknown && Self::add(path, host, key)? {
-            return Ok(Standing::Unknown);
+        if Self::load(path)?.check(host, key)? == HostStatus::Unknown && Self::add(path, host, key)? {
+            return Ok(HostStatus::Unknown);
         }
-        Ok(Standing::Known)
+        Ok(HostStatus::Known)
     }
 
     /// Removes all keys of a host from the file, and returns their number.
@@ -97,16 +97,16 @@ fn check(
     entries: &[(usize, KnownHost)],
     host: &HostName,
     key: PublicKey,
-) -> Result<Standing, IdentityError> {
+) -> Result<HostStatus, IdentityError> {
     let mut other = None;
     for (line, entry) in entries.iter().filter(|(_, entry)| entry.host == *host) {
         if entry.key == key {
-            return Ok(Standing::Known);
+            return Ok(HostStatus::Known);
         }
         other.get_or_insert((*line, entry.key));
     }
     match other {
-        None => Ok(Standing::Unknown),
+        None => Ok(HostStatus::Unknown),
         Some((line, expected)) => Err(IdentityError::Changed(Box::new(ChangedKey {
             host: host.clone(),
             shown: key.fingerprint(),

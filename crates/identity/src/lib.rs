@@ -33,7 +33,7 @@ pub use home::Home;
 pub use host_name::{HostName, WrongHostName};
 pub use key_pair::KeyPair;
 pub use key_set::{Admission, KeySet};
-pub use known_hosts::{KnownHost, KnownHosts, Standing};
+pub use known_hosts::{HostStatus, KnownHost, KnownHosts};
 pub use label::{Label, WrongLabel};
 pub use public_key::{PublicKey, WrongPublicKey};
 

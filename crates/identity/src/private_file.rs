@@ -79,7 +79,7 @@ pub(crate) fn create(path: &Path, text: &str) -> Result<(), IdentityError> {
     match fs::hard_link(&draft.0, path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists && path.exists() => Ok(()),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            let text = "a link that leads to no file; remove it, or restore the file that it led to";
+            let text = "a link to a missing file; remove it, or restore the file";
             Err(IdentityError::content(path, text))
         }
         linked => linked.and_then(|()| sync_folder(path)).map_err(IdentityError::file(path)),
@@ -249,7 +249,7 @@ mod tests {
         let file = folder.path().join("file");
         std::os::unix::fs::symlink("nowhere", &file).expect("linked");
         let refused = create(&file, "text").expect_err("a link");
-        assert!(refused.to_string().contains("a link that leads to no file"), "{refused}");
+        assert!(refused.to_string().contains("a link to a missing file"), "{refused}");
     }
 
     #[test]

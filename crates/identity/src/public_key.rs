@@ -26,7 +26,7 @@ pub enum WrongPublicKey {
     #[error("a key is `ed25519:` and 43 characters of base64, as `anabranch keys` prints it")]
     Text,
     /// The encoding is not that of an Ed25519 key.
-    #[error("the peer's key is no Ed25519 key")]
+    #[error("the peer's key is not an Ed25519 key")]
     Encoding,
     /// The key is a point of small order, such as 32 zeros. Signatures for it can be forged without a private key.
     #[error(

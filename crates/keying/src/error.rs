@@ -92,7 +92,7 @@ impl TlsProblem {
             Self::Refused(alert) if is_about_identity(alert) => denied(alert),
             Self::Refused(alert) => received(alert),
             Self::Identity(alert) => refused(alert),
-            Self::NoIdentity => "the peer did not say who it is: TLS alert certificate_required (116)",
+            Self::NoIdentity => "the peer did not authenticate: TLS alert certificate_required (116)",
             Self::Incompatible => "the peer's TLS has nothing in common with this side's; both need TLS 1.3",
             Self::Misbehaved => {
                 "the peer broke the TLS protocol, or its messages were changed on the path; try again"

@@ -138,7 +138,7 @@ up = false
 #[test]
 fn overtaken_sacks_do_not_make_the_sender_overrun_a_small_receive_buffer() {
     // SACKs from the slow path are older than those from the fast one, and advertise a window that is used up. A sender that
-    // believes them sends into a full buffer. The drops there cause needless retransmissions of neighbouring chunks, and time-outs.
+    // believes them sends into a full buffer. The drops there cause spurious retransmissions of neighbouring chunks, and time-outs.
     let text = r#"
 [run]
 duration = "30 s"

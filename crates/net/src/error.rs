@@ -38,7 +38,7 @@ pub enum BindError {
         why: String,
     },
     /// SCTP does not permit port 0.
-    #[error("0 is no SCTP port; take one from 1 to 65535, or leave it out")]
+    #[error("0 is not an SCTP port; take one from 1 to 65535, or leave it out")]
     PortZero,
     /// The system refused the socket.
     #[error(

@@ -90,7 +90,7 @@ impl<'t> Parser<'t> {
         loop {
             let (key, span) = self.bare();
             if self.peek() != Some('=') || key.is_empty() {
-                let message = format!("{} is no KEY=VALUE", quoted(key));
+                let message = format!("{} is not KEY=VALUE", quoted(key));
                 return Err(fault(message, "write a table as (KEY=VALUE,…) and a list as [VALUE,…]", span));
             }
             self.at += 1;

@@ -137,8 +137,7 @@ impl Placement<'_> {
             Value::Table(table) => self.in_table(table, parts, here),
             Value::List(items) => self.in_list(items, key, parts, here),
             other => {
-                let message =
-                    format!("`{}` is {}, which has nothing inside", printable(here), other.type_name());
+                let message = format!("`{}` is {}, which has no keys", printable(here), other.type_name());
                 let help = format!("set `{}` itself", printable(here));
                 Err(Fault::because(ProblemKind::UnknownKey, message, help))
             }

@@ -24,7 +24,7 @@ pub enum ConfigError {
     #[error("{0} passes no link")]
     NoLinks(String),
     /// A probability is outside 0 to 1.
-    #[error("{name} is {value}, which is no probability")]
+    #[error("{name} is {value}, which is not a probability")]
     NotAProbability {
         /// Name of the parameter.
         name: &'static str,

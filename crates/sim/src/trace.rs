@@ -82,7 +82,7 @@ pub enum TraceError {
         /// Names of the columns.
         columns: &'static str,
     },
-    /// A field is no number, or out of its range.
+    /// A field is not a number, or out of its range.
     #[error("line {line}: {text:?} is no {quantity}; {remedy}")]
     Value {
         /// Number of the line, from 1.

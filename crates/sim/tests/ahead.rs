@@ -207,7 +207,7 @@ fn what_has_to_be_known_before_is_asked_for() {
 }
 
 #[test]
-#[should_panic(expected = "takes no more parts")]
+#[should_panic(expected = "accepts no more parts")]
 fn a_world_that_is_computed_ahead_takes_no_more_parts() {
     let mut world = world(1, false).0;
     assert!(world.compute_ahead());

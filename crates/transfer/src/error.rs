@@ -42,7 +42,7 @@ pub enum TransferError {
     Protocol(#[from] ProtocolError),
     /// The peer offered something that was not requested.
     #[error(
-        "the peer offered `{0}`, which was not asked for; the transfer was ended, and nothing of it was stored"
+        "the peer offered `{0}`, which was not requested; the transfer was ended, and no part of the offer was stored"
     )]
     NotRequested(Name),
     /// The peer offered more content than the user has confirmed.

@@ -28,7 +28,7 @@ pub struct Rule {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum BadRule {
     /// The pattern cannot be parsed.
-    #[error("`{pattern}` is no pattern: {why}")]
+    #[error("`{pattern}` is not a pattern: {why}")]
     Pattern {
         /// The pattern as it was given.
         pattern: PeerText,

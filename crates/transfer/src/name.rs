@@ -57,10 +57,10 @@ pub enum BadName {
     #[error("it is the name of a device on Windows")]
     Device,
     /// The name contains a character that some systems cannot store.
-    #[error("it contains `{0}`, which not every system can store")]
+    #[error("it contains `{0}`, which some systems cannot store")]
     Character(char),
     /// A part ends in a dot or a space, which some systems remove.
-    #[error("a part of it ends in a dot or a space, which not every system keeps")]
+    #[error("a part of it ends in a dot or a space, which some systems remove")]
     Trailing,
 }
 
@@ -73,8 +73,8 @@ pub enum BadLink {
     /// The link leads out of the transferred folder.
     #[error("it leads out of the folder that is transferred")]
     Outside,
-    /// The target has `..` behind a name, so where it leads depends on other links.
-    #[error("its target has `..` behind a name, so where it leads depends on other links")]
+    /// The target has `..` behind a name, so its destination depends on other links.
+    #[error("its target has `..` behind a name, so its destination depends on other links")]
     Winding,
     /// The link is transferred alone, without the folder that contains it.
     #[error("it is in no folder that is transferred with it")]

@@ -78,7 +78,7 @@ async fn push_once(
 ) -> Result<(), TransferError> {
     let intent = Intent::Push { sender: sender.identity()?, wishes: sender.wishes() };
     let Terms::Take { window_blocks } = greet(association, session, intent, silence).await? else {
-        return Err(ProtocolError::Unexpected("a welcome that does not fit what was asked for").into());
+        return Err(ProtocolError::Unexpected("a welcome that does not match the request").into());
     };
     activity.heard.mark();
     sender.run(association, window_blocks, silence, activity).await
@@ -160,7 +160,7 @@ async fn pull_once(
     let delete = receiving.deletion.is_some();
     let intent = Intent::Pull { window_blocks: receiving.window_blocks, links, delete };
     let Terms::Give { sender } = greet(association, session, intent, receiving.silence).await? else {
-        return Err(ProtocolError::Unexpected("a welcome that does not fit what was asked for").into());
+        return Err(ProtocolError::Unexpected("a welcome that does not match the request").into());
     };
     receiving.store = receiving.store.of_sender(sender);
     receiving.activity.heard.mark();
@@ -185,7 +185,7 @@ async fn greet(
     match framing::recv_first(association, within).await? {
         Message::Welcome { terms: Terms::Refuse } => Err(refusal(association).await),
         Message::Welcome { terms } => Ok(terms),
-        _ => Err(ProtocolError::Unexpected("an answer that is no welcome").into()),
+        _ => Err(ProtocolError::Unexpected("an answer that is not a welcome").into()),
     }
 }
 

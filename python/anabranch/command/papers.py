@@ -57,7 +57,9 @@ def _parser() -> Parser:
 
 
 def _add_stored(commands: Any) -> None:
-    store = commands.add_parser("store", help="put what the book needs of a full reproduction in one compact file")
+    store = commands.add_parser(
+        "store", help="write the data of a full reproduction that the book needs into one compact file"
+    )
     store.add_argument("folder", type=Path, metavar="DIR", help="what `papers reproduce all --out DIR` wrote")
     store.add_argument("file", type=Path, metavar="FILE", help="the file to write: docs/results/papers.json.xz")
     store.set_defaults(run=_store)

@@ -55,7 +55,9 @@ def _parser() -> Parser:
     parser.add_argument("folder", metavar="DIR", type=Path, help="results of `anabranch sweep`, or traces of one run")
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--figure", metavar="NAME", help="which figure")
-    what.add_argument("--list", action="store_true", help="say which figures fit DIR, and what there is to draw")
+    what.add_argument(
+        "--list", action="store_true", help="list the figures that DIR supports, and the quantities to draw"
+    )
     parser.add_argument(
         "--out", metavar="FILE", type=Path, nargs="+", help="files to write, .svg or .png (default: NAME.svg, here)"
     )

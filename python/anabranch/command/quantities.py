@@ -28,7 +28,7 @@ def time_s(text: str) -> float:
     size = None if found is None else TIMES.get(found[2] or "s")
     if found is None or size is None:
         raise argparse.ArgumentTypeError(
-            f"{text[:32]!r} is no time: expected seconds, or a unit as in 500ms, 5s, 2min or 1h"
+            f"{text[:32]!r} is not a time: expected seconds, or a unit as in 500ms, 5s, 2min or 1h"
         )
     return float(Fraction(found[1]) * size / TIMES["s"])
 
@@ -52,7 +52,7 @@ def size_bytes(text: str) -> int:
     size = None if found is None or unit is None else Fraction(found[1]) * unit
     if size is None or size.denominator != 1:
         raise argparse.ArgumentTypeError(
-            f"{text[:32]!r} is no size: expected bytes, or a unit as in 64K, 64KiB, 1.5M, 10MB or 1G"
+            f"{text[:32]!r} is not a size: expected bytes, or a unit as in 64K, 64KiB, 1.5M, 10MB or 1G"
         )
     return int(size)
 
@@ -65,5 +65,5 @@ def positive(text: str) -> int:
     """
     number = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
     if not 1 <= number <= _MAX_NUMBER:
-        raise argparse.ArgumentTypeError(f"{text[:32]!r} is no whole number from 1 to {_MAX_NUMBER}")
+        raise argparse.ArgumentTypeError(f"{text[:32]!r} is not a whole number from 1 to {_MAX_NUMBER}")
     return number

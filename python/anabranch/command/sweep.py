@@ -115,7 +115,7 @@ def _parser() -> Parser:
         help="where finished runs are kept and looked for [default: $ANABRANCH_CACHE, or in the user's caches]",
     )
     cache.add_argument("--no-cache", action="store_true", help="keep no finished runs, and look for none")
-    add("--force", action="store_true", help="write into a folder that holds other things, or another sweep")
+    add("--force", action="store_true", help="write into a folder with other files, or with another sweep")
     add("--json", action="store_true", help="print one JSON object in place of the table")
     add("-q", "--quiet", action="store_true", help="show no progress bar")
     return parser

@@ -145,7 +145,7 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
 def _add_evaluate(commands: Any) -> None:
     parser = commands.add_parser(
         "evaluate",
-        help="what became of each frame, and PSNR, SSIM, VQM and VMAF of what is shown",
+        help="fate of each frame, and PSNR, SSIM, VQM and VMAF of the shown video",
         description="Computes from the arrivals of packets which frames can be shown, shows the last good frame in "
         "place of the others, and compares the result with the source. Writes summary.json, frames.parquet, stills and "
         "a clip for each run.",
@@ -166,7 +166,7 @@ def _add_evaluate(commands: Any) -> None:
         "--against",
         choices=("source", "sent"),
         default="source",
-        help="what quality is relative to: the source, or the clip as it left the encoder [default: source]",
+        help="reference of quality: the source, or the encoded clip [default: source]",
     )
     add("--no-pictures", dest="pictures", action="store_false", help="write no stills and no clips")
     add("--json", action="store_true", help="print the summary as JSON in place of the table")

@@ -48,7 +48,7 @@ def add_compare(commands: Any) -> None:
     """Adds the command `compare`."""
     parser = commands.add_parser(
         "compare",
-        help="compare schemes over simulated paths by what a viewer sees",
+        help="compare schemes over simulated paths by video quality",
         description="Sends a clip over simulated paths with each scheme and seed, and writes a table of frames by "
         "fate, stalls, PSNR, SSIM, VQM and VMAF with intervals over seeds, and a page with quality over time, stills "
         "and the clips as received.",
@@ -75,7 +75,7 @@ def add_compare(commands: Any) -> None:
         "repeated [default: a lifetime of the deadline]",
     )
     add("--frames", metavar="N", type=whole_number, help="the first N frames of a clip that is encoded first")
-    add("--against", choices=("source", "sent"), default="source", help="what quality is relative to [default: source]")
+    add("--against", choices=("source", "sent"), default="source", help="reference of quality [default: source]")
     add("--show-seed", metavar="N", type=whole_number, help="the seed whose runs the page shows [default: the first]")
     add("--out", metavar="DIR", type=Path, required=True, help="the folder to write")
     add("--no-page", dest="page", action="store_false", help="write tables only")
@@ -86,7 +86,7 @@ def add_compare(commands: Any) -> None:
 
 def _compare(options: argparse.Namespace) -> int:
     if bool(options.paths) == (options.scenario is not None):
-        print("error: say what the clip is sent over, with --paths or with --scenario", file=sys.stderr)
+        print("error: give the network with --paths or --scenario", file=sys.stderr)
         return INPUT_ERROR
     from anabranch.video.reliability import read_reliability
     from anabranch.video_comparison.runs import Runs

@@ -70,7 +70,7 @@ def add_send(commands: Any) -> None:
         metavar="TIME",
         type=deadline_ms,
         default=_DEFAULT_DEADLINE_MS,
-        help="from sending to playout, which the player is told [default: 150ms]",
+        help="time from sending to playout, which is sent to the player [default: 150ms]",
     )
     add(
         "--reliability",
@@ -111,9 +111,9 @@ def add_play(commands: Any) -> None:
     """Adds the command `play`."""
     parser = commands.add_parser(
         "play",
-        help="receive a clip, and say what became of each frame",
+        help="receive a clip, and print the fate of each frame",
         description="Waits for one sender, and notes when each packet arrives. Playout starts the deadline after the "
-        "first packet. Writes arrivals.csv, frames.csv, received.m4v, reception.json, and what a viewer saw.",
+        "first packet. Writes arrivals.csv, frames.csv, received.m4v, reception.json, and the shown video.",
         epilog=_PLAY_EXAMPLES,
     )
     add = parser.add_argument
@@ -134,7 +134,12 @@ def add_play(commands: Any) -> None:
         help="accept senders that call from this address or network only; can be repeated",
     )
     add("--out", metavar="DIR", type=Path, required=True, help="the folder to write")
-    add("--deadline", metavar="TIME", type=deadline_ms, help="from sending to playout [default: what the sender says]")
+    add(
+        "--deadline",
+        metavar="TIME",
+        type=deadline_ms,
+        help="time from sending to playout [default: that of the sender]",
+    )
     add("--reference", metavar="DIR", type=Path, help="the folder that the sender sends, to compare the pictures with")
     add("--no-pictures", dest="pictures", action="store_false", help="decode nothing, and write no clips or stills")
     _add_association(parser)
@@ -161,7 +166,7 @@ def _add_association(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         type=seconds,
         default=_SILENCE_S,
-        help="silence after which the peer counts as lost [default: 15s]",
+        help="silence after which the peer is considered lost [default: 15s]",
     )
     protection = parser.add_mutually_exclusive_group()
     protection.add_argument(
@@ -174,7 +179,7 @@ def _add_association(parser: argparse.ArgumentParser) -> None:
     protection.add_argument(
         "--insecure",
         action="store_true",
-        help="go without encryption and authentication; the other side has to do the same",
+        help="disable encryption and authentication; the other side has to do the same",
     )
     add("--json", action="store_true", help="print one JSON object at the end in place of the text")
     add("-q", "--quiet", action="store_true", help="no progress, and nothing printed but with --json and errors")

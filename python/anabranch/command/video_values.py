@@ -21,7 +21,7 @@ _MAX_PORT = 65_535
 def whole_number(text: str) -> int:
     """Returns a number up to a billion."""
     if not (text.isascii() and text.isdecimal() and int(text[:12]) <= _MAX_NUMBER):
-        raise argparse.ArgumentTypeError(f"{text[:32]!r} is no whole number up to {_MAX_NUMBER}")
+        raise argparse.ArgumentTypeError(f"{text[:32]!r} is not a whole number up to {_MAX_NUMBER}")
     return int(text)
 
 
@@ -65,5 +65,5 @@ def port(text: str) -> int:
     """Returns a port from 1 to 65535."""
     number = int(text) if _PORT.fullmatch(text) else 0
     if not 1 <= number <= _MAX_PORT:
-        raise argparse.ArgumentTypeError(f"{text[:32]!r} is no port from 1 to {_MAX_PORT}")
+        raise argparse.ArgumentTypeError(f"{text[:32]!r} is not a port from 1 to {_MAX_PORT}")
     return number

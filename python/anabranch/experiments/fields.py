@@ -25,7 +25,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ExperimentError(f"{path}: cannot be read: {error.strerror}") from error
     except (UnicodeDecodeError, tomli.TOMLDecodeError) as error:
-        raise ExperimentError(f"{path}: is no TOML: {error}") from error
+        raise ExperimentError(f"{path}: is not TOML: {error}") from error
 
 
 def hint(word: str, known: Iterable[str]) -> str:

@@ -121,7 +121,7 @@ def axis_key(of: View, x: str | None) -> str:
     if not candidates:
         raise FigureError("nothing was swept, so there is no axis to draw along; `bars` compares schemes without one")
     if len(candidates) > 1:
-        raise FigureError(f"x= has to say which swept key goes along the axis: {named(candidates)}")
+        raise FigureError(f"x= has to name the swept key of the axis: {named(candidates)}")
     return candidates[0]
 
 
@@ -167,7 +167,7 @@ def numeric_positions(key: str, values: Iterable[object]) -> tuple[dict[Any, flo
     found = positions(key, distinct)
     if found is None:
         raise FigureError(
-            f"the values of `{key}` are no numbers ({named(distinct)}), so there is no axis for them; "
+            f"the values of `{key}` are not numbers ({named(distinct)}), so there is no axis for them; "
             "`bars` draws them side by side"
         )
     return found

@@ -32,7 +32,7 @@ def series_of(given: Series | Run) -> Series:
 
     series = given.series if isinstance(given, Run) else given
     if not isinstance(series, Series):
-        raise FigureError(f"expected a Run or what read_trace(DIR) gives, not {type(given).__name__}")
+        raise FigureError(f"expected a Run or the result of read_trace(DIR), not {type(given).__name__}")
     return series
 
 

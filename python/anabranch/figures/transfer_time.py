@@ -52,5 +52,5 @@ def size_key(of: View) -> str:
     """Returns the swept key of the size of a file. Raises `FigureError` unless there is exactly one."""
     sizes = [key for key in of.over if key.endswith(".size")]
     if len(sizes) != 1:
-        raise FigureError(f"size= has to say which key is the size of the file; swept are {named(of.over)}")
+        raise FigureError(f"size= has to name the key of the file's size; swept are {named(of.over)}")
     return sizes[0]

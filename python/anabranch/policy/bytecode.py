@@ -169,7 +169,7 @@ def _of_attribute(steps: Sequence[dis.Instruction], at: int, name: str) -> Itera
     elif name in _VIEWS and not _is_iterated(steps, at):
         reader = _reader_of_view(steps, at)
         if reader is None:
-            yield Unknown(f"uses `{name}`, which can make a set, other than in a loop or as `list(table.{name}())`")
+            yield Unknown(f"uses `{name}`, which can make a set, except in a loop or as `list(table.{name}())`")
         else:
             yield Builtin(reader)
     elif name == "__init__":

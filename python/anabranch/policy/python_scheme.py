@@ -75,7 +75,7 @@ def resolve_scheme(scheme: object) -> str | PythonScheme:
         raise SchemeError(f"{scheme.__name__} is a class: give an object of it, {scheme.__name__}()")
     if not isinstance(scheme, Policy):
         raise SchemeError(
-            f'{scheme!r} is no scheme: give a name such as "cmt", or an object of a class that descends from '
+            f'{scheme!r} is not a scheme: give a name such as "cmt", or an object of a class that descends from '
             "anabranch.Scheduler, CongestionControl or Retransmit"
         )
     hooks = _hooks(scheme)

@@ -51,7 +51,7 @@ def check_folder(folder: Path, *, overwrite: bool) -> None:
     if overwrite or not foreign or MANIFEST in present:
         return
     raise ResultsError(
-        f"{folder}: holds other things (`{foreign[0]}`) and no results: name another folder, "
+        f"{folder}: has other files (`{foreign[0]}`) and no results: name another folder, "
         "or allow it with overwrite=True or --force"
     )
 
@@ -146,7 +146,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise ResultsError(f"{path}: cannot be read: {error}: {RESUME_HINT}") from error
     if not isinstance(manifest, dict) or "format" not in manifest:
-        raise ResultsError(f"{path}: is no manifest of results; name the folder that a sweep has written")
+        raise ResultsError(f"{path}: is not a manifest of results; name the folder that a sweep has written")
     if manifest["format"] != FORMAT:
         raise ResultsError(
             f"{path}: `format` is `{manifest['format']}`, this version reads `{FORMAT}`: "

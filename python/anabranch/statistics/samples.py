@@ -169,7 +169,7 @@ def _need(frame: pd.DataFrame, columns: Iterable[str]) -> None:
 
 def _numbers(column: pd.Series[Any], metric: str) -> pd.Series[Any]:
     if pd.api.types.is_bool_dtype(column) or not (pd.api.types.is_numeric_dtype(column) or column.isna().all()):
-        raise StatisticsError(f"`{metric}` does not hold numbers but {column.dtype} values, which have no mean")
+        raise StatisticsError(f"`{metric}` does not contain numbers but {column.dtype} values, which have no mean")
     numbers = pd.to_numeric(column).astype(float)
     if np.isinf(numbers).any():
         raise StatisticsError(f"`{metric}` has an infinite value, which has no mean")

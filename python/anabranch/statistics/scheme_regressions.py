@@ -39,11 +39,11 @@ def regressions(
     keys = [on] if isinstance(on, str) else list(on or [])
     if not keys:
         if len(samples.over) != 1:
-            raise StatisticsError(f"on= has to say what to regress on: swept are {named(samples.over)}")
+            raise StatisticsError(f"on= has to name the regressors: swept are {named(samples.over)}")
         keys = list(samples.over)
     for key in keys:
         if key not in samples.over:
-            raise StatisticsError(f"on={key!r} is no swept key; swept are {named(samples.over)}")
+            raise StatisticsError(f"on={key!r} is not a swept key; swept are {named(samples.over)}")
     values = collapsed(samples, [*keys, "scheme", *samples.parts], "seeds")
     if samples.parts and values[list(samples.parts)].drop_duplicates().shape[0] > 1:
         raise StatisticsError(f"`{metric}` has a value for each {samples.parts[0]}; give a frame with one of them only")

@@ -37,7 +37,7 @@ def summary(
 
     If `table` is not given, the metric is taken from the first of runs, flows and paths that contains it. See
     `mean_interval` for `interval`. Raises `StatisticsError` for a metric or column that does not exist, for a metric
-    that is no number or infinite, and for duplicate rows.
+    that is not a number or infinite, and for duplicate rows.
 
     >>> import pandas
     >>> runs = pandas.DataFrame({"scheme": ["cmt"] * 3, "seed": [1, 2, 3], "goodput_kbps": [1180.0, 1234.0, 1288.0]})

@@ -54,7 +54,7 @@ def read_axes(over: Over, fixed: Iterable[str] = ()) -> list[Axis]:
 def _axis(keys: object, values: Iterable[object], faults: list[str]) -> Axis | None:
     names = (keys,) if isinstance(keys, str) else tuple(keys) if isinstance(keys, tuple) else ()
     if not names or not all(isinstance(name, str) and name for name in names):
-        faults.append(f"`{keys}`: is no key; a key is text such as path.path-2.loss, or a tuple of such")
+        faults.append(f"`{keys}`: is not a key; a key is text such as path.path-2.loss, or a tuple of such")
         return None
     name = ",".join(names)
     before = len(faults)

@@ -21,7 +21,7 @@ def native_threads(executor: ExecutorLike, workers: int | None) -> tuple[bool, i
     if executor is None:
         return True, workers
     if isinstance(executor, str) and workers is not None:
-        raise ExecutorError(f"`workers`: has no effect, since `{executor}` says who makes the runs: leave it out")
+        raise ExecutorError(f"`workers`: has no effect, since `{executor}` makes the runs: leave it out")
     if isinstance(executor, str) and (chosen := re.fullmatch(r"threads:([1-9]\d{0,3})", executor)):
         return True, int(chosen[1])
     return False, None
@@ -42,7 +42,7 @@ def open_workers(executor: ExecutorLike, workers: int | None, timeout_s: float) 
         seen: Workers = _dask().DaskWorkers(client, timeout_s)
         return seen
     if not isinstance(executor, Executor):
-        raise ExecutorError(f"{executor!r} is no executor: {_EXPECTED}")
+        raise ExecutorError(f"{executor!r} is not an executor: {_EXPECTED}")
     return Workers(executor, workers)
 
 

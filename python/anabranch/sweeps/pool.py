@@ -118,7 +118,7 @@ class _Units:
             try:
                 future = self._pool.workers.executor.submit(compute, work)
             except RuntimeError as error:
-                raise ExecutorError(f"the executor takes no work any more: {error}") from error
+                raise ExecutorError(f"the executor no longer accepts work: {error}") from error
             self._under_way[future] = unit
             future.add_done_callback(unit.end)
 

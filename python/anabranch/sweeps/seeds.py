@@ -44,7 +44,7 @@ def parse_seeds(text: str) -> int | list[int]:
     for part in filter(None, (part.strip() for part in text.split(","))):
         first, dash, last = part.partition("-")
         if not first.strip().isdecimal() or (dash and not last.strip().isdecimal()):
-            raise SweepError(f"`{part}` is no seed; write a number of seeds such as 20, or a list such as 3,7,10-12")
+            raise SweepError(f"`{part}` is not a seed; write a number of seeds such as 20, or a list such as 3,7,10-12")
         numbers = range(int(first), int(last if dash else first) + 1)
         if not 1 <= len(numbers) <= MOST:
             raise SweepError(f"`{part}` goes backwards, or has more than {MOST} seeds")

@@ -37,7 +37,7 @@ def _divided(text: str) -> tuple[str, str]:
 
 
 def parse_value(key: str, text: str) -> Value:
-    """Parses a value in TOML, or as text if it is no TOML, as `anabranch run --set` does. Raises `PlanError`."""
+    """Parses a value in TOML, or as text if it is not TOML, as `anabranch run --set` does. Raises `PlanError`."""
     try:
         return plain(tomllib.loads(f"value = {text}")["value"])
     except (tomllib.TOMLDecodeError, TypeError, ValueError) as error:

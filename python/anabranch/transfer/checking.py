@@ -15,7 +15,8 @@ _LARGEST = 2**63 - 1
 def whole(name: str, value: SupportsIndex) -> int:
     """Returns the argument as an int for the native module, which checks its bounds.
 
-    Raises `TypeError` for `True`, `False` and everything that is no whole number, and `ArgumentError` beyond 63 bits.
+    Raises `TypeError` for `True`, `False` and all other values except whole numbers, and `ArgumentError` beyond 63
+    bits.
     """
     number = _index(name, value)
     if abs(number) > _LARGEST:
@@ -37,7 +38,7 @@ def whole_or_none(name: str, value: SupportsIndex | None) -> int | None:
 
 
 def real(name: str, value: float) -> float:
-    """Returns the argument as a float. Raises `TypeError` for `True`, `False` and everything that is no number."""
+    """Returns the argument as a float. Raises `TypeError` for `True`, `False` and everything that is not a number."""
     if isinstance(value, Real) and not _is_truth_value(value):
         return float(value)
     raise TypeError(f"{name}: expected a number, found {value!r}")

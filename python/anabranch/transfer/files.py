@@ -159,7 +159,7 @@ def recv(
     """
     wanted = [names] if isinstance(names, str) else list(names or ())
     if names is not None and not wanted:
-        raise TransferError("`names` is empty: leave it out to take everything")
+        raise TransferError("`names` is empty: leave it out to fetch everything")
     options = _options(paths, remote, scheme, connect_timeout_s, retry_s) + _protection(keys, insecure)
     options += [f"--dir={os.fspath(folder)}", f"--on-clash={on_clash}", *([] if wanted else ["--all"])]
     return _transfer(["recv", *options, "--", source, *wanted], progress)

@@ -52,7 +52,7 @@ class Listener:
         native = await self._waker.outcome(self._native.accept())
         if native is None:
             raise AssociationClosedError(
-                f"{', '.join(self.addresses)}: the listener was stopped and accepts no more; listen again"
+                f"{', '.join(self.addresses)}: the listener was stopped and no longer accepts; listen again"
             )
         return Association(native, self._waker, self._largest_message_bytes)
 

@@ -95,7 +95,7 @@ def _make_folder(folder: Path) -> None:
     ours = (MANIFEST, SOURCE, STREAM, TRACE, PACKETS)
     other = sorted(entry.name for entry in folder.iterdir() if not entry.name.lstrip(".").startswith(ours))
     if other and not (folder / MANIFEST).exists():
-        raise VideoError(f"{folder}: holds other things (`{ffmpeg.escaped(other[0])}`): name another folder")
+        raise VideoError(f"{folder}: has other files (`{ffmpeg.escaped(other[0])}`): name another folder")
     # An old manifest would not match the new files.
     (folder / MANIFEST).unlink(missing_ok=True)
 
@@ -165,7 +165,7 @@ def _manifest(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise VideoError(f"{path}: is damaged ({error}): {_REWRITE_HINT}") from error
     if not isinstance(manifest, dict):
-        raise VideoError(f"{path}: is no manifest of a coded clip: {_REWRITE_HINT}")
+        raise VideoError(f"{path}: is not a manifest of a coded clip: {_REWRITE_HINT}")
     for key, kind in _KEYS.items():
         if type(manifest.get(key)) is not kind:
             raise VideoError(f"{path}: `{key}` is missing or is no {kind.__name__}: {_REWRITE_HINT}")
@@ -178,7 +178,7 @@ def _format(manifest: Mapping[str, Any], path: Path) -> FrameFormat:
     try:
         rate = Fraction(manifest["rate"])
     except (ValueError, ZeroDivisionError):
-        raise VideoError(f"{path}: `rate` is no fraction: {_REWRITE_HINT}") from None
+        raise VideoError(f"{path}: `rate` is not a fraction: {_REWRITE_HINT}") from None
     return FrameFormat(manifest["width"], manifest["height"], rate, _times(manifest, path)).checked(str(path))
 
 
@@ -188,7 +188,7 @@ def _times(manifest: Mapping[str, Any], path: Path) -> tuple[int, ...] | None:
     if times is None:
         return None
     if not isinstance(times, list) or not 1 <= len(times) <= MAX_FRAMES or any(type(each) is not int for each in times):
-        raise VideoError(f"{path}: `times_us` is no list of whole numbers: {_REWRITE_HINT}")
+        raise VideoError(f"{path}: `times_us` is not a list of whole numbers: {_REWRITE_HINT}")
     return tuple(times)
 
 

@@ -43,7 +43,7 @@ def split(stream: bytes, name: str) -> list[CodedFrame]:
     if len(stream) > MAX_BITSTREAM_BYTES:
         raise VideoError(f"{name}: has more than {MAX_BITSTREAM_BYTES} bytes: encode a shorter clip")
     if not stream.startswith(_PREFIX):
-        raise VideoError(f"{name}: is no elementary stream of MPEG-4 part 2: encode the clip again")
+        raise VideoError(f"{name}: is not an elementary stream of MPEG-4 part 2: encode the clip again")
     frames: list[CodedFrame] = []
     begin = 0
     vop: int | None = None

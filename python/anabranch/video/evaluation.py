@@ -106,7 +106,7 @@ def check_labels(runs: Sequence[RunArrivals]) -> None:
     for run in runs:
         if _LABEL.fullmatch(run.label) is None or run.label == SENT:
             raise VideoError(
-                f"{escaped(str(run.arrivals))}: `{escaped(run.label[:64])}` is no label: name the run, as in "
+                f"{escaped(str(run.arrivals))}: `{escaped(run.label[:64])}` is not a label: name the run, as in "
                 "--arrivals cmt=FILE, with letters, digits and ._,()=+-"
             )
         if run.label in seen:

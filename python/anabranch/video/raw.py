@@ -30,7 +30,7 @@ class RawFrames:
 
     @classmethod
     def open(cls, path: Path, frame: FrameFormat) -> RawFrames:
-        """Opens a file of frames. Raises `VideoError` if its size is no whole number of frames."""
+        """Opens a file of frames. Raises `VideoError` if its size is not a whole number of frames."""
         try:
             size_bytes = path.stat().st_size
         except OSError as error:

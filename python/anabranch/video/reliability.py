@@ -63,7 +63,7 @@ def read_reliability(texts: Iterable[str], deadline_ms: float) -> Reliability:
 def _read(text: str) -> tuple[FrameType | None, Limit]:
     said = _TEXT.fullmatch(text)
     if said is None:
-        raise VideoError(f"{text[:32]!a} is no reliability: give {EXPECTED}")
+        raise VideoError(f"{text[:32]!a} is not a reliability: give {EXPECTED}")
     letter, full, word, number, unit = said.groups()
     kind = FrameType(letter) if letter else None
     return kind, Limit(LimitKind.NONE) if full else _limit(text, LimitKind(word), float(number), unit)

@@ -55,7 +55,7 @@ def read_rows(path: Path, needed: Sequence[str], most_rows: int, optional: Seque
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise VideoError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     if number > most_rows:
-        raise VideoError(f"{path}: has more than {most_rows} rows, which is more than there can be")
+        raise VideoError(f"{path}: has more than {most_rows} rows, more than a clip can have")
 
 
 def _csv_rows(path: Path, needed: Sequence[str], _: Sequence[str]) -> Iterator[Row]:
@@ -110,7 +110,7 @@ def _number(row: Row, name: str, where: str) -> float:
     try:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
-        raise VideoError(f"{where}: `{name}` is {_shown(value)}, which is no number") from None
+        raise VideoError(f"{where}: `{name}` is {_shown(value)}, which is not a number") from None
 
 
 def _shown(value: object) -> str:

@@ -60,7 +60,7 @@ def _check_file(path: Path) -> None:
     except OSError as error:
         raise VideoError(f"{path}: cannot be read: {error.strerror}") from error
     if not path.is_file():
-        raise VideoError(f"{path}: is no file: name a clip")
+        raise VideoError(f"{path}: is not a file: name a clip")
     if size_bytes == 0:
         raise VideoError(f"{path}: is empty: {REMEDY}")
 

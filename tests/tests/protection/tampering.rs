@@ -222,7 +222,7 @@ fn record_without_confirmation_ends_association() {
         writer.finish_protected(DtlsUse::Primary, |record| context.seal(record)).expect("it is sealed");
     bytes.truncate(length);
     inject(&mut duo, Side::A, bytes);
-    let why = "the peer did not confirm what both sides had learnt in the clear";
+    let why = "the peer did not confirm the plain part of the handshake";
     assert_eq!(duo.nodes[1].ended, Some(AssociationEvent::Aborted(AbortReason::Tampered(why))));
 }
 

@@ -156,7 +156,7 @@ impl Exchange {
     fn take(&mut self, message: Message, heard: &mut impl FnMut(SenderInterval)) -> anyhow::Result<()> {
         if message.stream != CONTROL_STREAM {
             if !self.plan.receives(self.side) {
-                bail!("the peer sent data, which was not agreed");
+                bail!("the peer sent data without an agreement");
             }
             let now = Instant::now();
             self.received.add(now, message.payload.len() as u64, message.ending);

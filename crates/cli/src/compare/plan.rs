@@ -69,7 +69,7 @@ fn check(scenario: &Scenario, conventions: &Conventions) -> Result<(), String> {
         }
         if flow.reader.is_some() {
             return Err(format!(
-                "`flow.{}.reader`: a slow reader is not made on sockets; leave it out",
+                "`flow.{}.reader`: slow readers are not supported on sockets; leave it out",
                 flow.name
             ));
         }

@@ -291,7 +291,7 @@ async fn measure(job: &Job, times: Times, until: Instant, flows: Vec<Running>) -
     let (mut late_ms, mut sent) = (0.0, 0);
     let seconds = until.saturating_duration_since(times.counted_from).as_secs_f64().max(1e-9);
     for mut running in flows {
-        let finished = (&mut running.ended).await.context("a flow's task ended by itself")?;
+        let finished = (&mut running.ended).await.context("a flow's task ended unexpectedly")?;
         let flow = &job.scenario.flows[running.index];
         let bytes: u64 = running.inboxes.iter().map(|inbox| inbox.lock().counted_bytes).sum();
         let done = running.is_transfer() && running.is_done();

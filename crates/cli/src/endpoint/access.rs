@@ -63,8 +63,8 @@ pub(super) fn question(command: &str, authorized_keys: &Path, suggested: &[Netwo
     let from: String = networks.iter().map(|network| format!(" --from {network}")).collect();
     format!(
         "nothing is listening yet: {} has no key, so no peer may connect\n  \
-         let somebody connect:  anabranch keys add KEY NAME    (`anabranch keys show` prints their KEY to them)\n  \
-         or, with neither encryption nor a question who calls, those in these networks or everyone:\n    \
+         authorise a peer:  anabranch keys add KEY NAME    (the peer's `anabranch keys show` prints KEY)\n  \
+         or, without encryption and authentication, accept these networks or all hosts:\n    \
          {command} --insecure{from}\n    \
          {command} --insecure",
         authorized_keys.display()

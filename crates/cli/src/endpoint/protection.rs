@@ -5,8 +5,8 @@ use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use anabranch_identity::{
-    Admission, Certificates, Fingerprint, FollowedKeys, Home, HostName, IdentityError, KeyPair, KnownHosts,
-    PublicKey, Standing,
+    Admission, Certificates, Fingerprint, FollowedKeys, Home, HostName, HostStatus, IdentityError, KeyPair,
+    KnownHosts, PublicKey,
 };
 use anabranch_keylog::KeyLogFile;
 use anabranch_net::{Association, ConnectError, Credentials, PeerIdentity, Protection};
@@ -257,8 +257,8 @@ fn trust_known(
     quiet: bool,
 ) -> Result<(), CommandError> {
     let key = peer_key(association)?;
-    let standing = KnownHosts::trust(known_hosts, host, key).map_err(refused)?;
-    if standing == Standing::Unknown && !quiet {
+    let status = KnownHosts::trust(known_hosts, host, key).map_err(refused)?;
+    if status == HostStatus::Unknown && !quiet {
         output::notice(first_use(host, key.fingerprint(), known_hosts));
     }
     Ok(())
@@ -266,7 +266,7 @@ fn trust_known(
 
 fn first_use(host: &HostName, fingerprint: Fingerprint, known_hosts: &Path) -> String {
     anabranch_transfer::escape(&format!(
-        "{host} was not known: it showed the key {fingerprint}, which is kept in {}; compare it with what `anabranch keys show` prints there",
+        "new host {host}: its key {fingerprint} was added to {}; compare it with `anabranch keys show` on that host",
         known_hosts.display()
     ))
 }

@@ -82,7 +82,7 @@ fn read(from: impl Read) -> Result<String, CommandError> {
         .read_to_end(&mut bytes)
         .map_err(|error| CommandError::failure(format!("standard input: cannot be read: {error}")))?;
     if bytes.len() as u64 > MOST_BYTES {
-        return Err(wrong("it has more than 16 MiB, which is no scenario"));
+        return Err(wrong("it has more than 16 MiB, the limit of scenarios"));
     }
     String::from_utf8(bytes).map_err(|_| wrong("this is not text in UTF-8"))
 }

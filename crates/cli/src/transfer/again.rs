@@ -6,20 +6,19 @@ use std::iter;
 use anabranch_transfer::{TransferError, escape};
 
 /// Remedy for every transfer that can be resumed.
-pub(super) const KEPT: &str = "what has arrived is kept: start it again to continue from there";
+pub(super) const KEPT: &str = "received blocks are kept: start it again to resume";
 
 /// Remedy after an offer with a one-time code.
-pub(super) const KEPT_BY_CODE: &str = "the code is no longer valid; what has arrived is kept: start it again and give the receiver the new code";
+pub(super) const KEPT_BY_CODE: &str = "the code is no longer valid; received blocks are kept: start it again and give the receiver the new code";
 
 /// Remedy after an offer with a one-time code through a pipe.
-pub(super) const PIPED_BY_CODE: &str = "the code is no longer valid; what went through a pipe cannot be resumed: start it again from the beginning and give the receiver the new code";
+pub(super) const PIPED_BY_CODE: &str = "the code is no longer valid; a pipe cannot be resumed: start it again from the beginning and give the receiver the new code";
 
 /// Note on an offer with a one-time code that ended before anything was transferred.
 pub(super) const CODE_UNUSED: &str = "the code is no longer valid: start it again for another one";
 
 /// Note on an interrupted transfer through a pipe.
-pub(super) const PIPED: &str =
-    "what went through a pipe cannot be resumed by another command: start again from the beginning";
+pub(super) const PIPED: &str = "a pipe cannot be resumed by another command: start again from the beginning";
 
 /// Returns the typed command for a shell. Returns `None` if the command cannot be repeated by copying it: data from a pipe has to
 /// be written again, and a terminal does not show every text unchanged.
@@ -39,7 +38,7 @@ pub(super) fn remedy(error: &TransferError) -> String {
 
 /// Returns the remedy on the side that waits for others.
 pub(super) fn remedy_there(error: &TransferError) -> &'static str {
-    if is_resumable(error) { "; what has arrived is kept, and the peer can continue from there" } else { "" }
+    if is_resumable(error) { "; received blocks are kept, and the peer can resume" } else { "" }
 }
 
 /// Returns `true` if the same command resumes the transfer.

@@ -19,10 +19,7 @@ const DIGITS: usize = 2 * SenderId::LEN;
 pub(super) fn sender(show: &ShowOptions) -> Result<SenderId, CommandError> {
     let kept = match state_dir() {
         Some(dir) => load_or_create(&dir.join("anabranch")).map_err(|(path, error)| {
-            format!(
-                "{}: {error}; without it no other run can continue what this one leaves unfinished",
-                path.display()
-            )
+            format!("{}: {error}; without it no later run can resume an unfinished transfer", path.display())
         }),
         None => Err("neither XDG_STATE_HOME nor a home folder is known: set one of them, \
                      so that another run continues what this one leaves unfinished"

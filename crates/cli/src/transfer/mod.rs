@@ -233,7 +233,7 @@ fn open_folder(
     }
     let folder = Folder::open(dir, on_clash.map_or(OnClash::Refuse, Into::into)).map_err(|error| {
         let remedy = match error.kind() {
-            ErrorKind::NotADirectory => "name a folder: one that is not there is made",
+            ErrorKind::NotADirectory => "name a folder, which is created if missing",
             _ => "check its permissions, or name another folder",
         };
         CommandError::failure(format!("--dir {shown}: {error}; {remedy}"))

@@ -237,7 +237,7 @@ impl RecvArguments {
             }
             (false, []) if self.list => Ok(Accept::all(true)),
             (false, []) => Err(CommandError::usage(
-                "name what to take, as in `recv HOST video.mkv photos`, or take everything that is offered with --all",
+                "name files or folders, as in `recv HOST video.mkv photos`, or fetch all of them with --all",
             )),
             (false, names) => Accept::names(names).map_err(CommandError::usage),
         }

@@ -68,11 +68,11 @@ fn after_ctrl_c_both_sides_print_how_to_resume() {
         thread::sleep(Duration::from_millis(10));
     }
     let said = sender.interrupt();
-    assert!(said.contains("what has arrived is kept: start it again to continue from there\n"), "{said}");
+    assert!(said.contains("received blocks are kept: start it again to resume\n"), "{said}");
     let again = format!("  anabranch send '{file}' {peer} --path 127.0.0.62 --limit 20Mbit\n");
     assert!(said.ends_with(&again), "{said}");
     let told = server.line("the peer stopped");
-    assert!(told.contains("; what has arrived is kept, and the peer can continue from there"), "{told}");
+    assert!(told.contains("; received blocks are kept, and the peer can resume"), "{told}");
     assert!(!told.contains("lost") && !told.contains("open a new"), "{told}");
     server.interrupt();
 }

@@ -60,7 +60,7 @@ fn sum(run: &Value, figure: impl Fn(&Value) -> f64) -> f64 {
 }
 
 fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn its_sums_are_those_that_the_runs_counted() {
                 (&run["retransmissions"], sum(explained, |f| number(&f["retransmissions"]["chunks"]))),
                 (
                     &run["spurious_retransmissions"],
-                    sum(explained, |f| number(&f["retransmissions"]["needless"])),
+                    sum(explained, |f| number(&f["retransmissions"]["spurious"])),
                 ),
                 (&run["timeouts"], sum(explained, |f| number(&f["timeouts"]))),
                 (&run["rwnd_blocked_s"], sum(explained, |f| number(&f["peer_window"]["closed_s"]))),

@@ -87,8 +87,8 @@ fn what_is_no_key_host_or_label_is_refused_with_what_to_write() {
     for (arguments, expected) in [
         (&["add", "ssh-ed25519"][..], "43 characters of base64"),
         (&["add", KEY, "a\u{1b}[2Jb"], "printable"),
-        (&["add", "--host", "a/b", KEY], "is no host"),
-        (&["forget", "a b"], "is no host"),
+        (&["add", "--host", "a/b", KEY], "is not a host"),
+        (&["forget", "a b"], "is not a host"),
         (&["add", "--host", "h", KEY, "label"], "cannot be used with"),
     ] {
         let err = keys(folder.path(), arguments).with_status(2).err;

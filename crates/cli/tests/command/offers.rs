@@ -77,7 +77,7 @@ fn interrupted_offer_without_receiver_reports_unused_code() {
     let reason = "interrupted: no receiver has used the code, so nothing was transferred\n";
     assert!(said.contains(reason), "{said}");
     assert!(said.contains("the code is no longer valid: start it again for another one"), "{said}");
-    assert!(!said.contains("what has arrived") && !said.contains("0 of 0 files"), "{said}");
+    assert!(!said.contains("received blocks") && !said.contains("0 of 0 files"), "{said}");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn interrupted_transfer_by_code_asks_for_the_new_code() {
     let _ = receiver.wait();
     assert!(said.contains("interrupted: 0 of 1 file"), "{said}");
     assert!(
-        said.contains("what has arrived is kept: start it again and give the receiver the new code"),
+        said.contains("received blocks are kept: start it again and give the receiver the new code"),
         "{said}"
     );
     assert!(said.contains("the code is no longer valid"), "{said}");

@@ -91,7 +91,7 @@ fn rights_are_listed_and_wrong_ones_refused() {
         (&["--allow", "overwrite"][..], "add write"),
         (&["--allow", "raed"], "it is none of read, write"),
         (&["--folder", "../x"], "`.` or `..`"),
-        (&["--quota", "ten"], "`ten` is no size"),
+        (&["--quota", "ten"], "`ten` is not a size"),
     ] {
         let refused = authorize(&users, "carol", options, "Carol").with_status(2);
         assert!(refused.err.contains(expected), "{}", refused.err);

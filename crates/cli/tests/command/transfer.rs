@@ -219,7 +219,7 @@ fn a_signal_on_either_side_leaves_what_can_be_resumed() {
             serving.running.signal(signal);
             assert_eq!(serving.running.child.wait().expect("it ends").code(), Some(130));
             let ended = sending.end().with_status(1);
-            assert!(last(&ended)["error"].as_str().expect("text").contains("start it again to continue"));
+            assert!(last(&ended)["error"].as_str().expect("text").contains("start it again to resume"));
         }
         assert!(is_unfinished(serving.dir.path()), "{:?}", names(serving.dir.path()));
         if !of_sender {
@@ -266,7 +266,7 @@ fn one_transfer_is_waited_for_and_then_it_is_over() {
     fs::write(from.path().join("file"), "content").expect("written");
     fs::write(from.path().join("other"), "content").expect("written");
     let refused = waiting.run("send", &[text(&from.path().join("other"))]).with_status(1);
-    assert!(refused.out.contains("other was not asked for"), "{}", refused.out);
+    assert!(refused.out.contains("other was not requested"), "{}", refused.out);
     waiting.run("send", &[text(&from.path().join("file"))]).with_status(0);
     assert_eq!(waiting.there("file"), b"content");
     let mut waiting = waiting;
@@ -515,9 +515,9 @@ fn what_is_wrong_is_said_with_what_to_do() {
         (
             &["serve", "--dir", file, "--listen", "127.0.0.9:0", "--insecure"],
             1,
-            "name a folder: one that is not",
+            "name a folder, which is created if missing",
         ),
-        (&["recv", address, "x", "--dir", file], 1, "name a folder: one that is not there is made"),
+        (&["recv", address, "x", "--dir", file], 1, "name a folder, which is created if missing"),
         (&["serve", "--dir", ".", "--listen", address, "--from", "::1"], 1, "cannot listen"),
     ] {
         let ended = anabranch(arguments).with_status(status);
@@ -655,7 +655,7 @@ fn what_a_host_has_is_listed_in_order_and_what_is_excluded_is_left_out() {
     );
     for (arguments, expected) in [
         (&["recv", &serving.addresses[0], "--list", "--dir", "x"][..], "cannot be used with"),
-        (&["recv", &serving.addresses[0], "tree", "--exclude", "[a"], "`[a` is no pattern"),
+        (&["recv", &serving.addresses[0], "tree", "--exclude", "[a"], "`[a` is not a pattern"),
         (&["recv", "--listen", "127.0.0.9:0", "--insecure", "x", "--dry-run"], "--dry-run is for fetching"),
     ] {
         let ended = anabranch(arguments).with_status(2);

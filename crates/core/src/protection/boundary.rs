@@ -18,7 +18,7 @@ pub(crate) mod contradiction {
     pub(crate) const TSN: &str = "a protected message has a TSN that was used up before protection";
     pub(crate) const SSN: &str =
         "a protected message has a stream sequence number that its stream does not await";
-    pub(crate) const UNCONFIRMED: &str = "the peer did not confirm what both sides had learnt in the clear";
+    pub(crate) const UNCONFIRMED: &str = "the peer did not confirm the plain part of the handshake";
     pub(crate) const HANDSHAKE: &str = "the peer has seen another INIT or INIT ACK than this side";
     pub(crate) const MESSAGES: &str = "the peer has counted other key management messages than this side";
     pub(crate) const ACKNOWLEDGEMENT: &str = "the peer acknowledged TSNs that were never sent";

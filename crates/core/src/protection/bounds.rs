@@ -34,7 +34,7 @@ pub enum KeyError {
         found: usize,
     },
     /// Plain data arrived that the key management did not ask for, and that must not be mixed with protected data.
-    #[error("data came before protection that is no part of the key management; abort the association")]
+    #[error("unprotected data arrived that is not part of the key management; abort the association")]
     DataLeft,
     /// There is no send key yet.
     #[error("there are no keys to send with yet; install them before protection is required")]

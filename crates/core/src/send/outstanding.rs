@@ -97,7 +97,7 @@ impl Linked for Chunk {
 /// Properties by which the chunks of a path are divided into lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Kind {
-    sent_again: bool,
+    is_retransmission: bool,
     /// `true` if missing reports may still mark the chunk as lost.
     judged_by_reports: bool,
 }
@@ -106,12 +106,12 @@ impl Kind {
     const ALL: [Kind; 4] =
         [Kind::new(false, false), Kind::new(false, true), Kind::new(true, false), Kind::new(true, true)];
 
-    const fn new(sent_again: bool, judged_by_reports: bool) -> Self {
-        Kind { sent_again, judged_by_reports }
+    const fn new(is_retransmission: bool, judged_by_reports: bool) -> Self {
+        Kind { is_retransmission, judged_by_reports }
     }
 
     fn index(self) -> usize {
-        usize::from(self.sent_again) * 2 + usize::from(self.judged_by_reports)
+        usize::from(self.is_retransmission) * 2 + usize::from(self.judged_by_reports)
     }
 }
 
@@ -467,7 +467,7 @@ impl Outstanding {
 
     /// Returns the lowest unacknowledged TSN of a path at or after `from`, among chunks sent once, or more than once if `again`.
     pub(crate) fn earliest_sent(&self, path: PathId, again: bool, from: u64) -> Option<u64> {
-        let kinds = Kind::ALL.into_iter().filter(|kind| kind.sent_again == again);
+        let kinds = Kind::ALL.into_iter().filter(|kind| kind.is_retransmission == again);
         let lists = kinds.map(|kind| self.by_path[path.index()].kinds[kind.index()]);
         lists.filter_map(|list| list.iter(&self.ring).find(|&tsn| tsn >= from)).min()
     }
@@ -566,7 +566,8 @@ impl Outstanding {
             }
             let path = PathId::new(index);
             for again in [false, true] {
-                let first = here().find(|(_, place)| place.kind.sent_again == again).map(|(tsn, _)| tsn);
+                let first =
+                    here().find(|(_, place)| place.kind.is_retransmission == again).map(|(tsn, _)| tsn);
                 assert_eq!(self.earliest_sent(path, again, 0), first, "the first of path {index}");
             }
             assert_eq!(self.earliest_on(path, u64::MAX), here().next().map(|(tsn, _)| tsn));

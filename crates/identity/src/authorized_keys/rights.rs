@@ -97,7 +97,7 @@ impl Rights {
     }
 
     fn set(&mut self, name: &str, value: Option<String>) -> Result<(), String> {
-        let twice = || format!("{name} is there twice; leave one of them out");
+        let twice = || format!("{name} is given twice; leave one of them out");
         match (name, value) {
             ("folder", Some(value)) if self.folder.is_none() => self.folder = Some(checked_folder(value)?),
             ("quota", Some(value)) if self.quota_bytes.is_none() => {
@@ -286,7 +286,7 @@ mod tests {
         for (text, expected) in [
             ("read,wirte", "option 2: it is none of read, write"),
             ("Anna", "a line is [OPTIONS] KEY [LABEL]"),
-            ("read,read", "option 2: read is there twice"),
+            ("read,read", "option 2: read is given twice"),
             ("read=yes", "option 1: it is none of"),
             ("overwrite", "add write"),
             ("read,delete", "add write"),
@@ -304,7 +304,7 @@ mod tests {
             ("quota=ten", "such as quota=10GB"),
             ("quota=-1GB", "such as quota=10GB"),
             ("quota=99999999999TB", "such as quota=10GB"),
-            ("quota=1GB,quota=2GB", "option 2: quota is there twice"),
+            ("quota=1GB,quota=2GB", "option 2: quota is given twice"),
             ("", "option 1"),
             ("read,", "option 2"),
         ] {

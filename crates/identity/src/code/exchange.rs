@@ -58,7 +58,7 @@ pub const LONGEST_MESSAGE: usize = 1 + SHARE_LEN;
 pub enum CodeError {
     /// A message is malformed.
     #[error(
-        "the peer sent a message that is no part of an exchange of codes; the code was not used: check host and port, and use the \
+        "the peer sent a message that is not part of an exchange of codes; the code was not used: check host and port, and use the \
          same version of anabranch on both sides"
     )]
     Malformed,

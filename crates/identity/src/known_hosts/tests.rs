@@ -22,23 +22,22 @@ fn file(text: &str) -> (tempfile::TempDir, PathBuf) {
 fn a_host_is_unknown_until_it_is_added_and_known_from_then_on() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("new/known_hosts");
-    let standing =
-        |key| KnownHosts::load(&path).and_then(|hosts| hosts.check(&host("Example.org:9899"), key));
-    assert_eq!(standing(key(1)).expect("no file"), Standing::Unknown);
+    let status = |key| KnownHosts::load(&path).and_then(|hosts| hosts.check(&host("Example.org:9899"), key));
+    assert_eq!(status(key(1)).expect("no file"), HostStatus::Unknown);
     KnownHosts::add(&path, &host("example.org:9899"), key(1)).expect("added");
     assert!(!KnownHosts::add(&path, &host("example.org:9899"), key(1)).expect("there"));
-    assert_eq!(standing(key(1)).expect("the same key"), Standing::Known);
+    assert_eq!(status(key(1)).expect("the same key"), HostStatus::Known);
     assert_eq!(fs::read_to_string(&path).expect("a file").lines().count(), 1);
     let other = KnownHosts::load(&path).expect("a file").check(&host("example.org:7"), key(2));
-    assert_eq!(other.expect("another port"), Standing::Unknown);
+    assert_eq!(other.expect("another port"), HostStatus::Unknown);
 }
 
 #[test]
 fn a_host_is_trusted_at_first_use_and_with_the_same_key_from_then_on() {
     let (_folder, path) = file("");
     let trust = |number| KnownHosts::trust(&path, &host("example.org:9899"), key(number));
-    assert_eq!(trust(1).expect("first use"), Standing::Unknown);
-    assert_eq!(trust(1).expect("the same key"), Standing::Known);
+    assert_eq!(trust(1).expect("first use"), HostStatus::Unknown);
+    assert_eq!(trust(1).expect("the same key"), HostStatus::Known);
     assert!(matches!(trust(2), Err(IdentityError::Changed(_))));
     assert_eq!(KnownHosts::load(&path).expect("read").entries().count(), 1);
 }
@@ -65,7 +64,7 @@ fn another_key_is_refused_with_both_fingerprints_and_the_line() {
 fn a_host_may_have_several_keys() {
     let (_folder, path) = file(&format!("h:1 {}\nh:1 {}", key(1), key(2)));
     let hosts = KnownHosts::load(&path).expect("read");
-    assert_eq!(hosts.check(&host("h:1"), key(2)).expect("one of them"), Standing::Known);
+    assert_eq!(hosts.check(&host("h:1"), key(2)).expect("one of them"), HostStatus::Known);
     assert!(hosts.check(&host("h:1"), key(3)).is_err());
 }
 
@@ -104,7 +103,7 @@ fn file_is_refused_if_binary_too_long_or_writable_by_others() {
     assert!(KnownHosts::load(&path).expect_err("no text").to_string().contains("UTF-8"));
     fs::write(&path, vec![b'#'; (1 << 20) + 1]).expect("written");
     assert!(matches!(KnownHosts::load(&path), Err(IdentityError::TooLong { .. })));
-    assert!(KnownHosts::load(path.parent().expect("a folder")).is_err(), "a folder is no file");
+    assert!(KnownHosts::load(path.parent().expect("a folder")).is_err(), "a folder is not a file");
     #[cfg(unix)]
     {
         write(&path, "");

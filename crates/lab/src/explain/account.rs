@@ -137,7 +137,7 @@ pub(super) struct Account {
     pub(super) rerouting: PlacementSum,
     /// Lost chunks by path, cause and rule.
     pub(super) losses: Tally<(usize, String, String), u64>,
-    /// All retransmissions and the needless ones.
+    /// All retransmissions and the spurious ones.
     pub(super) resent: Tally<ResentKey, (u64, u64)>,
     pub(super) timeouts: u64,
     /// Abandoned messages by cause and rule: all, and those of which no data had been sent.
@@ -346,7 +346,7 @@ impl Account {
         };
         let is = |(known, from, to): &ResentKey| known == cause && *from == repeat.from && *to == path;
         let sums = self.resent.of(is, || (cause.to_owned(), repeat.from, path));
-        *sums = (sums.0 + 1, sums.1 + u64::from(repeat.needless));
+        *sums = (sums.0 + 1, sums.1 + u64::from(repeat.spurious));
     }
 
     pub(super) fn received(&mut self, path: usize, tsn: u32, bytes: u64) {

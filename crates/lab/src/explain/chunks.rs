@@ -1,4 +1,4 @@
-//! Outcome of each chunk: its retransmissions, their causes, and the needless ones among them.
+//! Outcome of each chunk: its retransmissions, their causes, and the spurious ones among them.
 
 use std::collections::VecDeque;
 
@@ -29,7 +29,7 @@ pub(super) struct Repeat {
     /// Set if the previous transmission had the same time.
     pub(super) at_once: bool,
     /// Set if the receiver had the chunk already.
-    pub(super) needless: bool,
+    pub(super) spurious: bool,
 }
 
 /// Chunks of one sender that can still be retransmitted.
@@ -81,7 +81,7 @@ impl Chunks {
         let fate = self.fate(tsn)?;
         let (before, sent_at) = (fate.on.replace(path as u8), std::mem::replace(&mut fate.sent_at, at));
         let from = usize::from(before?);
-        Some(Repeat { why: fate.again.take(), from, at_once: sent_at == at, needless: fate.arrived })
+        Some(Repeat { why: fate.again.take(), from, at_once: sent_at == at, spurious: fate.arrived })
     }
 
     /// Records an arrival. Returns `false` if the chunk had arrived before.
@@ -100,10 +100,10 @@ mod tests {
         assert_eq!(chunks.sent(u32::MAX, 0, 10), None);
         assert_eq!(chunks.sent(0, 1, 10), None);
         chunks.send_again(u32::MAX, 3);
-        let repeat = Repeat { why: Some(3), from: 0, at_once: false, needless: false };
+        let repeat = Repeat { why: Some(3), from: 0, at_once: false, spurious: false };
         assert_eq!(chunks.sent(u32::MAX, 1, 20), Some(repeat));
         assert!(chunks.arrived(u32::MAX) && !chunks.arrived(u32::MAX));
-        let repeat = Repeat { why: None, from: 1, at_once: true, needless: true };
+        let repeat = Repeat { why: None, from: 1, at_once: true, spurious: true };
         assert_eq!(chunks.sent(u32::MAX, 0, 20), Some(repeat));
     }
 

@@ -134,17 +134,17 @@ fn resent(flow: &FlowExplanation) -> Option<String> {
     let causes: Vec<String> = flow
         .resent_by_cause()
         .into_iter()
-        .map(|(cause, all, needless)| match needless {
+        .map(|(cause, all, spurious)| match spurious {
             0 => format!("{all} {cause}"),
-            n => format!("{all} {cause} ({n} needless)"),
+            n => format!("{all} {cause} ({n} spurious)"),
         })
         .collect();
-    let needless = match flow.arrivals_known {
-        true => format!(", {} of them needless", again.needless),
+    let spurious = match flow.arrivals_known {
+        true => format!(", {} of them spurious", again.spurious),
         false => String::new(),
     };
     Some(format!(
-        "{share} of all transmissions ({}) were repeats{needless}: {}.",
+        "{share} of all transmissions ({}) were repeats{spurious}: {}.",
         again.chunks,
         causes.join(", ")
     ))

@@ -161,7 +161,7 @@ impl Folder {
         }
         if self.manifest.vantage == Vantage::Host {
             self.notes.push(
-                "traced at one end only: arrivals at the other end and needless retransmissions are not known"
+                "traced at one end only: arrivals at the other end and spurious retransmissions are not known"
                     .to_owned(),
             );
         } else if self.scenario.is_none() {

@@ -32,7 +32,7 @@ pub struct FlowExplanation {
     pub name: String,
     /// Scheme of the flow.
     pub scheme: String,
-    /// Set if the traces contain arrivals. Otherwise `received_*`, `duplicate_chunks` and `needless` are 0 because they are
+    /// Set if the traces contain arrivals. Otherwise `received_*`, `duplicate_chunks` and `spurious` are 0 because they are
     /// unknown.
     pub arrivals_known: bool,
     /// Start time in seconds.
@@ -284,8 +284,8 @@ pub struct Retransmissions {
     /// Number of retransmitted chunks.
     pub chunks: u64,
     /// Number of chunks sent after an earlier copy had arrived.
-    pub needless: u64,
-    /// All and needless retransmissions, by cause and paths.
+    pub spurious: u64,
+    /// All and spurious retransmissions, by cause and paths.
     pub by_cause: Vec<Resent>,
 }
 
@@ -301,7 +301,7 @@ pub struct Resent {
     /// Number of transmissions.
     pub chunks: u64,
     /// Number of chunks sent after an earlier copy had arrived.
-    pub needless: u64,
+    pub spurious: u64,
 }
 
 /// Sums over all flows of a run, as its own result counts them.
@@ -309,8 +309,8 @@ pub struct Resent {
 pub struct Totals {
     /// Retransmitted chunks, every transmission counted.
     pub retransmissions: u64,
-    /// Number of needless ones among them.
-    pub needless: u64,
+    /// Number of spurious ones among them.
+    pub spurious: u64,
     /// Number of T3-rtx expiries.
     pub timeouts: u64,
     /// Seconds in which only the peer's window blocked data.
@@ -323,7 +323,7 @@ impl Explanation {
         let mut totals = Totals::default();
         for flow in &self.flows {
             totals.retransmissions += flow.retransmissions.chunks;
-            totals.needless += flow.retransmissions.needless;
+            totals.spurious += flow.retransmissions.spurious;
             totals.timeouts += flow.timeouts;
             totals.peer_window_closed_s += flow.peer_window.closed_s;
         }
@@ -337,16 +337,16 @@ impl FlowExplanation {
         self.until_s - self.from_s
     }
 
-    /// Returns retransmissions by cause: all, and the needless ones.
+    /// Returns retransmissions by cause: all, and the spurious ones.
     pub fn resent_by_cause(&self) -> Vec<(&str, u64, u64)> {
         let mut causes: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
         for resent in &self.retransmissions.by_cause {
             let sums = causes.entry(&resent.cause).or_default();
             sums.0 += resent.chunks;
-            sums.1 += resent.needless;
+            sums.1 += resent.spurious;
         }
         let mut causes: Vec<_> =
-            causes.into_iter().map(|(cause, (all, needless))| (cause, all, needless)).collect();
+            causes.into_iter().map(|(cause, (all, spurious))| (cause, all, spurious)).collect();
         causes.sort_by_key(|(_, all, _)| std::cmp::Reverse(*all));
         causes
     }

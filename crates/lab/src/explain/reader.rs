@@ -97,7 +97,7 @@ fn disagreements(explanation: &Explanation, counted: &RunCounters, still_closed:
     let totals = explanation.totals();
     let both = [
         ("retransmissions", totals.retransmissions, Some(counted.retransmissions)),
-        ("needless retransmissions", totals.needless, counted.spurious_retransmissions),
+        ("spurious retransmissions", totals.spurious, counted.spurious_retransmissions),
         ("time-outs", totals.timeouts, Some(counted.timeouts)),
     ];
     let known = both.into_iter().filter_map(|(what, traced, counted)| Some((what, traced, counted?)));
@@ -448,17 +448,17 @@ fn retransmissions(account: &Account, names: &[String]) -> Retransmissions {
         .resent
         .ranked(|(all, _)| *all)
         .into_iter()
-        .map(|((cause, from, to), &(chunks, needless))| Resent {
+        .map(|((cause, from, to), &(chunks, spurious))| Resent {
             cause: cause.clone(),
             from: names[*from].clone(),
             to: names[*to].clone(),
             chunks,
-            needless,
+            spurious,
         })
         .collect();
     Retransmissions {
         chunks: by_cause.iter().map(|resent| resent.chunks).sum(),
-        needless: by_cause.iter().map(|resent| resent.needless).sum(),
+        spurious: by_cause.iter().map(|resent| resent.spurious).sum(),
         by_cause,
     }
 }

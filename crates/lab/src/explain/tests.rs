@@ -79,7 +79,7 @@ impl Trace {
         self
     }
 
-    /// Sets the run's counters: retransmissions, needless ones and time-outs.
+    /// Sets the run's counters: retransmissions, spurious ones and time-outs.
     fn counted(self, counted: [u64; 3]) -> Self {
         Trace { counted, ..self }
     }
@@ -96,11 +96,11 @@ impl Trace {
 
     /// Writes all files of a run of ten seconds.
     fn finish(&self) -> &Self {
-        let [again, needless, timeouts] = self.counted;
+        let [again, spurious, timeouts] = self.counted;
         let sizes = [self.paths.len(), self.decisions.len(), self.packets.len()];
         let result = format!(
             r#"{{"ended_s": 10.0, "file_bytes": {{"f-paths.csv": {}, "f-decisions.csv": {}, "packets.csv": {}}},
-            "result": {{"goodput_kbps": 5.0, "retransmissions": {again}, "spurious_retransmissions": {needless},
+            "result": {{"goodput_kbps": 5.0, "retransmissions": {again}, "spurious_retransmissions": {spurious},
             "timeouts": {timeouts}, "rwnd_blocked_s": 0.0}}}}"#,
             sizes[0], sizes[1], sizes[2]
         );
@@ -321,7 +321,7 @@ fn each_repeat_has_the_cause_that_was_given_for_its_chunk_last() {
     let flow = trace.flow();
     let again = flow.retransmissions.by_cause.iter();
     let again: Vec<_> =
-        again.map(|r| (r.cause.as_str(), r.from.as_str(), r.to.as_str(), r.chunks, r.needless)).collect();
+        again.map(|r| (r.cause.as_str(), r.from.as_str(), r.to.as_str(), r.chunks, r.spurious)).collect();
     let expected = [
         ("fast-retransmit", "a", "b", 2, 0),
         ("copies", "a", "b", 1, 0),
@@ -333,7 +333,7 @@ fn each_repeat_has_the_cause_that_was_given_for_its_chunk_last() {
         ("timeout", "b", "a", 1, 0),
     ];
     assert_eq!(again, expected);
-    assert_eq!((flow.retransmissions.chunks, flow.retransmissions.needless), (9, 1));
+    assert_eq!((flow.retransmissions.chunks, flow.retransmissions.spurious), (9, 1));
     assert_eq!(flow.resent_by_cause()[0], ("fast-retransmit", 2, 0));
     assert_eq!(flow.paths[0].duplicate_chunks, 1);
     assert_eq!(trace.explain().notes, [""; 0], "it agrees with what the run counted");

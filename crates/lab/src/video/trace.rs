@@ -121,7 +121,7 @@ fn unreadable(error: &csv::Error) -> TraceFault {
     let message = match error.kind() {
         csv::ErrorKind::Utf8 { .. } => "this is not text in UTF-8".to_owned(),
         csv::ErrorKind::Io(error) => format!("it cannot be read: {error}"),
-        _ => "this is no row of CSV".to_owned(),
+        _ => "this is not a row of CSV".to_owned(),
     };
     TraceFault { line, message, remedy: "write the trace as CSV in UTF-8".to_owned() }
 }

@@ -29,7 +29,7 @@ impl Target {
         let plain = !host.is_empty() && !host.contains([':', '[', ']', '/', ' ']);
         if !plain {
             return Err(format!(
-                "`{text}` is no host: write a name or an address, such as example.org, 192.0.2.1:9899 or [2001:db8::1]:9899"
+                "`{text}` is not a host: write a name or an address, such as example.org, 192.0.2.1:9899 or [2001:db8::1]:9899"
             ));
         }
         Target { host: host.to_owned(), port }.checked(text)
@@ -75,7 +75,7 @@ impl Target {
 
 fn bad_port(text: &str, port: &str) -> String {
     format!(
-        "`{text}`: `{port}` is no port that can be sent to; take one from 1 to 65535, or leave it out for {DEFAULT_UDP_PORT}"
+        "`{text}`: `{port}` is not a port that can be sent to; take one from 1 to 65535, or leave it out for {DEFAULT_UDP_PORT}"
     )
 }
 
@@ -170,12 +170,12 @@ mod tests {
     #[test]
     fn what_is_no_target_is_said_with_what_to_write() {
         for (text, expected) in [
-            ("", "is no host"),
-            (":9899", "is no host"),
-            ("a b", "is no host"),
-            ("sctp://host", "`//host` is no port"),
-            ("host:", "`` is no port"),
-            ("host:70000", "`70000` is no port"),
+            ("", "is not a host"),
+            (":9899", "is not a host"),
+            ("a b", "is not a host"),
+            ("sctp://host", "`//host` is not a port"),
+            ("host:", "`` is not a port"),
+            ("host:70000", "`70000` is not a port"),
             ("host:0", "from 1 to 65535"),
             ("192.0.2.1:0", "from 1 to 65535"),
         ] {

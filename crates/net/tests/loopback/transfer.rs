@@ -103,7 +103,7 @@ async fn every_scheme_for_one_path_or_several_carries_data() {
         let Ok(config) =
             anabranch_net::config(scheme).or_else(|_| anabranch_net::config(&format!("cmt+{scheme}")))
         else {
-            panic!("{scheme} is no scheme");
+            panic!("{scheme} is not a scheme");
         };
         let duo = Duo::connected(2, config).await;
         transfer(&duo.ours, &duo.theirs, 256 << 10, false, &AtomicU64::new(0)).await;

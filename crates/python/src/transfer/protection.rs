@@ -69,7 +69,7 @@ impl Keys {
         let authorized = FollowedKeys::load(&file).map_err(refused)?;
         if authorized.keys().is_empty() {
             return Err(Failure::Argument(format!(
-                "{} has no key, so no peer may connect; run `anabranch keys --keys {} add KEY NAME`, or go without protection (insecure)",
+                "{} has no key, so no peer may connect; run `anabranch keys --keys {} add KEY NAME`, or disable protection (insecure)",
                 file.display(),
                 self.home.folder().display()
             )));

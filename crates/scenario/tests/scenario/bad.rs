@@ -58,7 +58,7 @@ fn a_missing_file_is_named() {
 fn bytes_that_are_no_text_are_placed() {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("latin-1.toml");
     fs::write(&file, b"[run]\n# \xe9t\xe9\n").expect("a file to read");
-    let error = Scenario::load(&file, &[]).expect_err("a byte that is no UTF-8");
+    let error = Scenario::load(&file, &[]).expect_err("a byte that is not UTF-8");
     assert!(error.to_string().contains("latin-1.toml:2:3: this is not text in UTF-8"), "{error}");
 }
 

@@ -42,8 +42,8 @@ fn directions_differ_only_with_reverse() {
 #[test]
 fn errors_name_the_place_in_the_text_and_the_remedy() {
     for (text, expected) in [
-        ("", "--link:1:1: \"\" is no KEY=VALUE"),
-        ("10Mbit", "--link:1:1: \"10Mbit\" is no KEY=VALUE"),
+        ("", "--link:1:1: \"\" is not KEY=VALUE"),
+        ("10Mbit", "--link:1:1: \"10Mbit\" is not KEY=VALUE"),
         ("rate=10Mbit", "--link:1:1: missing key `delay`"),
         (
             "delay=1ms,rat=10Mbit",
@@ -62,7 +62,7 @@ fn errors_name_the_place_in_the_text_and_the_remedy() {
         ("rate=10Mbit,delay=1ms,policer=1Mbit/30kB", "expected a table with `rate` and `burst`"),
         ("rate=10Mbit,delay=1ms,jitter=5ms/free", "or a table with `model`"),
         ("rate=10Mbit,delay=1ms,aggregation=5ms/32", "expected a table with `period`"),
-        ("rate=10Mbit,delay=1ms,loss=trace(3,17)", "--link:1:34: \"3\" is no KEY=VALUE\n"),
+        ("rate=10Mbit,delay=1ms,loss=trace(3,17)", "--link:1:34: \"3\" is not KEY=VALUE\n"),
         ("rate=10Mbit,delay=1ms,loss=trace(3,17)", "a list as [VALUE,…]"),
         ("rate=10Mbit,delay=1ms,loss=pareto(a=1)", "expected \"bernoulli\""),
         ("rate=10Mbit,delay=1ms,loss=gilbert-elliott(p=1%,r=0)", "the bad state would never end"),
@@ -72,7 +72,7 @@ fn errors_name_the_place_in_the_text_and_the_remedy() {
         ),
         ("rate=10Mbit,delay=1ms,loss=trace(lost=[3", "expected `,` or `]`, found the end"),
         ("rate=10Mbit,delay=1ms)", "--link:1:22: not a link"),
-        ("rate=10Mbit,,delay=1ms", "--link:1:13: \"\" is no KEY=VALUE"),
+        ("rate=10Mbit,,delay=1ms", "--link:1:13: \"\" is not KEY=VALUE"),
         ("rate=,delay=1ms", "--link:1:6: a value is missing"),
         ("rate=10Mbit,delay=1ms,reverse=(loss=1%", "expected `,` or `)`"),
     ] {

@@ -50,7 +50,7 @@ impl FqCoDel {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Standing {
+enum FlowList {
     #[default]
     Inactive,
     New,
@@ -62,7 +62,7 @@ struct FlowQueue {
     fifo: Fifo,
     codel: CoDelState,
     credits: i64,
-    standing: Standing,
+    list: FlowList,
 }
 
 /// State of FQ-CoDel.
@@ -117,8 +117,8 @@ impl FqCoDelState {
         flow.fifo.push(queued);
         self.packets += 1;
         self.bytes += queued.size;
-        if flow.standing == Standing::Inactive {
-            flow.standing = Standing::New;
+        if flow.list == FlowList::Inactive {
+            flow.list = FlowList::New;
             flow.credits = self.config.quantum.get() as i64;
             self.new_flows.push_back(number);
         }
@@ -177,22 +177,22 @@ impl FqCoDelState {
     fn rotate(&mut self, number: u32) {
         self.remove_first(number);
         self.old_flows.push_back(number);
-        self.flows[number as usize].standing = Standing::Old;
+        self.flows[number as usize].list = FlowList::Old;
     }
 
     /// Removes a flow whose queue is empty. A new one passes the old ones first, so that a flow that sends a packet each time its
     /// queue runs empty does not starve them.
     fn retire(&mut self, number: u32) {
-        if self.flows[number as usize].standing == Standing::New && !self.old_flows.is_empty() {
+        if self.flows[number as usize].list == FlowList::New && !self.old_flows.is_empty() {
             return self.rotate(number);
         }
         self.remove_first(number);
-        self.flows[number as usize].standing = Standing::Inactive;
+        self.flows[number as usize].list = FlowList::Inactive;
     }
 
     fn remove_first(&mut self, number: u32) {
-        let list = match self.flows[number as usize].standing {
-            Standing::New => &mut self.new_flows,
+        let list = match self.flows[number as usize].list {
+            FlowList::New => &mut self.new_flows,
             _ => &mut self.old_flows,
         };
         debug_assert_eq!(list.front(), Some(&number));

@@ -26,9 +26,9 @@ impl World {
     /// are handled for departures and background traffic, which take most of the time of many runs. Packets that hosts send and
     /// receive, and the counters of links, are the same to the nanosecond.
     ///
-    /// This computation is possible only before the world has begun to run, if nothing changes links, delays are constant, losses
-    /// take place before the queue, and background traffic passes one link and draws its gaps at random. There must be neither a
-    /// digest nor a tap that follows links. A tap does not observe drops of background traffic.
+    /// This computation is possible only before the world has begun to run. Links must not change, delays must be constant, and
+    /// losses must take place before the queue. Background traffic must pass one link and draw its gaps at random. There must be
+    /// neither a digest nor a tap that follows links. A tap does not observe drops of background traffic.
     ///
     /// [`World::link`] shows the state after [`World::run_until`]; in between, background traffic is counted late.
     ///
@@ -66,7 +66,7 @@ impl World {
     }
 
     pub(crate) fn assert_not_ahead(&self) {
-        assert!(self.ahead.is_none(), "a world whose links are computed ahead takes no more parts");
+        assert!(self.ahead.is_none(), "a world whose links are computed ahead accepts no more parts");
     }
 
     /// Offers a packet of a host, after all background traffic before it. Background traffic of the same time comes after hosts.

@@ -748,7 +748,7 @@ fn mistakes_in_a_description_are_named() {
     let named = |config: LinkConfig| LinkConfig { name: "new".into(), ..config };
     let lossy = named(config()).with_loss(LossModel::Bernoulli(1.5), LossPlace::AfterQueue);
     let error = world.add_link(lossy).unwrap_err();
-    assert_eq!(error.to_string(), "loss is 1.5, which is no probability");
+    assert_eq!(error.to_string(), "loss is 1.5, which is not a probability");
     let still = LinkConfig { rate: Rate::from_bps(0), ..named(config()) };
     assert_eq!(world.add_link(still).unwrap_err().to_string(), "rate must be more than zero");
     let zero = LinkChange::Rate(Rate::from_bps(0));

@@ -5,7 +5,8 @@ use crate::name::Name;
 use crate::protocol::{Failure, Reason};
 
 pub(super) fn corrupt(name: &Name) -> Failure {
-    let text = format!("{name}: what arrived differs from what was sent, and was discarded; send it again");
+    let text =
+        format!("{name}: the received data differs from the sent data, and was discarded; send it again");
     Failure::new(Reason::Corrupt, text)
 }
 
@@ -26,7 +27,7 @@ pub(super) fn hidden(name: &Name) -> Failure {
 pub(super) fn refusal(error: &TransferError) -> Failure {
     match error {
         TransferError::NotRequested(name) => {
-            Failure::new(Reason::NotAllowed, format!("{name} was not asked for; offer only what was"))
+            Failure::new(Reason::NotAllowed, format!("{name} was not requested; offer only requested names"))
         }
         TransferError::Unconfirmed(what) => {
             Failure::new(Reason::NotAllowed, format!("more was offered than is confirmed here: {what}"))
@@ -44,5 +45,5 @@ pub(super) fn refused_by_pipe(name: &Name, is_begun: bool) -> Failure {
 }
 
 pub(super) fn excluded(name: &Name) -> Failure {
-    Failure::new(Reason::NotAllowed, format!("{name} is left out by --exclude and was offered all the same"))
+    Failure::new(Reason::NotAllowed, format!("{name} is excluded by --exclude, but was offered"))
 }

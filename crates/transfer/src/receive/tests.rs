@@ -119,7 +119,7 @@ fn content() -> Vec<u8> {
 fn check_is_full(outcome: &Outcome) {
     let Outcome::Failed(Failure { reason: Reason::NoSpace, text }) = outcome else { panic!("{outcome:?}") };
     let text = text.to_string();
-    assert!(text.contains("/file: ") && text.contains("make room and send it again to continue"), "{text}");
+    assert!(text.contains("/file: ") && text.contains("make room and send it again to resume"), "{text}");
 }
 
 #[test]

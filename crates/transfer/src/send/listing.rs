@@ -112,7 +112,7 @@ fn entries(place: &Place) -> Result<Vec<String>, Failure> {
     for entry in place.folder.entries(&place.path).map_err(failed)? {
         let name = entry.map_err(failed)?.file_name();
         let Ok(name) = name.into_string() else {
-            let text = format!("{}: a name in it is no UTF-8; rename it", place.show());
+            let text = format!("{}: a name in it is not UTF-8; rename it", place.show());
             return Err(Failure::new(Reason::BadName, text));
         };
         // Part files are not listed. The receiver keeps its own part files.

@@ -301,14 +301,14 @@ impl Selection {
             Links::Follow => match follow(place, opened) {
                 Ok(there) => Ok(Seen::Place(there)),
                 Err(Some(error)) if error.is_scarcity() => Err(unseen(place, &error)),
-                Err(Some(error)) => leave(&format!("it leads to nothing that can be read here ({error})")),
-                Err(None) => leave("it leads to nothing that can be read here"),
+                Err(Some(error)) => leave(&format!("its target cannot be read here ({error})")),
+                Err(None) => leave("its target cannot be read here"),
             },
             Links::Copy => {
                 let target = place.folder.link_target(&place.path).map_err(|error| unseen(place, &error))?;
-                let Some(target) = target.to_str() else { return leave("its target is no UTF-8") };
+                let Some(target) = target.to_str() else { return leave("its target is not UTF-8") };
                 if let Err(bad) = name.check_link(target) {
-                    return leave(&format!("{bad}; --links follow sends what it leads to"));
+                    return leave(&format!("{bad}; --links follow sends its target"));
                 }
                 let changed = metadata.modified().map_err(|error| unseen(place, &error))?;
                 let changed = from_system_time(changed.into_std());
@@ -421,7 +421,7 @@ impl Walker {
             Ok(Ok(name)) => Ok(Some(name)),
             Ok(Err(name)) => {
                 let name = format!("{shown}/{}", name.to_string_lossy());
-                let text = format!("{}: its name is no UTF-8; rename it", name.escape_debug());
+                let text = format!("{}: its name is not UTF-8; rename it", name.escape_debug());
                 self.pass(name, Failure::new(Reason::BadName, text)).map(|()| None)
             }
             Err(error) => self.pass(shown.to_owned(), explain(shown, &error)).map(|()| None),
@@ -474,7 +474,8 @@ impl Walker {
                 if self.selection.links == Links::Follow
                     && within.iter().any(|level| level.identity == identity)
                 {
-                    let text = format!("{} was left out: it leads to a folder that it is in", place.show());
+                    let text =
+                        format!("{} was left out: its target is a folder that contains it", place.show());
                     return self.pass(name, Failure::new(Reason::Link, text)).map(|()| None);
                 }
                 let found = |kind| Item::Found {

@@ -341,7 +341,7 @@ impl Server {
     async fn hear_hello(&self, association: &Association) -> Result<([u8; 16], Intent), TransferError> {
         let heard = match framing::recv_first(association, self.options.deadlines.start).await {
             Ok(Message::Hello { session, intent }) => Ok((session, intent)),
-            Ok(_) => Err(ProtocolError::Unexpected("a first message that is no hello").into()),
+            Ok(_) => Err(ProtocolError::Unexpected("a first message that is not a hello").into()),
             Err(error) => Err(error),
         };
         if let Err(TransferError::Protocol(_)) = heard {

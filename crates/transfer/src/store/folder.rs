@@ -868,7 +868,7 @@ pub(crate) fn explain(shown: &str, error: &io::Error) -> Failure {
             (Reason::Permission, "check the permissions of it and of its folder")
         }
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-            (Reason::NoSpace, "what has arrived is kept: make room and send it again to continue")
+            (Reason::NoSpace, "received blocks are kept: make room and send it again to resume")
         }
         ErrorKind::NotFound => (Reason::NotThere, "check the name"),
         ErrorKind::NotADirectory => (Reason::Clash, "a file is where a folder should be: move it away"),

@@ -35,7 +35,7 @@ def read_known(file: Path) -> frozenset[Broken]:
     except OSError as error:
         raise PlanError(f"{file}: cannot be read: {error.strerror}; --store-known {file} writes it") from error
     except (ValueError, TypeError, LookupError) as error:
-        raise PlanError(f"{file}: is no list of broken limits: {error}; --store-known {file} replaces it") from error
+        raise PlanError(f"{file}: is not a list of broken limits: {error}; --store-known {file} replaces it") from error
 
 
 def write_known(file: Path, broken: Iterable[Broken]) -> None:

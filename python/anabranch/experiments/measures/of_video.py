@@ -130,7 +130,7 @@ def _quality(runs: Runs, asked: Measure, metric: SpatialMetric, against: str) ->
 
     fates = runs.of_flow(asked)["frame_fates"]
     if fates.isna().any():
-        raise ExperimentError(f"measure `{asked}`: flow `{asked.flow}` is no video")
+        raise ExperimentError(f"measure `{asked}`: flow `{asked.flow}` is not a video")
     try:
         quality = _pairs(_trace(runs, asked))[against]
     except VideoError as error:

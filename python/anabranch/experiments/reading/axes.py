@@ -63,7 +63,7 @@ def _positions_and_labels(
 
 
 def _scaled(values: Sequence[Any], scale: float) -> tuple[float, ...]:
-    """Returns the values multiplied by a factor, or an empty tuple if one of them is no number."""
+    """Returns the values multiplied by a factor, or an empty tuple if one of them is not a number."""
     if not all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
         return ()
     # The product is rounded, since 0.07 * 100 is 7.000000000000001 in binary fractions.

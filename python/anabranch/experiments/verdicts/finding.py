@@ -83,7 +83,7 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 def _severity(verdict: Verdict) -> int:
     severity = verdict.grade.severity
     if severity is None:
-        raise ValueError(f"{verdict} is no verdict on a part of a claim")
+        raise ValueError(f"{verdict} is not a verdict on a part of a claim")
     return severity
 
 

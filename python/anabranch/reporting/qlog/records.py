@@ -165,7 +165,7 @@ def _traces(file: Path, value: Mapping[str, Any]) -> Iterator[Record]:
     _check_version(file, value)
     traces = value.get("traces")
     if not isinstance(traces, list):
-        raise QlogError(f"{file}: is no qlog: it has no list of `traces`")
+        raise QlogError(f"{file}: is not a qlog: it has no list of `traces`")
     for number, trace in enumerate(traces, 1):
         events = _object(trace).get("events")
         # In a trace that could not be written, a description of the error replaces the events.
@@ -206,7 +206,7 @@ def _parsed(file: Path, text: bytes, line: int) -> Any:
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number of JSON")
+    raise ValueError(f"{text} is not a number of JSON")
 
 
 def _is_object(text: bytes) -> bool:

@@ -152,7 +152,7 @@ def _header(line: bytes) -> Mapping[str, Any]:
     try:
         header = json.loads(line)
     except (ValueError, RecursionError):
-        raise VideoError(f"{_NAME}: its header is no JSON") from None
+        raise VideoError(f"{_NAME}: its header is not JSON") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise VideoError(f"{_NAME}: `format` is not `{FORMAT}`: use the same version on both sides")
     return header
@@ -178,7 +178,7 @@ def _frames(table: bytes) -> tuple[tuple[FrameType, ...], tuple[int, ...], tuple
 def _text(header: Mapping[str, Any], key: str) -> str:
     value = header.get(key)
     if not isinstance(value, str) or len(value) > _LONGEST_NAME_CHARACTERS:
-        raise VideoError(f"{_NAME}: `{key}` is no text of up to {_LONGEST_NAME_CHARACTERS} characters")
+        raise VideoError(f"{_NAME}: `{key}` is not text of up to {_LONGEST_NAME_CHARACTERS} characters")
     return value
 
 
@@ -186,14 +186,14 @@ def _number(header: Mapping[str, Any], key: str, most: int = 1 << 16) -> int:
     value = header.get(key)
     # bool is an int in Python.
     if type(value) is not int or not 1 <= value <= most:
-        raise VideoError(f"{_NAME}: `{key}` is no whole number from 1 to {most}")
+        raise VideoError(f"{_NAME}: `{key}` is not a whole number from 1 to {most}")
     return value
 
 
 def _rate(header: Mapping[str, Any]) -> Fraction:
     value = header.get("rate")
     if not isinstance(value, str) or _RATE.fullmatch(value) is None:
-        raise VideoError(f"{_NAME}: `rate` is no fraction such as 30000/1001")
+        raise VideoError(f"{_NAME}: `rate` is not a fraction such as 30000/1001")
     return Fraction(value)
 
 
@@ -204,11 +204,11 @@ def _deadline(header: Mapping[str, Any]) -> float:
         return float(value)
     if type(value) is float and math.isfinite(value):
         return value
-    raise VideoError(f"{_NAME}: `deadline_ms` is no time")
+    raise VideoError(f"{_NAME}: `deadline_ms` is not a time")
 
 
 def _hash(header: Mapping[str, Any]) -> str:
     value = header.get("bitstream_sha256")
     if not isinstance(value, str) or _SHA256.fullmatch(value) is None:
-        raise VideoError(f"{_NAME}: `bitstream_sha256` is no SHA-256 in hexadecimal")
+        raise VideoError(f"{_NAME}: `bitstream_sha256` is not a SHA-256 in hexadecimal")
     return value

@@ -53,7 +53,7 @@ impl CodeAt {
         };
         if let Some(what) = arguments.given_beside_code() {
             return Err(CommandError::usage(format!(
-                "{what}: the code says what is offered and by whom; leave it out, and say no to what you do not want"
+                "{what}: the code determines the offer; leave the option out, and decline an unwanted offer"
             )));
         }
         let read = if code.is_empty() { read_code()? } else { code.to_owned() };
@@ -84,7 +84,7 @@ pub(in super::super) fn fetch(
 ) -> Result<Status, CommandError> {
     if !arguments.yes && !std::io::stdin().is_terminal() {
         return Err(CommandError::usage(
-            "there is no terminal to ask at; say --yes to take what is offered. The code was not used",
+            "there is no terminal for the question; give --yes to accept the offer. The code was not used",
         ));
     }
     let host = read_host(&at.host).map_err(CommandError::usage)?;
@@ -147,7 +147,7 @@ async fn fetch_by_code(
     let is_lost = matches!(&ended, Some(Err(error)) if error.is_transient());
     let status = finish(&console, &report, &connector, ended).await;
     if is_unconfirmed {
-        arguments.show().note("the same command asks again, with what is offered now");
+        arguments.show().note("the same command asks again, with the current offer");
     } else if is_lost {
         arguments.show().note(&format!("{STILL_VALID}; a sender that was started again prints another code"));
     }

@@ -238,7 +238,7 @@ fn refused(error: ExchangeError, report: &Report) -> Result<(), CommandError> {
             "a wrong code was tried, so this code is no longer valid; start again for a new one",
         )),
         ExchangeError::Lost => {
-            report.note("the receiver was lost before it saw what is offered; the code stays valid for it");
+            report.note("the receiver was lost before it saw the offer; the code stays valid for it");
             Ok(())
         }
         ExchangeError::Code(_) | ExchangeError::Gone => {

@@ -285,9 +285,9 @@ impl LossRecovery {
                 continue;
             }
             let mut latest = d.sender.outstanding().transmissions_of(tsn).map(|sent| sent.path);
-            let (needless, before) = (latest.next(), latest.next());
+            let (spurious, before) = (latest.next(), latest.next());
             drop(latest);
-            if let Some(path) = needless {
+            if let Some(path) = spurious {
                 let misjudged = before.unwrap_or(path);
                 d.dispatch(&Event::Spurious { path, misjudged, tsn });
             }

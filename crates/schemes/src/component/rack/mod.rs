@@ -59,7 +59,7 @@ const CARD: Card = Card {
     summary: &[
         "On each path a chunk is lost if data that was sent later on the same path has been delivered, and a",
         "round trip plus a reordering window has passed since its transmission. This applies to retransmissions",
-        "too, whose loss missing reports cannot detect. The window grows when retransmissions are needless.",
+        "too, whose loss missing reports cannot detect. The window grows when retransmissions are spurious.",
         "Two round trips after the last transmission or acknowledgement on a path, its latest chunk is",
         "retransmitted as a probe. T3 remains as the last resort.",
     ],
@@ -95,7 +95,7 @@ const CARD: Card = Card {
             parameter: "",
         },
         Choice {
-            question: "A needless probe is reported as a duplicate. Does it widen the window?",
+            question: "A spurious probe is reported as a duplicate. Does it widen the window?",
             answer: "No: it was sent without evidence of a loss.",
             parameter: "",
         },
