@@ -147,7 +147,7 @@ impl Association {
         self.dispatcher().update_sender(transition)
     }
 
-    /// Delivers an event to every slot, and applies its consequences.
+    /// Delivers an event to the slots that read it, and applies its consequences.
     pub(crate) fn dispatch_event(&mut self, event: &Event<'_>) {
         self.dispatcher().dispatch(event);
         self.follow_events();

@@ -42,6 +42,9 @@ impl Association {
     /// allowance of an unvalidated address is dropped.
     pub(crate) fn poll_transmit(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
         self.abandon_due();
+        if self.is_quiet() {
+            return None;
+        }
         loop {
             let path = self.next_packet(buf)?;
             if let Some(failure) = self.protection.failure() {
@@ -55,8 +58,8 @@ impl Association {
     }
 
     /// Returns `true` if there is nothing to send: no source of packets has to be asked.
-    fn is_quiet(&self, awaits_keys: bool) -> bool {
-        !awaits_keys
+    fn is_quiet(&self) -> bool {
+        !self.protection.awaits_keys()
             && self.control.is_empty()
             && !self.ack.is_due()
             && !self.sender.owes_forward_tsn()
@@ -65,9 +68,6 @@ impl Association {
 
     fn next_packet(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
         let awaits_keys = self.protection.awaits_keys();
-        if self.is_quiet(awaits_keys) {
-            return None;
-        }
         if awaits_keys {
             self.echo_again();
         }

@@ -1,4 +1,4 @@
-//! Events that every policy slot receives.
+//! Events for policies.
 
 use crate::path_id::{PathId, PathState};
 use crate::policy::Reason;
@@ -160,7 +160,7 @@ pub enum StateCause {
     Promoted(Reason),
 }
 
-/// Event that every slot receives.
+/// Event for the slots that [declare](crate::policy::Slot::events) to read its kind.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
     /// A path was added; its first window is to be set.

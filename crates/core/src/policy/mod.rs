@@ -1,8 +1,8 @@
 //! Interface between the endpoint and the policies of schemes.
 //!
 //! A policy gets a read-only [`View`] and returns a [`Decision`]; it does not change the endpoint's state. There is one object per
-//! association and slot, with per-path state inside, because coupled control needs all paths. All slots receive the same
-//! [`Event`]s. Methods that decide have no default body; those that only process events have an empty one.
+//! association and slot, with per-path state inside, because coupled control needs all paths. Slots receive the [`Event`]s that
+//! they declare to read. Methods that decide have no default body; those that only process events have an empty one.
 
 mod decision;
 mod delivery;
