@@ -103,7 +103,7 @@ impl Target {
     /// Processes all packets and events of the endpoint, and reads all data.
     ///
     /// # Panics
-    /// Panics if packets or events remain after as many steps as [`MOST_PACKETS`] allows.
+    /// Panics if packets or events remain after as many steps as `MOST_PACKETS` allows.
     pub fn drain(&mut self) {
         let mut buf = PacketBuffer::new();
         for _ in 0..MOST_PACKETS {
