@@ -115,7 +115,7 @@ def test_results_replace_results(results: Results, tmp_path: Path) -> None:
 
 def test_a_folder_with_other_things_is_left_alone_unless_asked(results: Results, tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(ResultsError, match=rf"{tmp_path}: holds other things \(`thesis.tex`\)"):
+    with pytest.raises(ResultsError, match=rf"{tmp_path}: has other files \(`thesis.tex`\)"):
         results.write(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
     results.write(tmp_path, overwrite=True)

@@ -189,7 +189,7 @@ def test_a_folder_with_other_things_is_refused_before_the_first_run(
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.tex").write_text("")
     assert run(plan, "--out", tmp_path / "out") == 1
-    assert "holds other things" in capsys.readouterr().err
+    assert "has other files" in capsys.readouterr().err
     assert not entries(tmp_path / "cache")
     assert run(plan, "--out", tmp_path / "out", "--force") == 0
 
