@@ -160,7 +160,7 @@ def test_keys_that_were_swept_side_by_side_need_no_choice(ax):
 
 def test_values_that_are_words_have_no_axis(ax):
     words = points({"ns2": {"cmt": [1.0]}, "rfc9260": {"cmt": [2.0]}}, "run.profile")
-    with pytest.raises(FigureError, match=r"no numbers \(`ns2`, `rfc9260`\).*`bars`"):
+    with pytest.raises(FigureError, match=r"not numbers \(`ns2`, `rfc9260`\).*`bars`"):
         plot_metric(words, ax=ax)
     plot_bars(words, ax=ax)
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["ns2", "rfc9260"]
