@@ -20,11 +20,11 @@ section! {
     /// Effects of one direction of a link on packets besides loss.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct Impairments {
-        /// Policer of the forward direction.
+        /// Policer, of the forward direction by default.
         policer: Option<Policer> = "policer" [optional "none"] Inner::<Policer>::new("Policer");
-        /// Random delay in the forward direction.
+        /// Random delay, forward by default.
         jitter: Option<Jitter> = "jitter" [optional "none"] Short(Inner::<Jitter>::new("Jitter"), MostJitter);
-        /// Transmission in batches in the forward direction.
+        /// Transmission in batches, forward by default.
         aggregation: Option<Aggregation> = "aggregation" [optional "none"] Inner::<Aggregation>::new("Aggregation");
     }
 }

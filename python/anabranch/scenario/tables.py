@@ -194,11 +194,11 @@ class Reverse(Table):
     loss: float | str | Loss | Sequence[Loss] | None = None
     """Random loss, forward by default."""
     policer: Policer | None = None
-    """Rate limit that drops, forward."""
+    """Policer, of the forward direction by default."""
     jitter: str | Jitter | None = None
-    """Random delay, forward."""
+    """Random delay, forward by default."""
     aggregation: Aggregation | None = None
-    """Transmission in batches, forward."""
+    """Transmission in batches, forward by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -302,11 +302,11 @@ class Link(Table):
     loss: float | str | Loss | Sequence[Loss] | None = None
     """Random loss, forward by default."""
     policer: Policer | None = None
-    """Rate limit that drops, forward."""
+    """Policer, of the forward direction by default."""
     jitter: str | Jitter | None = None
-    """Random delay, forward."""
+    """Random delay, forward by default."""
     aggregation: Aggregation | None = None
-    """Transmission in batches, forward."""
+    """Transmission in batches, forward by default."""
     reverse: Reverse | None = None
     """Settings of the reverse direction that differ from the forward one. Default: `rate`, `delay` and
     `queue` as forward, and none of the others."""
@@ -351,11 +351,11 @@ class Path(Table):
     loss: float | str | Loss | Sequence[Loss] | None = None
     """Random loss, forward by default."""
     policer: Policer | None = None
-    """Rate limit that drops, forward."""
+    """Policer, of the forward direction by default."""
     jitter: str | Jitter | None = None
-    """Random delay, forward."""
+    """Random delay, forward by default."""
     aggregation: Aggregation | None = None
-    """Transmission in batches, forward."""
+    """Transmission in batches, forward by default."""
     reverse: Reverse | None = None
     """Settings of the reverse direction that differ from the forward one. Default: `rate`, `delay` and
     `queue` as forward, and none of the others."""
