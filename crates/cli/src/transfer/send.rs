@@ -39,7 +39,7 @@ Examples:
   replace those that differ:
     anabranch send src example.org --exclude '*.o' --dry-run -v
     anabranch send src example.org --exclude '*.o' --on-clash overwrite
-  Make the remote folder equal to the local one, after a check of the removals:
+  Make the remote folder equal to the local one; check the removals first:
     anabranch send photos example.org --on-clash overwrite --delete --dry-run
     anabranch send photos example.org --on-clash overwrite --delete
   Send the output of another program:
