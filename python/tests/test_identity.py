@@ -140,7 +140,7 @@ def test_comments_and_order_of_a_set_leave_the_key() -> None:
         ("return [x for x in {view}]", "`Typed.pick` uses a set, whose order may differ in each process"),
         (
             "return list({'a': 0}.keys() & {'b': 0}.keys())",
-            "`Typed.pick` uses `keys`, which can make a set, other than",
+            "`Typed.pick` uses `keys`, which can make a set, except in a loop",
         ),
         ("return list(view.t.items() - [])", "`Typed.pick` uses `items`, which can make a set"),
         ("return list([] - view.t.keys())", "`Typed.pick` uses `keys`, which can make a set"),

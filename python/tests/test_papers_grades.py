@@ -46,7 +46,7 @@ def test_a_claim_of_several_parts_is_as_good_as_the_worst_of_them() -> None:
 
 
 def test_a_verdict_that_only_a_whole_claim_gets_is_none_of_a_part() -> None:
-    with pytest.raises(ValueError, match="no verdict on a part"):
+    with pytest.raises(ValueError, match="not a verdict on a part"):
         worst([Verdict.REPRODUCED, Verdict.OPEN])
 
 

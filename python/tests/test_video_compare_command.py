@@ -159,7 +159,7 @@ def test_a_page_and_a_table_are_made_of_a_scenario_and_a_computed_clip(
     ("words", "message"),
     [
         ([], "give the network with --paths or --scenario"),
-        (["--paths", "rate=1Mbit"], "`delay` is missing"),
+        (["--paths", "rate=1Mbit"], "missing key `delay`"),
         (["--paths", "rate=fast,delay=1ms"], "fast"),
         (["--paths", PATHS[0], "--schemes", "cmt-"], "cmt-"),
         (["--paths", PATHS[0], "--seeds", "0"], "seeds"),

@@ -114,8 +114,8 @@ def test_a_description_out_of_bounds_is_refused(
         (b"", "has no header"),
         (b"{}" * 4000, "has no header"),
         (b"{}\n", "`format` is not"),
-        (b"[" * 3000 + b"\n", "no JSON"),
-        (b"\xff\n", "no JSON"),
+        (b"[" * 3000 + b"\n", "not JSON"),
+        (b"\xff\n", "not JSON"),
         (b"[1]\n", "`format` is not"),
     ],
 )

@@ -355,7 +355,7 @@ def test_a_reference_that_is_another_clip_is_refused(
     [
         (["play", "--out", "x", "--keys", "x", "--insecure"], "not allowed with argument --keys"),
         (["play"], "--out"),
-        (["play", "--out", "x", "--from", "192.0.2.1", "--sctp-port", "65536"], "no port from 1 to 65535"),
+        (["play", "--out", "x", "--from", "192.0.2.1", "--sctp-port", "65536"], "not a port from 1 to 65535"),
         (["play", "--out", "x", "--from", "192.0.2.1", "--timeout", "nan"], "is not a time: expected seconds"),
         (["send", "photographs"], "HOST[:PORT]"),
         (["send", "photographs", "192.0.2.1", "--connect-timeout", "0"], "is not between 0.001s and 86400s"),
