@@ -16,8 +16,8 @@ Examples:
     anabranch send film.mkv example.org --pcap film.pcapng --keylog film.keys
     anabranch decrypt film.pcapng --keylog film.keys -o plain.pcapng
 
-The keys of either side suffice. The capture may have been made at any point of
-the network path, in the format pcapng or pcap. The output contains the SCTP
+The keys of either side suffice. The capture may come from any point of the
+network path, in the format pcapng or pcap. The output contains the SCTP
 packets only, without their protection.
 Anyone with the keys can read the transfer: remove them when they are no
 longer needed.

@@ -22,7 +22,7 @@ use crate::quantity;
 use crate::signal::interrupted;
 
 /// Columns of the text after the options, and the indentation of what a key means.
-const HELP_WIDTH: usize = 80;
+const HELP_WIDTH: usize = 80 - crate::man::INDENT;
 const INDENT: &str = "      ";
 
 const EXAMPLES: &str = "\

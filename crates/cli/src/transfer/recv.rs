@@ -39,7 +39,7 @@ Examples:
     anabranch recv example.org photos --exclude 'raw/' --dry-run -v
   Fetch the offer of `anabranch send --code`, which printed this code:
     anabranch recv 42-marble-river@example.org
-  Fetch the same offer without a prompt, if it has at most 5 GiB. After Ctrl-C,
+  Fetch the same offer without a prompt, if it has at most 5 GiB; after Ctrl-C
   the same command resumes the transfer:
     anabranch recv 42-marble-river@example.org --yes --max 5GiB
   Write a file to another program while it arrives:
