@@ -1,6 +1,7 @@
 """Tests of tools/vale.sh and of the style in .vale."""
 
 import os
+import re
 import subprocess
 import tempfile
 import unittest
@@ -10,10 +11,12 @@ ROOT = Path(__file__).resolve().parent.parent
 SCRIPT = ROOT / "tools" / "vale.sh"
 LONG = f"Sends {'a packet and ' * 12}a SACK."
 QUOTED = LONG.replace(" and a packet and a packet and", " and\n//# a packet and a packet and", 2)
+STYLE = ROOT / ".vale" / "Anabranch" / "Terms.yml"
+TERMS = re.findall(r"^  - ([a-z ]+)$", STYLE.read_text(), re.MULTILINE)
 # One text for each rule, with the ending of its file.
 REJECTED = {
     "Opening": ("rs", "/// Which of the names are taken.\nfn a() {}\n"),
-    "Terms": ("rs", "/// Sends a packet that nobody reads.\nfn a() {}\n"),
+    "Terms": ("rs", f"/// Sends a packet, {TERMS[0]}.\nfn a() {{}}\n"),
     "Sentence": ("md", f"{LONG}\n"),
     "CommentSentence": ("rs", f"/// Returns one.\n/// {LONG}\nfn a() {{}}\n"),
     "OneWord": ("rs", "/// The file.\nfn a() {}\n"),
@@ -62,6 +65,13 @@ class Script(unittest.TestCase):
             self.assertEqual(self.rules(ending, text), set())
         for rule, (ending, text) in REJECTED.items():
             self.assertEqual(self.rules(ending, text), {rule})
+
+    def test_every_word_of_the_terms_is_rejected(self):
+        self.assertGreater(len(TERMS), 20)
+        file = self.folder / "a.rs"
+        file.write_text("".join(f"/// Sends a packet, {term}.\nfn a() {{}}\n" for term in TERMS))
+        found = re.findall(r":(\d+):\d+:Anabranch\.Terms:", run(str(file)).stdout)
+        self.assertEqual([int(line) for line in found], [2 * at + 1 for at in range(len(TERMS))])
 
 
 if __name__ == "__main__":
