@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from studies.degradation.setting import Contest, Setting, Table, kbit, ms, run_table, subject
+from studies.degradation.setting import Setting, Table, bursts, cross_traffic, kbit, ms, over_links, single_losses
 
 if TYPE_CHECKING:
     from optuna.trial import BaseTrial
@@ -18,6 +18,8 @@ QUEUE_PACKETS = (5.0, 500.0)
 BUFFER_BYTES = (16 * 1024.0, 8 * 1024 * 1024.0)
 CROSS_LOAD = (0.1, 0.6)
 """Rate of cross traffic, relative to that of its link."""
+
+CROSS_PACKET_BYTES = 1000
 
 CHANGED_RATE = (0.1, 2.0)
 """Rate of a link after its change, relative to the rate before."""
@@ -35,25 +37,11 @@ _CHANGES = ("none", "rate", "outage")
 def setting_of(trial: BaseTrial, name: str, duration_s: float) -> Setting:
     """Returns the setting of a trial, whose parameters it suggests."""
     count = trial.suggest_int("paths", *PATHS)
-    names = [f"path-{at}" for at in range(1, count + 1)]
-    links = [{"name": f"link-{path}", **_link(trial, path, duration_s)} for path in names]
-    paths = [{"name": path, "via": [f"link-{path}"]} for path in names]
-    flows = [subject(names)]
-    contested = trial.suggest_int("contested", 0, PATHS[1])
-    contest = None
+    links = {f"path-{at}": _link(trial, f"path-{at}", duration_s) for at in range(1, count + 1)}
     # Numbers above the count are settings without a competing flow too.
-    if 1 <= contested <= count:
-        paths.append({"name": "other", "via": [f"link-path-{contested}"]})
-        flows.append({"name": "other", "paths": ["other"], "scheme": "sctp"})
-        contest = Contest((f"path-{contested}",), ("other",))
-    table = {
-        "run": run_table(duration_s),
-        "association": {"recv_buffer": f"{round(_spread(trial, 'buffer', BUFFER_BYTES))} B"},
-        "link": links,
-        "path": paths,
-        "flow": flows,
-    }
-    return Setting(name, table, tuple(names), contest, uneven=True)
+    contested = f"path-{trial.suggest_int('contested', 0, PATHS[1])}"
+    buffer_bytes = _spread(trial, "buffer", BUFFER_BYTES)
+    return over_links(name, duration_s, buffer_bytes, links, contested if contested in links else None, uneven=True)
 
 
 def _spread(trial: BaseTrial, name: str, ends: tuple[float, float]) -> float:
@@ -81,10 +69,8 @@ def _loss(trial: BaseTrial, path: str) -> Table:
         return {}
     loss = _spread(trial, f"{path} loss", LOSS)
     if kind == "single":
-        return {"loss": {"model": "bernoulli", "rate": round(loss, 6)}}
-    leave = 1 / trial.suggest_float(f"{path} burst", *BURST_PACKETS)
-    enter = leave * loss / (1 - loss)
-    return {"loss": {"model": "gilbert-elliott", "p": round(enter, 6), "r": round(leave, 6)}}
+        return {"loss": single_losses(loss)}
+    return {"loss": bursts(loss, trial.suggest_float(f"{path} burst", *BURST_PACKETS))}
 
 
 def _cross_traffic(trial: BaseTrial, path: str, rate_kbps: float) -> Table:
@@ -92,9 +78,7 @@ def _cross_traffic(trial: BaseTrial, path: str, rate_kbps: float) -> Table:
     if kind == "none":
         return {}
     taken_kbps = rate_kbps * trial.suggest_float(f"{path} load", *CROSS_LOAD)
-    # Pareto sources are on for half of the time.
-    rate = kbit(2 * taken_kbps if kind == "pareto" else taken_kbps)
-    return {"background": [{"kind": kind, "rate": rate, "packet": "1000 B"}]}
+    return {"background": [cross_traffic(kind, taken_kbps, CROSS_PACKET_BYTES)]}
 
 
 def _change(trial: BaseTrial, path: str, rate_kbps: float, duration_s: float) -> Table:

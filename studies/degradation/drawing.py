@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from studies.degradation.setting import Contest, Setting, Table, kbit, ms, run_table, subject
+from studies.degradation.setting import Setting, Table, bursts, cross_traffic, kbit, ms, over_links, single_losses
 
 PATHS = (2, 4)
 RATE_KBPS = (500.0, 40_000.0)
@@ -65,21 +65,8 @@ def _setting(seed: int, number: int, duration_s: float) -> Setting:
     paths = [f"path-{at}" for at in range(1, dice.one_of(range(PATHS[0], PATHS[1] + 1)) + 1)]
     drawn = [_path(_Dice(seed, number, path), duration_s) for path in paths]
     contested = dice.one_of(paths) if dice.chance(CONTESTED) else None
-    links = [{"name": f"link-{path}", **each.link} for path, each in zip(paths, drawn, strict=True)]
-    tables = [{"name": path, "via": [f"link-{path}"]} for path in paths]
-    flows = [subject(paths)]
-    if contested:
-        tables.append({"name": "other", "via": [f"link-{contested}"]})
-        flows.append({"name": "other", "paths": ["other"], "scheme": "sctp"})
-    table = {
-        "run": run_table(duration_s),
-        "association": {"recv_buffer": f"{round(dice.spread(BUFFER_BYTES))} B"},
-        "link": links,
-        "path": tables,
-        "flow": flows,
-    }
-    contest = Contest((contested,), ("other",)) if contested else None
-    return Setting(name, table, tuple(paths), contest, _uneven(drawn))
+    links = {path: each.link for path, each in zip(paths, drawn, strict=True)}
+    return over_links(name, duration_s, dice.spread(BUFFER_BYTES), links, contested, _uneven(drawn))
 
 
 def _uneven(drawn: Sequence[_Drawn]) -> bool:
@@ -108,20 +95,14 @@ def _path(dice: _Dice, duration_s: float) -> _Drawn:
 
 def _loss(dice: _Dice, loss: float) -> Table:
     where = dice.one_of(("before-queue", "after-queue"))
-    if not dice.chance(BURSTY):
-        return {"model": "bernoulli", "rate": round(loss, 6), "where": where}
-    # Bursts of two to ten packets on average, at the rate that loses this part of all packets.
-    leave = 1 / dice.uniform(2, 10)
-    enter = leave * loss / (1 - loss)
-    return {"model": "gilbert-elliott", "p": round(enter, 6), "r": round(leave, 6), "where": where}
+    kind = bursts(loss, dice.uniform(2, 10)) if dice.chance(BURSTY) else single_losses(loss)
+    return {**kind, "where": where}
 
 
 def _cross_traffic(dice: _Dice, rate_kbps: float) -> Table:
     taken_kbps = rate_kbps * dice.uniform(0.1, 0.6)
     kind = dice.one_of(("cbr", "poisson", "pareto"))
-    # Pareto sources are on for half of the time.
-    rate = kbit(2 * taken_kbps if kind == "pareto" else taken_kbps)
-    return {"kind": kind, "rate": rate, "packet": f"{dice.one_of((200, 500, 1000, 1500))} B"}
+    return cross_traffic(kind, taken_kbps, dice.one_of((200, 500, 1000, 1500)))
 
 
 def _changes(dice: _Dice, rate_kbps: float, duration_s: float) -> list[Table]:

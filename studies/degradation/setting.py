@@ -71,6 +71,34 @@ def subject(paths: Sequence[str], **more: object) -> Table:
     return {"name": SUBJECT, "paths": list(paths), **more}
 
 
+def over_links(
+    name: str,
+    duration_s: float,
+    buffer_bytes: float,
+    links: Mapping[str, Table],
+    contested: str | None,
+    uneven: bool,
+) -> Setting:
+    """Returns a setting with a path over each of these links, which have the names of the paths.
+
+    A flow of `sctp` shares the link of the path `contested`.
+    """
+    paths = tuple(links)
+    tables: list[Table] = [{"name": path, "via": [f"link-{path}"]} for path in paths]
+    flows = [subject(paths)]
+    if contested:
+        tables.append({"name": "other", "via": [f"link-{contested}"]})
+        flows.append({"name": "other", "paths": ["other"], "scheme": "sctp"})
+    table = {
+        "run": run_table(duration_s),
+        "association": {"recv_buffer": f"{round(buffer_bytes)} B"},
+        "link": [{"name": f"link-{path}", **link} for path, link in links.items()],
+        "path": tables,
+        "flow": flows,
+    }
+    return Setting(name, table, paths, Contest((contested,), ("other",)) if contested else None, uneven)
+
+
 def run_table(duration_s: float, **more: object) -> Table:
     """Returns `[run]` of every setting."""
     return {"duration": f"{duration_s:g} s", "profile": "rfc9260", "delays": True, **more}
@@ -84,3 +112,20 @@ def ms(delay_ms: float) -> str:
 def poisson(rate_kbps: float) -> Table:
     """Returns random cross traffic of a low rate, so that drop-tail queues do not drop in phase with their senders."""
     return {"kind": "poisson", "rate": kbit(rate_kbps), "packet": "500 B"}
+
+
+def single_losses(loss: float) -> Table:
+    """Returns independent losses with this probability."""
+    return {"model": "bernoulli", "rate": round(loss, 6)}
+
+
+def bursts(loss: float, packets: float) -> Table:
+    """Returns bursts of this mean length that lose this share of all packets."""
+    leave = 1 / packets
+    return {"model": "gilbert-elliott", "p": round(leave * loss / (1 - loss), 6), "r": round(leave, 6)}
+
+
+def cross_traffic(kind: str, taken_kbps: float, packet_bytes: int) -> Table:
+    """Returns cross traffic with this mean rate. Pareto sources are on for half of the time."""
+    rate_kbps = 2 * taken_kbps if kind == "pareto" else taken_kbps
+    return {"kind": kind, "rate": kbit(rate_kbps), "packet": f"{packet_bytes} B"}
