@@ -180,9 +180,6 @@ fn report(error: &clap::Error) -> Status {
 mod tests {
     use super::*;
 
-    /// Columns of a terminal, less the indentation in man pages. clap wraps longer lines, and a wrapped command cannot be copied.
-    const COLUMNS: usize = 80 - man::INDENT;
-
     #[test]
     fn the_command_line_is_made_as_clap_wants_it() {
         command(&PYTHON_COMMANDS).debug_assert();
@@ -194,7 +191,7 @@ mod tests {
         for part in std::iter::once(&command).chain(command.get_subcommands()) {
             let Some(text) = part.get_after_help() else { continue };
             for line in text.to_string().lines() {
-                assert!(line.chars().count() <= COLUMNS, "{}: {line}", part.get_name());
+                assert!(line.chars().count() <= man::TEXT_COLUMNS, "{}: {line}", part.get_name());
             }
         }
     }

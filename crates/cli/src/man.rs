@@ -8,7 +8,9 @@ use clap::Command;
 use clap_mangen::Man;
 
 /// Indentation of examples, which leaves room for their lines on a terminal of 80 columns.
-pub(crate) const INDENT: usize = 2;
+const INDENT: usize = 2;
+/// Columns of help texts, which man pages indent: clap wraps longer lines, and a wrapped command cannot be copied.
+pub(crate) const TEXT_COLUMNS: usize = 80 - INDENT;
 
 /// Writes a page for the command and one for each command below it into the folder.
 pub(crate) fn write_pages(command: Command, dir: &Path) -> io::Result<()> {

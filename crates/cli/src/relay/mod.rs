@@ -18,11 +18,11 @@ use tokio::time::{Instant, MissedTickBehavior};
 use self::cut::Cut;
 use self::report::Reporter;
 use crate::exit::{CommandError, Status};
+use crate::man::TEXT_COLUMNS;
 use crate::quantity;
 use crate::signal::interrupted;
 
-/// Columns of the text after the options, and the indentation of what a key means.
-const HELP_WIDTH: usize = 80 - crate::man::INDENT;
+/// Indentation of the meaning of a key.
 const INDENT: &str = "      ";
 
 const EXAMPLES: &str = "\
@@ -57,7 +57,7 @@ fn after_help() -> String {
         let inner = field.about.class.map(keys_of).unwrap_or_default();
         let form = field.about.text.replace(", see below", &inner);
         let text = format!("{} [{form}]", field.help).replace('`', "");
-        let options = textwrap::Options::new(HELP_WIDTH).initial_indent(INDENT).subsequent_indent(INDENT);
+        let options = textwrap::Options::new(TEXT_COLUMNS).initial_indent(INDENT).subsequent_indent(INDENT);
         format!("  {}\n{}", field.key, textwrap::fill(&text, options))
     };
     EXAMPLES.to_owned() + &Link::fields().into_iter().map(key).collect::<Vec<_>>().join("\n")
