@@ -2,9 +2,9 @@
 
     python3 docs/generate.py --anabranch .venv/bin/anabranch out/book-src
 
-Generated are the cards of schemes and components, the compliance with RFC 9260, and from the results in docs/results
-the chapters about the papers and the tables of the studies. The repository contains none of the generated pages. The
-same sources and results give the same files.
+Generated are the cards of schemes and components, the compliance with RFC 9260, the table of the bug ledger, and from
+the results in docs/results the chapters about the papers and the tables of the studies. The repository contains none of
+the generated pages. The same sources and results give the same files.
 """
 
 import argparse
@@ -21,13 +21,15 @@ PAPERS = RESULTS / "papers.json.xz"
 
 def steps(anabranch, folder):
     """Returns the commands that write generated pages into the folder, by the name that progress shows."""
+    python = anabranch.parent / "python"
     compliance = [sys.executable, str(ROOT / ".ci" / "check_rfc.py"), "--page", str(folder / "rfc9260.md")]
     return {
         "cards of schemes and components": [anabranch, "schemes", "--markdown", str(folder)],
         "compliance with RFC 9260": compliance,
+        "bug ledger": [python, ROOT / "tests" / "ledger" / "ledger.py", "write", folder],
         "chapters about the papers, in about a minute": [anabranch, "papers", "book", str(PAPERS), str(folder)],
         # The Python beside the command has the package. `-m` finds the folder `studies` in the working directory.
-        "tables of studies": [anabranch.parent / "python", "-m", "studies.results", RESULTS, folder],
+        "tables of studies": [python, "-m", "studies.results", RESULTS, folder],
     }
 
 

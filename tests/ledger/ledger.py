@@ -1,7 +1,7 @@
 """Checks the bug ledger `bugs.toml`, and generates its table in the book.
 
-tests/ledger/ledger.py check    prints problems of the ledger and of the page, and exits with 1 if there are any
-tests/ledger/ledger.py write    generates the table of docs/src/bug-ledger.md
+tests/ledger/ledger.py check           prints problems of the ledger and exits with 1 if there are any
+tests/ledger/ledger.py write FOLDER    writes the table into FOLDER/bug-ledger.md, a copy of the book's page
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ except ModuleNotFoundError:
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUGS = ROOT / "tests" / "ledger" / "bugs.toml"
-PAGE = ROOT / "docs" / "src" / "bug-ledger.md"
+PAGE = "bug-ledger.md"
 BEGIN = "<!-- ledger: begin -->"
 END = "<!-- ledger: end -->"
 KEYS = ("wrong", "found_by", "fix", "test")
@@ -58,29 +58,22 @@ def table(bugs: list[Bug]) -> str:
     return "\n".join(["| what was wrong | found by | fix | regression test |", "| --- | --- | --- | --- |", *rows])
 
 
-def divided_page() -> tuple[str, str, str]:
-    """Returns the page before its table, the table, and the page behind it."""
+def write(bugs: list[Bug], folder: Path) -> None:
+    """Writes the table between the marks of the page in the folder. Raises `LedgerError` if the page has no marks."""
+    page = folder / PAGE
     try:
-        before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-        old, after = rest.split(END)
+        before, rest = page.read_text(encoding="utf-8").split(BEGIN)
+        _, after = rest.split(END)
     except (OSError, ValueError) as error:
-        raise LedgerError(f"{PAGE}: the marks {BEGIN} and {END} are expected once each, in this order") from error
-    return before, old.strip("\n"), after
-
-
-def write(bugs: list[Bug]) -> None:
-    """Replaces the table of the page."""
-    before, _, after = divided_page()
-    PAGE.write_text(f"{before}{BEGIN}\n{table(bugs)}\n{END}{after}", encoding="utf-8")
+        raise LedgerError(f"{page}: the marks {BEGIN} and {END} are expected once each, in this order") from error
+    page.write_text(f"{before}{BEGIN}\n{table(bugs)}\n{END}{after}", encoding="utf-8")
 
 
 def problems(bugs: list[Bug]) -> list[str]:
-    """Returns the complaints about entries and page."""
+    """Returns the complaints about entries."""
     known = commits()
     found = [f"bugs.toml: the test {bug.test} does not exist" for bug in bugs if not test_exists(bug.test)]
     found += [f"bugs.toml: commit {bug.fix} is not in the history" for bug in bugs if known and bug.fix not in known]
-    if divided_page()[1] != table(bugs):
-        found.append(f"{PAGE.relative_to(ROOT)}: stale; run `tests/ledger/ledger.py write`")
     return found
 
 
@@ -110,18 +103,20 @@ def git(*arguments: str) -> str:
 
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit status."""
-    if arguments not in (["check"], ["write"]):
-        print(__doc__, file=sys.stderr)
-        return 2
     try:
-        bugs = read()
-        if arguments == ["write"]:
-            write(bugs)
-        complaints = problems(bugs)
+        match arguments:
+            case ["check"]:
+                complaints = problems(read())
+                print("\n".join(complaints) or "bug ledger: every fix and regression test exists")
+                return 1 if complaints else 0
+            case ["write", folder]:
+                write(read(), Path(folder))
+                return 0
     except LedgerError as error:
-        complaints = [str(error)]
-    print("\n".join(complaints) or "bug ledger: every fix and regression test exists")
-    return 1 if complaints else 0
+        print(error, file=sys.stderr)
+        return 1
+    print(__doc__, file=sys.stderr)
+    return 2
 
 
 if __name__ == "__main__":

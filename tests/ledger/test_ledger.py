@@ -13,6 +13,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import ledger
 from ledger import LedgerError
 
+BOOK = ledger.ROOT / "docs" / "src"
+
 ENTRY = """
 [[bug]]
 wrong = "A sum was too small."
@@ -34,10 +36,21 @@ def test_unknown_commit_is_reported() -> None:
     assert f"bugs.toml: commit {'f' * 40} is not in the history" in ledger.problems([bug])
 
 
-def test_changed_entry_makes_the_page_stale() -> None:
+def test_table_replaces_text_between_the_marks_of_the_page(tmp_path: Path) -> None:
+    page = tmp_path / "bug-ledger.md"
+    page.write_text((BOOK / page.name).read_text(encoding="utf-8"), encoding="utf-8")
     bugs = ledger.read()
-    changed = [replace(bugs[0], wrong="Another text."), *bugs[1:]]
-    assert any("stale" in problem for problem in ledger.problems(changed))
+    ledger.write(bugs, tmp_path)
+    written = page.read_text(encoding="utf-8")
+    assert all(bug.wrong in written and bug.test in written for bug in bugs)
+    ledger.write(bugs, tmp_path)
+    assert page.read_text(encoding="utf-8") == written
+
+
+def test_page_without_marks_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "bug-ledger.md").write_text("# Bug ledger\n", encoding="utf-8")
+    with pytest.raises(LedgerError, match="marks"):
+        ledger.write(ledger.read(), tmp_path)
 
 
 @pytest.mark.parametrize(
