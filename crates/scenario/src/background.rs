@@ -41,7 +41,7 @@ section! {
     /// Cross traffic on one link.
     #[derive(Clone, Debug, PartialEq)]
     pub(crate) struct BackgroundRows {
-        /// Constant rate; exponential gaps; on and off for Pareto-distributed times.
+        /// Packets at a constant rate, on and off for Pareto-distributed times, or with exponential gaps.
         kind: Kind = "kind" [selects required]
             OneOf(&[("cbr", Kind::Cbr), ("pareto", Kind::Pareto), ("poisson", Kind::Poisson)]);
         /// Rate of one source, in bits on the wire; for `pareto` while it is on.

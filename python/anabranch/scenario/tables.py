@@ -215,7 +215,8 @@ class Background(Table):
         "stop": "s",
     }
     kind: Literal["cbr", "pareto", "poisson"]
-    """Constant rate; exponential gaps; on and off for Pareto-distributed times. Required."""
+    """Packets at a constant rate, on and off for Pareto-distributed times, or with exponential gaps.
+    Required."""
     rate: str
     """Rate of one source, in bits on the wire; for `pareto` while it is on. Required."""
     packet: str
