@@ -73,7 +73,7 @@ def test_summary_page_counts_all_grades_and_misses_by_chance(results: Path, book
 def test_summary_page_has_headline_claims_under_the_standard(results: Path, book: Path) -> None:
     assert write(results, book) == 0
     page = (book / "reproduction.md").read_text()
-    assert "| claim | paper | ours | verdict | under RFC 9260 |" in page
+    assert "| claim | ours | verdict | under RFC 9260 |" in page
 
 
 def test_page_only_writes_no_chapters(results: Path, book: Path) -> None:

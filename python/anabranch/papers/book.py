@@ -15,7 +15,7 @@ from anabranch.experiments.pages.experiment import (
     STANDARD_COLUMN,
     experiment_blocks,
     is_headline,
-    ours,
+    ours_in_brief,
     under_standard,
     verdict,
 )
@@ -122,7 +122,7 @@ def page_blocks(outcome: out.Outcome, about: About) -> Iterator[Block]:
     """Yields the summary page: version and date, counts, and the headline claims."""
     yield Heading(1, TITLE)
     yield Paragraph(_made(about))
-    yield Paragraph("[The papers](papers.md) defines verdicts and measures. No verdict here was written by hand.")
+    yield Paragraph("[The papers](papers.md) defines verdicts and measures.")
     yield Image(COUNTS_PICTURE, "Verdicts on the claims of the papers, by rank and by paper")
     claims = claims_of(outcome["studies"])
     yield counts_table(claims)
@@ -132,15 +132,9 @@ def page_blocks(outcome: out.Outcome, about: About) -> Iterator[Block]:
     for paper in outcome["studies"]:
         yield Paragraph(f"**{paper['key']}**: {paper['title']}. {reference(paper)}")
         yield Table(
-            ["claim", "paper", "ours", "verdict", STANDARD_COLUMN],
+            ["claim", "ours", "verdict", STANDARD_COLUMN],
             [
-                (
-                    claim["says"],
-                    claim["claimed"],
-                    ours(claim["parts"], claim["detail"]),
-                    verdict(claim),
-                    under_standard(claim),
-                )
+                (claim["says"], ours_in_brief(claim["parts"]), verdict(claim), under_standard(claim))
                 for claim in claims_of([paper])
                 if is_headline(claim)
             ],
@@ -152,8 +146,8 @@ def _made(about: About) -> str:
     runs = about["runs_computed"] + about["runs_cached"]
     return (
         f"Made by `anabranch papers reproduce all` on {about['date']} with version {about['version']}, {commit}: "
-        f"{runs:,} runs. The same version gives the same figures again. The built book (`make book`) has a chapter "
-        "with figures and all claims for each paper."
+        f"{runs:,} runs. The built book (`make book`) has a chapter for each paper, with figures, all claims, their "
+        "numbers in the paper and details of ours."
     )
 
 

@@ -106,11 +106,20 @@ def ours(parts: Sequence[out.PartOutcome], detail: str = "") -> str:
     return "; ".join(_part(part) for part in parts) or detail or "-"
 
 
-def _part(part: out.PartOutcome) -> str:
+def ours_in_brief(parts: Sequence[out.PartOutcome]) -> str:
+    """Returns the measured figures without their details."""
+    return "; ".join(_labelled(part) for part in parts) or "-"
+
+
+def _labelled(part: out.PartOutcome) -> str:
     label = f"{part['label']}: " if part["label"] else ""
+    return f"{label}{value(part['ours'], part['unit'])}"
+
+
+def _part(part: out.PartOutcome) -> str:
     said = [part["detail"], detectable(part)]
     detail = f" ({'; '.join(text for text in said if text)})" if any(said) else ""
-    return f"{label}{value(part['ours'], part['unit'])}{detail}"
+    return f"{_labelled(part)}{detail}"
 
 
 def detectable(part: out.PartOutcome) -> str:

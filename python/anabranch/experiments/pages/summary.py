@@ -64,13 +64,11 @@ def counts_table(claims: Sequence[out.ClaimOutcome]) -> Table:
 def chance_text(claims: Sequence[out.ClaimOutcome]) -> str:
     """Returns a text about the number of intervals that miss the true value by chance."""
     resting = sum(any(part["ours"]["kind"] == "interval" for part in claim["parts"]) for claim in claims)
-    of_all, expected = misses(len(claims)), misses(resting)
+    expected = misses(resting)
     return (
-        f"{resting} of the {len(claims)} claims rest on an interval of 95 %. With one interval for each of them, and "
-        f"each covering the true value in 95 % of all cases, {expected.expected:.1f} are expected to miss it by chance "
-        f"({of_all.expected:.1f} if all {len(claims)} had one). Were they independent of each other, it would be "
-        f"{expected.low} to {expected.high} of them in 95 % of all cases; claims that share runs are not, and that "
-        "range is wider."
+        f"{resting} of the {len(claims)} claims rest on an interval of 95 %. Intervals contain the true value in 95 % "
+        f"of all cases, so {expected.expected:.1f} are expected to miss it by chance: {expected.low} to "
+        f"{expected.high} if claims were independent. The true range is wider, because claims share runs."
     )
 
 
