@@ -58,8 +58,7 @@ class Runs:
 
 @measure("Throughput", "kbit/s", "db-cmt 5.2.1, cmt-mptcp-analysis IV, cmt-dfr 4, cmt-qa 7.1")
 def goodput_kbps(runs: Runs, asked: Measure) -> pandas.Series:
-    """Unique data that reached the receiver over all paths, divided by the time of the run, called average
-    throughput in papers. In profile ns2 the measure counts DATA chunks with headers, as in ns-2's traces."""
+    """Goodput of all flows, called average throughput in papers."""
     return runs.runs["goodput_kbps"]
 
 
@@ -71,11 +70,11 @@ def flow_goodput_kbps(runs: Runs, asked: Measure) -> pandas.Series:
 
 @measure("Throughput of the path", "kbit/s", "smt-afr equation 1", needs=["path"])
 def path_throughput_kbps(runs: Runs, asked: Measure) -> pandas.Series:
-    """Wire bytes of packets with DATA that arrived over one path, divided by the time of the run."""
+    """Wire bytes of packets with DATA that arrived over one path, by time."""
     return runs.of_path(asked)["bytes"] * 8 / 1000 / runs.runs["duration_s"]
 
 
-@measure("Share of the path", "%", "none; used in causes", needs=["path"])
+@measure("Share of the path", "%", "none", needs=["path"])
 def path_share_percent(runs: Runs, asked: Measure) -> pandas.Series:
     """Packets with DATA that arrived over one path, in per cent of those that arrived over all paths."""
     return 100 * runs.of_path(asked)["share"]
@@ -84,42 +83,34 @@ def path_share_percent(runs: Runs, asked: Measure) -> pandas.Series:
 @measure(
     "Aggregated bandwidth utilisation",
     "%",
-    "smt-afr equations 2 to 5; the paper's capacity is the largest momentary throughput, for which the nominal rate "
-    "stands here",
+    "smt-afr equations 2 to 5, whose capacity is the largest momentary throughput",
 )
 def utilisation_percent(runs: Runs, asked: Measure) -> pandas.Series:
-    """Rate of the packets with DATA that arrived over all paths, in wire bytes, in per cent of the sum of the paths'
-    nominal rates."""
+    """`path_throughput_kbps` of all paths, in per cent of their nominal rates."""
     total = runs.paths.groupby(level=0)["bytes"].sum() * 8 / runs.runs["duration_s"]
     return 100 * total / runs.of_scenario(lambda tables: sum(in_base_unit(path["rate"]) for path in tables["path"]))
 
 
 @measure("File transfer time", "s", "db-cmt 5.2.1 and 5.2.2", allows=["flow"])
 def transfer_s(runs: Runs, asked: Measure) -> pandas.Series:
-    """Time from the start of the association to the last byte read, of the flow that ends last.
-
-    Runs in which a flow does not end have no value.
-    """
+    """Transfer time of the flow that ends last. Runs in which a flow does not end have no value."""
     return runs.of_flow(asked).groupby(level=0)["transfer_s"].agg(lambda each: each.max(skipna=False))
 
 
 @measure(
     "Timeouts",
     "per run",
-    "db-cmt Fig. 4, cmt-dfr Figs. 4 and 7: their axes say time, their values and texts show that they count",
+    "db-cmt Fig. 4, cmt-dfr Figs. 4 and 7, whose axes say time but whose values are counts",
     grows=True,
 )
 def timeouts(runs: Runs, asked: Measure) -> pandas.Series:
-    """Expiries of T3 over all paths. The counter of ns-2 includes unanswered HEARTBEATs as well."""
+    """Expiries of T3 over all paths."""
     return runs.runs["timeouts"]
 
 
-@measure("Timeouts", "per MB", "none; counts without the effect of the amount sent")
+@measure("Timeouts", "per MB", "none")
 def timeouts_per_mb(runs: Runs, asked: Measure) -> pandas.Series:
-    """Expiries of T3 per 10^6 delivered bytes.
-
-    The number of losses grows with the amount sent, which this ratio removes.
-    """
+    """Expiries of T3 per 10^6 delivered bytes."""
     delivered = runs.delivered_bytes() / 1e6
     return (runs.runs["timeouts"] / delivered).where(delivered > 0)
 
@@ -134,9 +125,7 @@ NS2_TIMEOUTS_AT_START = 2
 """Initial value of `timeoutCount_` in ns-2's agent (`tools/ns2/settle.py timeouts`)."""
 
 
-@measure(
-    "Timeouts by ns-2's counter", "per run", "none; a reading of db-cmt Fig. 4 and cmt-dfr Figs. 4 and 7", grows=True
-)
+@measure("Timeouts by ns-2's counter", "per run", "a reading of `timeouts`", grows=True)
 def timeouts_by_ns2(runs: Runs, asked: Measure) -> pandas.Series:
     """Value of `timeoutCount_` in ns-2's agent: expiries of T3, unanswered HEARTBEATs, and two, at which the counter
     starts."""
@@ -152,41 +141,41 @@ def retransmissions(runs: Runs, asked: Measure) -> pandas.Series:
 @measure(
     "Retransmissions",
     "per run and path",
-    "cmt-qa Fig. 8, read as a mean per path, with which ns-2's own agent agrees",
+    "cmt-qa Fig. 8, read as a mean per path, as ns-2's agent gives it",
     grows=True,
 )
 def retransmissions_mean_per_path(runs: Runs, asked: Measure) -> pandas.Series:
-    """Transmissions of a TSN after its first, divided by the number of paths."""
+    """`retransmissions`, divided by the number of paths."""
     return runs.runs["retransmissions"] / runs.of_scenario(lambda tables: len(tables["path"]))
 
 
-@measure("Retransmissions", "per delivered chunk", "none; takes the amount sent out of cmt-qa Fig. 8")
+@measure("Retransmissions", "per delivered chunk", "none")
 def retransmissions_per_delivered_chunk(runs: Runs, asked: Measure) -> pandas.Series:
-    """Transmissions of a TSN after its first, divided by the data delivered to the application in full chunks."""
+    """`retransmissions`, divided by the delivered data in full chunks."""
     full_bytes = runs.of_scenario(lambda tables: in_base_unit(tables["association"]["mtu"]) - HEADERS_BYTES)
     chunks = runs.delivered_bytes() / full_bytes
     return (runs.runs["retransmissions"] / chunks).where(chunks > 0)
 
 
-@measure("Fast retransmits", "per run", "none; used in causes", grows=True)
+@measure("Fast retransmits", "per run", "none", grows=True)
 def fast_retransmits(runs: Runs, asked: Measure) -> pandas.Series:
     """SACKs that led to at least one fast retransmission."""
     return runs.runs["fast_retransmits"]
 
 
-@measure("Spurious retransmissions", "per run", "none; used in causes", grows=True)
+@measure("Spurious retransmissions", "per run", "none", grows=True)
 def spurious_retransmissions(runs: Runs, asked: Measure) -> pandas.Series:
     """Retransmissions sent after an earlier copy had arrived."""
     return runs.runs["spurious_retransmissions"]
 
 
-@measure("Blocked by the receive window", "s", "none; used in causes", grows=True)
+@measure("Blocked by the receive window", "s", "none", grows=True)
 def rwnd_blocked_s(runs: Runs, asked: Measure) -> pandas.Series:
-    """Time in which data waited and a congestion window was open, but the peer's receive window was closed."""
+    """Time in which the peer's receive window blocked the sender."""
     return runs.runs["rwnd_blocked_s"]
 
 
-@measure("Most bytes held by the receiver", "B", "none; used in causes")
+@measure("Most bytes held by the receiver", "B", "none")
 def peak_reorder_bytes(runs: Runs, asked: Measure) -> pandas.Series:
     """Largest number of user bytes that the receiver buffered at one time."""
     return runs.runs["peak_reorder_bytes"]
@@ -194,10 +183,7 @@ def peak_reorder_bytes(runs: Runs, asked: Measure) -> pandas.Series:
 
 @measure("Receive buffer", "packets", "cmt-qa 7.1, which has 64 * 1024 / 1500")
 def recv_buffer_packets(runs: Runs, asked: Measure) -> pandas.Series:
-    """Receive buffer divided by the size of the largest packet.
-
-    This value is computed from the scenario, not measured.
-    """
+    """Receive buffer of the scenario, divided by the size of the largest packet."""
 
     def packets(tables: dict[str, Any]) -> float:
         return in_base_unit(tables["association"]["recv_buffer"]) / in_base_unit(tables["association"]["mtu"])

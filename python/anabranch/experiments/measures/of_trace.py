@@ -59,8 +59,7 @@ def _arrivals(series: Series) -> pandas.DataFrame:
     reads="paths",
 )
 def cwnd_mean_bytes(series: Series, asked: Measure) -> float:
-    """Mean over time of the congestion window of a path, from the path's first row to the end of the run, or in
-    `window_s`."""
+    """Mean over time of the congestion window of a path, in the whole run or in `window_s`."""
     import numpy
 
     rows = _states_of_path(series, asked)
@@ -125,8 +124,7 @@ def highest_tsn_received(series: Series, asked: Measure) -> float:
     until=_window_end,
 )
 def path_tsn_slope(series: Series, asked: Measure) -> float:
-    """Slope of the line, by least squares, of the TSNs that arrive over a path against their arrival times in
-    `window_s`."""
+    """Slope of the least-squares line of TSNs against their times of arrival over a path in `window_s`."""
     from scipy import stats
 
     arrived = _between(_arrivals(series), asked.window_s or (0.0, series.end_s))
@@ -145,8 +143,7 @@ def path_tsn_slope(series: Series, asked: Measure) -> float:
     until=_window_end,
 )
 def throughput_kbps(series: Series, asked: Measure) -> float:
-    """Bytes of DATA chunks that arrived in `window_s`, each chunk once, divided by the length of the window: the mean
-    over a part of a figure over time."""
+    """Bytes of DATA chunks that arrived in `window_s`, each chunk once, divided by the length of the window."""
     window_s = asked.window_s or (0.0, series.end_s)
     packets = series.packets()
     arrived = packets[packets["event"] == "received"].drop_duplicates(["flow", "direction", "tsn"])

@@ -37,16 +37,15 @@ def _summed(runs: Runs, asked: Measure, columns: list[str]) -> pandas.Series:
     return flows[columns].sum(axis=1, min_count=len(columns)).groupby(level=0).sum(min_count=1)
 
 
-@measure("Frames not shown", "per run", "none; used in causes", allows=["flow"], grows=True)
+@measure("Frames not shown", "per run", "none", allows=["flow"], grows=True)
 def dropped_frames(runs: Runs, asked: Measure) -> pandas.Series:
-    """Frames of a video that are not shown at their time: lost, late, or undecodable because another frame is
-    missing."""
+    """Frames that are lost, late, or undecodable because another frame is missing."""
     return _summed(runs, asked, [f"dropped_{kind}_frames" for kind in "ipb"])
 
 
 @measure("Dropped frames", "per run", _TABLE, allows=["flow"], grows=True)
 def missing_frames(runs: Runs, asked: Measure) -> pandas.Series:
-    """Frames that are lost or late: the paper's dropped frames. Frames that only lack a reference do not count."""
+    """Frames that are lost or late, the dropped frames of the paper."""
     return _summed(runs, asked, [f"missing_{kind}_frames" for kind in "ipb"])
 
 
@@ -68,58 +67,57 @@ def missing_b_frames(runs: Runs, asked: Measure) -> pandas.Series:
     return _summed(runs, asked, ["missing_b_frames"])
 
 
-@measure("Lost frames", "per run", "none; used in causes", allows=["flow"], grows=True)
+@measure("Lost frames", "per run", "none", allows=["flow"], grows=True)
 def lost_frames(runs: Runs, asked: Measure) -> pandas.Series:
     """Frames of which a packet never arrived."""
     return _summed(runs, asked, ["lost_frames"])
 
 
-@measure("Late frames", "per run", "none; used in causes", allows=["flow"], grows=True)
+@measure("Late frames", "per run", "none", allows=["flow"], grows=True)
 def late_frames(runs: Runs, asked: Measure) -> pandas.Series:
     """Frames that were complete only after their playout time."""
     return _summed(runs, asked, ["late_frames"])
 
 
-@measure("Messages given up", "per run", "none; used in causes", allows=["flow"], grows=True)
+@measure("Messages given up", "per run", "none", allows=["flow"], grows=True)
 def abandoned_messages(runs: Runs, asked: Measure) -> pandas.Series:
     """Messages that the sender abandoned because they had reached their limits."""
     return _summed(runs, asked, ["abandoned_messages"])
 
 
-@measure("Delay of frames, 95th percentile", "ms", "none; used in causes", needs=["flow"])
+@measure("Delay of frames, 95th percentile", "ms", "none", needs=["flow"])
 def frame_delay_p95_ms(runs: Runs, asked: Measure) -> pandas.Series:
-    """Time from the hand-over of a frame to the arrival of its last packet, over frames that were complete."""
+    """Time from the hand-over of a frame to the arrival of its last packet, of complete frames."""
     return runs.of_flow(asked)["frame_delay_p95_ms"]
 
 
 @measure("PSNR", "dB", "cmt-qa Table 2, whose PSNR seems to be against the source", needs=["flow"])
 def video_psnr_db(runs: Runs, asked: Measure) -> pandas.Series:
-    """Mean PSNR of luma over frames, of the shown pictures against the source, as `anabranch video evaluate` computes
-    it."""
+    """Mean PSNR of luma of the shown pictures against the source, as `anabranch video evaluate` computes it."""
     return _quality(runs, asked, "psnr_db", "source")
 
 
 @measure("SSIM against the clip as sent", "1", "cmt-qa Table 2, which compared with the sent video", needs=["flow"])
 def video_ssim_sent(runs: Runs, asked: Measure) -> pandas.Series:
-    """Mean SSIM of luma over frames, of the shown pictures against the encoder's output."""
+    """Mean SSIM of luma of the shown pictures against the encoder's output."""
     return _quality(runs, asked, "ssim", "sent")
 
 
 @measure("VQM against the clip as sent", "1", "cmt-qa Table 2, which compared with the sent video", needs=["flow"])
 def video_vqm_sent(runs: Runs, asked: Measure) -> pandas.Series:
-    """Mean VQM over frames, of the shown pictures against the encoder's output; lower is better."""
+    """Mean VQM of the shown pictures against the encoder's output; lower is better."""
     return _quality(runs, asked, "vqm", "sent")
 
 
 @measure("SSIM", "1", "another reading of cmt-qa Table 2", needs=["flow"])
 def video_ssim_source(runs: Runs, asked: Measure) -> pandas.Series:
-    """Mean SSIM of luma over frames, of the shown pictures against the source."""
+    """Mean SSIM of luma of the shown pictures against the source."""
     return _quality(runs, asked, "ssim", "source")
 
 
 @measure("VQM", "1", "another reading of cmt-qa Table 2", needs=["flow"])
 def video_vqm_source(runs: Runs, asked: Measure) -> pandas.Series:
-    """Mean VQM over frames, of the shown pictures against the source; lower is better."""
+    """Mean VQM of the shown pictures against the source; lower is better."""
     return _quality(runs, asked, "vqm", "source")
 
 
