@@ -151,7 +151,7 @@ def recv(
 ) -> TransferResult:
     """Fetches files and folders from `anabranch serve` at `source` into a folder.
 
-    If `names` is empty, it fetches all files that the peer offers.
+    Without `names`, it fetches all offered names except those that begin with a dot.
 
     `on_clash` decides what happens if another file of that name exists. Other arguments and errors are those of `send`.
 

@@ -51,7 +51,7 @@ struct Row {
     tests: Vec<String>,
 }
 
-/// Returns the rows of all tables of the page.
+/// Returns the rows of all tables of the page: one for each field, of which a row of the page may have several.
 fn rows() -> Vec<Row> {
     let (mut rows, mut section) = (Vec::new(), String::new());
     for line in source(PAGE).lines() {
@@ -65,14 +65,14 @@ fn rows() -> Vec<Row> {
         let &[field, controlled_by, bound, files, tests] = &cells[..] else {
             panic!("{PAGE}: a row does not have five cells: {line}");
         };
-        rows.push(Row {
+        rows.extend(quoted(field).into_iter().map(|field| Row {
             section: section.clone(),
-            field: quoted(field).remove(0),
+            field,
             controlled_by: controlled_by.to_owned(),
             bound: bound.to_owned(),
             files: quoted(files),
             tests: quoted(tests),
-        });
+        }));
     }
     rows
 }
