@@ -371,13 +371,13 @@ impl Profile {
             first_data_acked_at_once: true,
             bundle_control: true,
             start: Start::AfterPrimary,
+            pacing_timer: Span::ZERO,
+            // draft-ietf-ccwg-bbr section 2.14: BBR.MinRTTFilterLen.
+            min_rtt_window: Span::from_secs(10),
             //= docs/rfc9260.txt#section-16
             //# The following protocol parameters are RECOMMENDED:
             //= docs/rfc9260.txt#section-16
             //# 'RTO.Min' SHOULD be set as described above in this section.
-            pacing_timer: Span::ZERO,
-            // draft-ietf-ccwg-bbr section 2.14: BBR.MinRTTFilterLen.
-            min_rtt_window: Span::from_secs(10),
             rto_initial: Span::from_secs(1),
             rto_min: Span::from_secs(1),
             rto_max: Span::from_secs(60),
