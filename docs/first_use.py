@@ -33,12 +33,11 @@ TWO_MACHINES = "needs a second machine"
 # Values for the placeholders of the text, and the files that the README's example sends.
 FILLED_IN = {
     "HOST": "127.0.0.1",
-    "192.0.2.0/24": "127.0.0.0/8",
     # The example runs on one machine, so both sides have the same key.
     "KEY NAME": '"$(anabranch keys show | head -n 1)" myself',
 }
 FILES = {"video.mkv": 3_000_000, "photos/one.jpg": 200_000, "photos/two.jpg": 100_000}
-SERVES = re.compile(r"^anabranch (serve|relay|bench -s|send --code)\b")
+SERVES = re.compile(r"^anabranch (serve|relay|send --code)\b")
 # One-time code in the text. The command prints a different code each time.
 CODE_OF_TEXT = "42-marble-river"
 CODE = re.compile(r"code (\d+-[a-z]+-[a-z]+): ")
