@@ -56,7 +56,7 @@ class Rust(unittest.TestCase):
         self.assertEqual(len(found), 1)
         self.assertTrue(found[0].startswith("c: an import cycle of a, b"), found)
 
-    def test_comments_strings_visibilities_and_tests_count_for_nothing(self):
+    def test_comments_strings_visibilities_and_tests_are_ignored(self):
         b = """\
 //! See [`crate::a::A`].
 pub(in crate::a) struct B;
@@ -68,7 +68,7 @@ mod tests {
 """
         self.assertEqual(self.cycles(a="use crate::b::B;\n", b=b), [])
 
-    def test_files_of_tests_count_for_nothing(self):
+    def test_files_of_tests_are_ignored(self):
         b = "#[cfg(test)]\n#[allow(dead_code)]\npub(crate) mod rig;\n#[cfg(not(test))]\nmod other;\n"
         files = {"a": "use crate::b::B;\n", "b__mod": b, "b__other": ""}
         self.assertEqual(self.cycles(**files, b__rig="use crate::a::A;\n", b__rig__deep="use crate::a::A;\n"), [])

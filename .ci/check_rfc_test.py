@@ -89,7 +89,7 @@ class Citations(unittest.TestCase):
             _, problems = self.survey(code=CODE.replace("spec.txt#section-2\n//#", f"{target}\n//#"))
             self.assertTrue(problems[0].startswith("src/lib.rs:1: "), problems)
 
-    def test_a_disagreement_with_duvet_is_told(self):
+    def test_disagreement_with_duvet_is_reported(self):
         sections, _ = self.survey()
         quote = "It SHOULD NOT pad; a receiver MAY look."
         spec = {"target_section": "section-2", "comment": quote, "level": "SHOULD"}

@@ -73,7 +73,7 @@ class Install(unittest.TestCase):
         self.assertEqual(self.files(), INSTALLED)
         self.assertTrue((self.destination / "usr/bin/anabranch").read_text().endswith("# stripped\n"))
 
-    def test_uninstall_removes_what_install_installed_and_nothing_else(self):
+    def test_uninstall_removes_installed_files_only(self):
         self.make("install")
         others = {"bin/other", "share/man/man1/anabranch-of-others.1", "share/zsh/site-functions/_other"}
         for name in others:

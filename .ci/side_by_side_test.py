@@ -48,7 +48,7 @@ class SideBySide(unittest.TestCase):
                 status = side_by_side.main(["--jobs", "2", "--workspace", "--", *options])
             return status, printed.buffer.getvalue().decode() + printed.getvalue()
 
-    def test_binaries_of_tests_are_found_and_nothing_else(self):
+    def test_only_binaries_of_tests_are_found(self):
         lines = [
             artifact("b"),
             artifact("a", kind="lib"),
@@ -61,7 +61,7 @@ class SideBySide(unittest.TestCase):
             [(str(one.folder), one.target) for one in found], [("/crates/a", "lib a"), ("/crates/b", "test b")]
         )
 
-    def test_all_run_before_a_failure_is_told(self):
+    def test_all_binaries_run_before_a_failure_is_reported(self):
         status, printed = self.outcome({"bad": "print('it is bad'); exit(101)", "good": "print('it is good')"})
         self.assertEqual(status, 1)
         self.assertIn("it is bad", printed)
@@ -73,13 +73,13 @@ class SideBySide(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn("exit status -9", printed)
 
-    def test_options_reach_each_binary_and_success_is_told(self):
+    def test_options_reach_each_binary_and_success_is_reported(self):
         echo = "import sys; print('given', sys.argv[1:])"
         status, printed = self.outcome({"one": echo, "two": echo}, ["--ignored", "wireshark::"])
         self.assertEqual(status, 0)
         self.assertEqual(printed.count("given ['--ignored', 'wireshark::']"), 2)
 
-    def test_no_binaries_are_no_success(self):
+    def test_missing_binaries_are_a_failure(self):
         self.assertEqual(self.outcome({})[0], 1)
 
 

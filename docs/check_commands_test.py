@@ -69,7 +69,7 @@ class Running(Checked):
         exact = block("console", "$ anabranch run a.toml --seeds 20\nwords: run a.toml --seeds 20")
         self.assertEqual(self.run_page(few + exact), [])
 
-    def test_output_that_is_not_the_pages_is_reported(self):
+    def test_output_that_differs_from_the_page_is_reported(self):
         (problem,) = self.run_page(block("console", "$ anabranch run a.toml\nother words"))
         self.assertIn("prints something else than the page shows", problem)
         self.assertEqual(self.run_page(block("console", "$ echo a; echo b; echo c\na\n...")), [])
@@ -84,7 +84,7 @@ class Running(Checked):
         (problem,) = self.run_page(block("sh", "anabranch fail", "<!-- run: background -->"))
         self.assertIn("ended with 3 instead of running on", problem)
 
-    def test_what_only_python_has_is_skipped_and_counted(self):
+    def test_python_only_commands_are_skipped_and_counted(self):
         self.assertEqual(self.run_page(block("sh", "anabranch sweep plan.toml --out x")), [])
         self.assertEqual(self.counts["skipped"], 1)
 
@@ -97,7 +97,7 @@ class Reading(Checked):
         (problem,) = self.run_page(block("sh", "false", "<!-- not run: -->"))
         self.assertIn("ended with 1", problem)
 
-    def test_a_mark_that_marks_nothing_is_reported(self):
+    def test_mark_without_a_block_is_reported(self):
         _, complaints = check_commands.blocks(self.page("<!-- run: background -->\n\nText.\n"))
         self.assertIn("page.md:3: a mark that is not above a block", complaints)
 

@@ -81,7 +81,7 @@ def test_a_buffer_without_losses_is_filled_once_in_a_round_trip() -> None:
     assert kbps == pytest.approx(10 * 1468 * 8 / (201.2 + 0.29), rel=1e-3)
 
 
-def test_what_the_quickest_path_holds_is_not_there_for_the_others() -> None:
+def test_buffer_used_by_the_fastest_path_is_unavailable_to_others() -> None:
     near, far = PointPath(1000, 10, 0.0), PointPath(10_000, 100, 0.0)
     first_kbps = 1000 * 1468 / 1500
     left = 20 - first_kbps / (1468 * 8) * (10 + 10 + 12 + 0.29)

@@ -38,7 +38,7 @@ def test_the_ratio_to_the_best_path_can_be_left_out(capsys: pytest.CaptureFixtur
     assert {each["check"] for each in shown["checks"]} == {"goal"}
 
 
-def test_what_is_known_to_be_broken_does_not_fail(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_known_violation_does_not_fail(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     known = str(tmp_path / "known.json")
     assert main([*BOUNDS, "--seeds", "2", "--store-known", known]) == 0
     assert main([*BOUNDS, "--seeds", "2", "--known", known]) == 0
@@ -52,7 +52,7 @@ def test_what_is_known_to_be_broken_does_not_fail(capsys: pytest.CaptureFixture[
     assert "cmt: goal: gone: known to be broken, and is not" in said
 
 
-def test_checks_of_harm_have_verdicts(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_checks_of_degradation_have_verdicts(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     status = main([*DEGRADATION, "--schemes", "cmt", "--out", str(tmp_path / "out")])
     shown = capsys.readouterr().out
     written = json.loads((tmp_path / "out" / "degradation.json").read_text())
@@ -76,7 +76,7 @@ def test_checks_of_harm_have_verdicts(capsys: pytest.CaptureFixture[str], tmp_pa
         (["degradation", "--known", "no-such.json"], "no-such.json"),
     ],
 )
-def test_what_is_wrong_is_named_with_status_2_before_anything_is_run(
+def test_invalid_input_exits_2_before_the_first_run(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str], says: str
 ) -> None:
     def run(*_: object) -> None:
@@ -105,7 +105,7 @@ def test_options_out_of_range_are_refused(capsys: pytest.CaptureFixture[str], ar
 
 
 @pytest.mark.parametrize("command", [BOUNDS, DEGRADATION], ids=["bounds", "degradation"])
-def test_ctrl_c_ends_with_130_and_says_how_to_go_on(
+def test_ctrl_c_ends_with_130_and_names_how_to_resume(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:
     def stopped(*_: object) -> None:

@@ -75,7 +75,7 @@ def damage(path: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["empty", "cut", "flipped", "foreign", "garbage", "other"])
-def test_a_damaged_entry_is_told_of_computed_again_and_replaced(two: Path, folder: Path, how: str) -> None:
+def test_damaged_entry_is_reported_recomputed_and_replaced(two: Path, folder: Path, how: str) -> None:
     expected = sweep(two, cache=folder)
     path = entries(folder)[2]
     whole = path.read_bytes()
@@ -90,7 +90,7 @@ def test_a_damaged_entry_is_told_of_computed_again_and_replaced(two: Path, folde
     assert counts(sweep(two, cache=folder)) == (0, 6)
 
 
-def test_many_damaged_entries_are_told_of_once(two: Path, folder: Path) -> None:
+def test_many_damaged_entries_are_reported_once(two: Path, folder: Path) -> None:
     sweep(two, cache=folder)
     for path in entries(folder)[:4]:
         damage(path, "cut")
@@ -128,7 +128,7 @@ def test_an_entry_that_cannot_be_read_or_replaced_costs_its_run_only(two: Path, 
     assert same(again, expected)
 
 
-def test_a_full_disk_loses_no_result_and_is_told_of_once(
+def test_full_disk_loses_no_result_and_is_reported_once(
     two: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = sweep(two, cache=None)

@@ -49,7 +49,7 @@ def test_schemes_come_by_name_number_and_in_turn() -> None:
     assert len(catalogue[:3]) == 3
 
 
-def test_schemes_and_components_are_told_apart() -> None:
+def test_schemes_and_components_are_distinguished() -> None:
     catalogue = schemes()
     assert len(catalogue.schemes) + len(catalogue.components) == len(catalogue)
     assert all(card.role and card.schemes for card in catalogue.components)
@@ -59,7 +59,7 @@ def test_schemes_and_components_are_told_apart() -> None:
         catalogue.schemes["ecf"]
 
 
-def test_a_parameter_says_what_it_can_be() -> None:
+def test_parameter_lists_its_valid_values() -> None:
     trigger = schemes()["cmt"].parameter("trigger")
     assert (trigger.kind, trigger.default, trigger.min, trigger.max) == ("count", 3, 1, 100)
     rtx = schemes()["cmt"].parameter("rtx")

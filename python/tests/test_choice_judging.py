@@ -43,7 +43,7 @@ def test_the_scheme_with_the_highest_mean_wins() -> None:
     assert row_of(judged, "sctp")["of_best"] == pytest.approx(3005 / 4010)
 
 
-def test_what_no_receiver_could_run_cannot_win() -> None:
+def test_scheme_that_no_receiver_supports_cannot_win() -> None:
     judged = judge(planted(CLEAR))
     assert row_of(judged, "mptcp-ns2")[METRIC] == 9000
     assert not row_of(judged, "mptcp-ns2")["winner"]
@@ -129,7 +129,7 @@ def test_the_shared_limit_takes_the_quickest_way_back_of_any_path() -> None:
     assert shared_limit_kbps(given) == pytest.approx(min(2 * 3800 * 1468 / 1500, 32 * 1024 * 8 / 30))
 
 
-def test_really_run_no_mean_of_what_can_win_is_above_either_limit() -> None:
+def test_no_measured_mean_exceeds_either_limit() -> None:
     """Counts from the start, when the buffer is empty."""
     judged = judge(two_links())
     judged = judged[judged["scheme"] != "mptcp-ns2"]
@@ -137,7 +137,7 @@ def test_really_run_no_mean_of_what_can_win_is_above_either_limit() -> None:
     assert judged["of_shared_limit"].between(0.01, 1).all()
 
 
-def test_the_quickest_path_decides_wherever_it_stands() -> None:
+def test_fastest_path_decides_at_any_position() -> None:
     given = scenario(association__recv_buffer="32 KiB", path__path_2__delay="5 ms", path__path_2__rate="100 Mbit/s")
     assert limit_kbps(given) == pytest.approx(32 * 1024 * 8 / 10)
 
@@ -166,7 +166,7 @@ def test_cells_come_in_the_order_of_the_grid() -> None:
     assert list(frame["rtt_ratio"]) == [1, 1, 5, 5] * 2
 
 
-def test_what_is_above_the_limit_is_named() -> None:
+def test_value_above_the_limit_is_named() -> None:
     judged = judge(planted(CLEAR, {1: {**CLEAR, "sctp": [8000.0] * SEEDS}}))
     above = exceeding(judged)
     assert set(above["scheme"]) == {"sctp", "mptcp-ns2"}
@@ -199,7 +199,7 @@ def test_advice_names_those_that_are_as_good_on_average() -> None:
     assert {advised["use"].iloc[0], *advised["as_good"].iloc[0]} == {"cmt", "cmt-pf"}
 
 
-def test_of_all_that_tie_the_simplest_stands_for_the_cell() -> None:
+def test_simplest_of_tied_schemes_represents_the_cell() -> None:
     alike = CLEAR["cmt"]
     all_tie = judge(planted({**CLEAR, "sctp": alike, "cmt-pf": alike}))
     assert set(named(all_tie)) == {"sctp"}
@@ -209,7 +209,7 @@ def test_of_all_that_tie_the_simplest_stands_for_the_cell() -> None:
     assert list(named(alone)) == ["cmt", "cmt", "cmt-pf", *["cmt"] * 5]
 
 
-def test_what_is_far_behind_stands_for_no_cell_even_if_that_may_be_chance() -> None:
+def test_scheme_far_behind_represents_no_cell() -> None:
     """Gives `sctp` a variance that makes a deficit of a tenth insignificant."""
     judged = judge(planted({**CLEAR, "sctp": [4600, 2600, 4500, 2700]}))
     assert tied_in(judged) == ["sctp", "cmt"]

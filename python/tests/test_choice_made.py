@@ -84,14 +84,14 @@ def test_the_table_of_advice_is_computed(made: Made) -> None:
     )
 
 
-def test_advice_for_shared_links_leaves_out_what_takes_too_much(made: Made) -> None:
+def test_advice_for_shared_links_omits_unfair_schemes(made: Made) -> None:
     """Expects `sctp`, although it is slower, since the other flow keeps a third of the link beside `cmt`."""
     row = line(text_of(made, "advice"), "| 32 KiB | unlike | little |").split(" | ")
     assert row[3] == "`cmt`"
     assert row[-4:-1] == ["33 %", "`sctp`", "75 %"]
 
 
-def test_a_single_run_is_looked_into_by_its_trace(looked_into: pd.DataFrame, made: Made) -> None:
+def test_single_run_is_explained_by_its_trace(looked_into: pd.DataFrame, made: Made) -> None:
     cmt, sctp = looked_into.to_dict("records")
     assert (cmt["rtt_ratio"], cmt["rate_ratio"], cmt["loss_percent"]) == (10, 0.25, 1)
     assert cmt["goodput_kbps"] < sctp["goodput_kbps"]
@@ -100,7 +100,7 @@ def test_a_single_run_is_looked_into_by_its_trace(looked_into: pd.DataFrame, mad
     assert "| 32 KiB, rate x 1/4, round trip x 10, loss 1 % | `sctp` |" in text_of(made, "explained")
 
 
-def test_what_cannot_be_explained_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cell_without_explanation_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", shutil.which("false"))
     with pytest.raises(RunError, match="explain --json"):
         explained(PLANS / "two-links.toml", [SHORT_CASE])
@@ -115,7 +115,7 @@ def test_cases_are_cells_of_the_grid() -> None:
                 assert (given if isinstance(keys, tuple) else given[0]) in values, keys
 
 
-def test_the_table_of_schemes_says_what_each_leaves_to_others(made: Made) -> None:
+def test_table_of_schemes_has_share_left_to_others(made: Made) -> None:
     row = line(text_of(made, "schemes"), "| `cmt` |").split(" | ")
     assert row[1:3] == ["7", "6"]
     assert row[5:8] == ["+0.0 %", "0 %", "0 %"]
@@ -132,7 +132,7 @@ def test_the_chapter_begins_with_the_answer_in_three_sentences(made: Made) -> No
     )
 
 
-def test_what_is_above_the_limit_is_said(made: Made) -> None:
+def test_value_above_the_limit_is_reported(made: Made) -> None:
     room = text_of(made, "room")
     assert room.startswith(
         "1 of 32 means are above the limit, and 1 above the shared limit, but for those of `mptcp-ns2`. "
@@ -274,7 +274,7 @@ def test_the_program_takes_finished_runs_from_the_cache(tiny: Path) -> None:
     assert [(effort.computed, effort.cached) for effort in again if effort] == [(0, 8), (0, 4)]
 
 
-def test_after_ctrl_c_the_program_says_how_to_go_on(
+def test_ctrl_c_prints_how_to_resume(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def stopped(*_: object) -> None:
@@ -296,7 +296,7 @@ def test_chapter_has_every_stored_part_and_existing_pictures() -> None:
     assert shown == {path.name for path in (BOOK / "which-scheme").iterdir()}
 
 
-def test_prose_quotes_only_figures_that_stand_in_a_table_of_the_chapter() -> None:
+def test_prose_quotes_only_figures_of_tables_of_the_chapter() -> None:
     tables = "\n".join([*STORED.values(), *(line for line in CHAPTER.splitlines() if line.startswith("|"))])
     prose = "\n".join(line for line in CHAPTER.splitlines() if not line.startswith("|"))
     quoted = re.findall(r"(?<![\w.])[+-]?\d+(?:\.\d+)?(?= (?:%|kbit/s))|(?<!\w)x\d+\.\d\b", prose)

@@ -83,7 +83,7 @@ def test_the_version_is_that_of_the_engine() -> None:
     assert anabranch("--version").stdout == f"anabranch {_native.engine()['version']}\n"
 
 
-def test_nothing_asked_for_is_a_mistake() -> None:
+def test_missing_command_is_an_error() -> None:
     ended = anabranch()
     assert ended.returncode == 2
     assert "Usage: anabranch <COMMAND>" in ended.stderr
@@ -120,7 +120,7 @@ def test_help_of_a_command_of_the_package_is_asked_of_the_command() -> None:
     assert sweep("print(arguments)", "help", "sweep").stdout == "['--help']\n"
 
 
-def test_what_argparse_ends_with_is_the_status() -> None:
+def test_status_of_argparse_is_the_status() -> None:
     ended = sweep("import argparse; argparse.ArgumentParser(prog='anabranch sweep').parse_args(['--no-such-option'])")
     assert ended.returncode == 2
     assert "anabranch sweep: error: unrecognized arguments" in ended.stderr
@@ -158,7 +158,7 @@ def test_a_fault_of_a_command_shows_where_it_is() -> None:
 
 
 @pytest.mark.parametrize("lines", [1, 100_000])
-def test_a_reader_that_goes_away_is_no_error(lines: int) -> None:
+def test_closed_reader_is_no_error(lines: int) -> None:
     with started(stand_in(f"sys.stdin.readline()\nfor _ in range({lines}): print('a line')")) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -216,7 +216,7 @@ def test_ctrl_c_in_a_command_of_the_package_is_one_line_and_130() -> None:
         assert (process.returncode, err) == (130, "stopped by Ctrl-C\n")
 
 
-def test_ctrl_c_in_native_runs_prints_what_is_finished_and_is_130(scenario: Path) -> None:
+def test_ctrl_c_in_native_runs_prints_finished_ones_and_is_130(scenario: Path) -> None:
     command = [sys.executable, "-m", "anabranch", "run", str(scenario), "--seeds", "20000", "--json"]
     with started(command) as process:
         assert process.stdout is not None

@@ -191,7 +191,7 @@ def test_finished_result_counts_after_its_worker_is_lost() -> None:
     assert late.cancelled()
 
 
-def test_when_all_workers_have_died_what_is_finished_is_kept(
+def test_loss_of_all_workers_keeps_finished_runs(
     two: Path, tmp_path: Path, cluster: Cluster, expected: Results
 ) -> None:
     cluster.need(1)
@@ -211,7 +211,7 @@ def test_when_all_workers_have_died_what_is_finished_is_kept(
     assert same(again, expected)
 
 
-def test_a_scheduler_that_dies_ends_the_sweep_with_a_word(
+def test_lost_scheduler_ends_the_sweep_with_a_message(
     two: Path, tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster.need(1)

@@ -106,7 +106,7 @@ def one_link(bench: Bench, plan: Plan = PLAN) -> CheckOutcome:
 @pytest.mark.parametrize(
     ("goodputs", "verdict"), [((1000, 900, 500), KEPT), ((980, 1000, 500), KEPT), ((900, 500, 1000), BROKEN)]
 )
-def test_goodput_over_all_paths_is_held_against_the_best_of_them(
+def test_goodput_over_all_paths_is_compared_with_the_best_path(
     goodputs: tuple[float, float, float], verdict: Verdict
 ) -> None:
     outcome = one_link(MadeUp(over(*goodputs)))
@@ -200,7 +200,7 @@ def test_a_share_has_to_lie_between_its_limits(ours: float, others: float, verdi
 
 
 @pytest.mark.parametrize(("second", "verdict"), [(950, KEPT), (800, BROKEN)])
-def test_two_flows_of_a_scheme_are_to_have_as_much_as_each_other(second: float, verdict: Verdict) -> None:
+def test_two_flows_of_a_scheme_must_have_equal_shares(second: float, verdict: Verdict) -> None:
     bench = MadeUp(lambda trial, seed: figures({SUBJECT: 1000.0 * noise(seed), "second": second}))
     (outcome,) = check_two_alike([Bottleneck(42, 20)], PLAN, bench)
     assert outcome.verdict is verdict
@@ -225,7 +225,7 @@ def test_beside_a_flow_on_one_of_two_links_the_free_one_is_the_least(both: float
     ("goodput", "dropped_packets", "broken"),
     [(1420, 2, []), (1300, 2, ["policer-1.5-of-10 goodput"]), (1420, 35, ["policer-1.5-of-10 dropped"])],
 )
-def test_a_policer_is_to_be_used_and_not_to_be_fought(goodput: float, dropped_packets: int, broken: list[str]) -> None:
+def test_policed_link_requires_use_without_excess_loss(goodput: float, dropped_packets: int, broken: list[str]) -> None:
     bench = MadeUp(
         lambda trial, seed: figures({SUBJECT: goodput * noise(seed)}, {"path-1": path(100, dropped_packets)})
     )
@@ -246,7 +246,7 @@ def test_a_policer_is_to_be_used_and_not_to_be_fought(goodput: float, dropped_pa
         (40, 41, []),
     ],
 )
-def test_queues_are_held_against_those_of_the_baseline(delay_ms: float, base_ms: float, broken: list[str]) -> None:
+def test_queues_are_compared_with_the_baseline(delay_ms: float, base_ms: float, broken: list[str]) -> None:
     plan = dataclasses.replace(PLAN, schemes=("bonded",))
 
     def made(trial: Trial, seed: int) -> Figures:
@@ -264,7 +264,7 @@ def test_queueing_is_the_mean_over_packets() -> None:
 
 
 @pytest.mark.parametrize(("sent", "verdict"), [(100, KEPT), (130, BROKEN)])
-def test_bytes_on_the_wire_are_held_against_losses(sent: int, verdict: Verdict) -> None:
+def test_bytes_on_the_wire_are_compared_with_losses(sent: int, verdict: Verdict) -> None:
     point = next(each for group in read_points() for each in group.points if each.id == "clean-1")
     bench = MadeUp(lambda trial, seed: figures({SUBJECT: 1}, {"path-1": path(sent), "path-2": path(0)}, 145_200))
     (outcome,) = check_wire([point], PLAN, bench)
@@ -272,14 +272,14 @@ def test_bytes_on_the_wire_are_held_against_losses(sent: int, verdict: Verdict) 
     assert of_point(point, 60).paths == ("path-1", "path-2")
 
 
-def test_what_links_lose_may_be_sent_again() -> None:
+def test_lost_bytes_may_be_retransmitted() -> None:
     made = figures({SUBJECT: 1}, {"path-1": path(100, 10)}, 90 * 1452)
     assert wire_ratio(made, {"path-1": 0.1}) == pytest.approx(1500 / 1452)
     assert wire_ratio(made, {"path-1": 0.0}) == pytest.approx(1500 / 1452 / 0.9)
 
 
 @pytest.mark.parametrize(("p99_ms", "verdict"), [(90, KEPT), (120, BROKEN)])
-def test_the_slowest_small_messages_are_held_against_the_baseline(p99_ms: float, verdict: Verdict) -> None:
+def test_slowest_small_messages_are_compared_with_the_baseline(p99_ms: float, verdict: Verdict) -> None:
     plan = dataclasses.replace(PLAN, schemes=("bonded",))
 
     def made(trial: Trial, seed: int) -> Figures:

@@ -59,7 +59,7 @@ def test_a_draw_is_the_same_each_time_and_a_longer_one_begins_alike() -> None:
     assert all(one.table != two.table for one, two in zip(first, other, strict=True))
 
 
-def test_a_draw_has_what_it_should_have() -> None:
+def test_drawn_setting_has_the_required_parts() -> None:
     drawn = [tomllib.loads(setting.trial("cmt").scenario) for setting in draw(1, 200, 60)]
     links = [link for table in drawn for link in table["link"]]
 

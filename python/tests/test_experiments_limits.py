@@ -54,7 +54,7 @@ def test_few_seeds_can_break_a_limit_and_cannot_keep_it() -> None:
     assert at_least([1.0, 1.01, 1.02], 0.97, least_seeds=3).verdict is KEPT
 
 
-def test_nothing_follows_from_one_seed() -> None:
+def test_one_seed_gives_no_verdict() -> None:
     judged = at_least([0.1], 0.97)
     assert judged.verdict is UNDECIDED
     assert math.isnan(judged.upper)
@@ -76,7 +76,7 @@ def settings(good: int, bad: int, seeds: int = 20) -> list[Judged]:
     return [at_least([1.0, 1.01] * (seeds // 2), 0.97)] * good + [at_least([0.5, 0.51] * (seeds // 2), 0.97)] * bad
 
 
-def test_a_share_of_settings_is_kept_broken_or_not_to_be_told() -> None:
+def test_share_of_settings_is_kept_broken_or_undecided() -> None:
     assert share_kept(settings(95, 5), 0.97, 0.95) is KEPT
     assert share_kept(settings(94, 6), 0.97, 0.95) is BROKEN
     assert share_kept(settings(95, 5, seeds=4), 0.97, 0.95) is UNDECIDED
@@ -86,7 +86,7 @@ def test_a_share_of_settings_is_kept_broken_or_not_to_be_told() -> None:
     assert share_kept([], 0.97, 0.95) is UNDECIDED
 
 
-def test_a_median_is_above_its_limit_or_not() -> None:
+def test_median_is_compared_with_its_limit() -> None:
     assert median_above(settings(3, 2), 0.9) is KEPT
     assert median_above(settings(2, 3), 0.9) is BROKEN
     assert median_above(settings(3, 2, seeds=4), 0.9) is UNDECIDED

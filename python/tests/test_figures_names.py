@@ -13,7 +13,7 @@ from anabranch import figures
 from anabranch.figures.catalogue import FIGURES
 
 
-def test_every_name_that_is_listed_is_there() -> None:
+def test_every_listed_name_exists() -> None:
     for name in dir(figures):
         assert callable(getattr(figures, name))
     with pytest.raises(AttributeError, match="plot_pie"):
@@ -28,7 +28,7 @@ def test_every_plot_is_at_the_top_of_the_package_too() -> None:
         assert getattr(anabranch, name) is getattr(figures, name)
 
 
-def test_every_plot_takes_axes_and_a_title_and_says_what_it_does() -> None:
+def test_every_plot_takes_axes_and_title_and_has_a_docstring() -> None:
     for entry in FIGURES.values():
         parameters = inspect.signature(entry.draw).parameters
         assert {"ax", "title"} | entry.options <= set(parameters)

@@ -158,7 +158,7 @@ def test_keys_that_were_swept_side_by_side_need_no_choice(ax):
     assert ax.get_xlabel() == "loss on path-2 (%)"
 
 
-def test_values_that_are_words_have_no_axis(ax):
+def test_text_values_have_no_axis(ax):
     words = points({"ns2": {"cmt": [1.0]}, "rfc9260": {"cmt": [2.0]}}, "run.profile")
     with pytest.raises(FigureError, match=r"not numbers \(`ns2`, `rfc9260`\).*`bars`"):
         plot_metric(words, ax=ax)
@@ -167,7 +167,7 @@ def test_values_that_are_words_have_no_axis(ax):
 
 
 @pytest.mark.parametrize("plot", [plot_metric, plot_bars, plot_regression])
-def test_what_is_not_there_is_answered_with_what_is(plot, ax):
+def test_unknown_name_is_refused_with_valid_ones(plot, ax):
     with pytest.raises(FigureError, match="`db-cmt`; there are `sctp`, `cmt`, `cmt-pf`"):
         plot(losses(), schemes=["db-cmt"], ax=ax)
     with pytest.raises(FigureError, match=r"`path\.path-9\.loss` was not swept; swept are `path\.path-2\.loss`"):
@@ -238,7 +238,7 @@ def test_differences_can_be_in_the_unit_of_the_metric(ax):
     assert ax.get_ylabel() == "most held by a receiver minus that of cmt (KiB)"
 
 
-def test_pairs_that_differ_by_the_same_are_said_to(ax):
+def test_pairs_with_equal_differences_are_marked_deterministic(ax):
     plot_bars(without_chance(), baseline="cmt", ax=ax)
     assert note(ax) == "no whisker: all pairs the same, n = 3"
 
@@ -317,7 +317,7 @@ def test_very_small_p_values_are_not_printed_as_zero(ax):
     assert names(ax) == ["cmt: R² = 1.00, p < 0.001"]
 
 
-def test_given_axes_are_drawn_on_without_pyplot_hearing_of_it():
+def test_given_axes_are_drawn_on_without_pyplot():
     figure = new_figure("page")
     left, right = figure.subplots(1, 2)
     plot_metric(losses(), ax=left)
@@ -336,7 +336,7 @@ def test_without_axes_a_new_pyplot_figure_is_made_which_notebooks_show():
         pyplot.close(axes.figure)
 
 
-def test_a_figure_that_could_not_be_drawn_leaves_nothing_open():
+def test_failed_figure_is_closed():
     with pytest.raises(FigureError):
         plot_metric(losses(), x="path.path-9.loss")
     assert pyplot.get_fignums() == []

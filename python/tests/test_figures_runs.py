@@ -63,7 +63,7 @@ def test_windows_are_drawn_as_the_trace_has_them(ax):
     assert names(ax) == ["path-1", "path-2"]
 
 
-def test_windows_go_on_to_the_end_of_the_run(ax):
+def test_windows_continue_to_the_end_of_the_run(ax):
     plot_cwnd(traced(), ax=ax)
     assert all(line.get_xdata()[-1] == 5.0 for line in ax.get_lines())
 
@@ -137,7 +137,7 @@ def test_tsns_are_drawn_from_the_first_with_marks_for_outcomes(ax):
     assert ax.get_ylabel() == "TSN (first = 0)"
 
 
-def test_what_was_sent_is_hollow_and_what_arrived_is_full(ax):
+def test_sent_chunks_are_hollow_and_received_ones_filled(ax):
     plot_tsn(traced(), between=(0.5, 1.0), ax=ax)
     assert line_of(ax, "path-1, sent").get_markerfacecolor() == "none"
     assert to_hex(line_of(ax, "path-1, received").get_markerfacecolor()) == LOOKS["path-1"].color
@@ -161,7 +161,7 @@ def test_traces_read_from_a_folder_are_drawn_like_the_run(plot, ax):
 
 
 @pytest.mark.parametrize("plot", PLOTS)
-def test_anything_else_is_refused(plot, ax):
+def test_other_objects_are_refused(plot, ax):
     for source in (losses(), traced().series.paths(), "out/trace", None):
         with pytest.raises(FigureError, match="expected a Run or the result of read_trace"):
             plot(source, ax=ax)
@@ -190,7 +190,7 @@ def test_times_have_to_be_in_order_and_within_the_run(plot, ax):
             plot(traced(), between=(50, 60), ax=ax)
 
 
-def test_times_beyond_the_run_have_no_windows(ax):
+def test_times_after_the_run_have_no_windows(ax):
     with pytest.raises(FigureError, match="between 50 and 60 s: the trace ends at 5 s"):
         plot_cwnd(traced(), between=(50, 60), ax=ax)
 

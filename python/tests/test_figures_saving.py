@@ -25,7 +25,7 @@ def test_the_same_figure_gives_the_same_bytes(tmp_path):
         assert save(drawn(), tmp_path / f"second.{ending}").read_bytes() == first
 
 
-def test_files_have_no_date_and_say_what_made_them(tmp_path):
+def test_files_have_no_date_and_name_their_producer(tmp_path):
     text = save(drawn(), tmp_path / "figure.svg").read_text()
     assert "dc:date" not in text
     assert re.search(r"anabranch, matplotlib \d", text)
@@ -48,7 +48,7 @@ def test_axes_parts_of_figures_and_figures_can_be_saved(tmp_path):
     assert len(sizes) == 1
 
 
-def test_folders_are_made_and_nothing_else_is_left(tmp_path):
+def test_folders_are_created_without_other_files(tmp_path):
     save(drawn(), tmp_path / "a" / "b" / "figure.svg")
     assert [path.name for path in (tmp_path / "a" / "b").iterdir()] == ["figure.svg"]
 
@@ -59,7 +59,7 @@ def test_other_endings_are_refused_by_name(tmp_path, name):
         save(drawn(), tmp_path / name)
 
 
-def test_what_is_no_figure_is_refused(tmp_path):
+def test_object_that_is_no_figure_is_refused(tmp_path):
     with pytest.raises(FigureError, match="not list"):
         save([], tmp_path / "figure.svg")
 
@@ -71,7 +71,7 @@ def test_a_file_that_cannot_be_written_is_named_and_leaves_the_old_one(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["figure.svg"]
 
 
-def test_what_people_have_set_for_themselves_does_not_change_our_figures(tmp_path):
+def test_user_settings_of_matplotlib_do_not_affect_figures(tmp_path):
     taste = {
         "font.size": 20,
         "font.family": "serif",

@@ -98,7 +98,7 @@ def test_expression_has_colour_of_its_scheme_and_own_dashes_and_marker():
     assert look_of("cmt-pf+rack").color == look_of("cmt-pf").color
 
 
-def test_five_variants_of_a_scheme_and_the_scheme_can_be_told_apart():
+def test_five_variants_and_their_scheme_are_distinguishable():
     compared = ["cmt", *(f"cmt(trigger={trigger})" for trigger in range(2, 7))]
     for one, other in itertools.combinations(looks(compared).values(), 2):
         assert one.differs(other)
@@ -143,7 +143,7 @@ def test_looks_need_no_matplotlib():
     subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": ":".join(sys.path)}, check=True)
 
 
-def test_eight_paths_can_be_told_apart_by_dashes_or_lightness():
+def test_eight_paths_differ_in_dashes_or_lightness():
     found = path_looks([f"path-{number}" for number in range(1, 9)])
     for one, other in itertools.combinations(found.values(), 2):
         assert one.differs(other)

@@ -54,7 +54,7 @@ def test_frames_leave_after_the_delay_and_in_order() -> None:
     assert way.due() is None
 
 
-def test_frames_that_the_bridge_itself_sent_are_not_taken_again() -> None:
+def test_frames_sent_by_the_bridge_are_not_forwarded_again() -> None:
     source, sink = Interface((b"echo", OUTGOING), (b"a", INCOMING)), Interface()
     way = direction(source, sink, delay_s=0.0)
     way.take(now=1.0)
@@ -94,7 +94,7 @@ def test_a_frame_that_finds_a_full_queue_is_lost() -> None:
     assert (sink.sent, way.due()) == ([], None)
 
 
-def test_what_is_under_way_is_bounded() -> None:
+def test_frames_in_flight_are_bounded() -> None:
     source, sink = Interface(*[(b"a", INCOMING)] * (MAX_WAITING + 10)), Interface()
     way = direction(source, sink)
     way.take(now=1.0)
@@ -102,7 +102,7 @@ def test_what_is_under_way_is_bounded() -> None:
     assert len(sink.sent) == MAX_WAITING
 
 
-def test_times_are_shown_with_their_range_and_with_what_did_not_arrive() -> None:
+def test_times_are_shown_with_range_and_missing_frames() -> None:
     assert transfers.shown([2.0, 1.0, 4.0]) == "2.0 s (1.0 to 4.0)"
     assert transfers.shown([2.0, None]) == "2.0 s (2.0 to 2.0), 1 of 2 did not arrive"
     assert transfers.shown([None]) == "did not arrive"

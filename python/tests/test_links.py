@@ -60,7 +60,7 @@ def longest_pause_ms(arrivals: list[float]) -> float:
     return max(later - earlier for earlier, later in pairwise(arrivals))
 
 
-def test_association_goes_through_the_loss_of_each_carrier(tmp_path: Path) -> None:
+def test_association_survives_loss_of_each_carrier(tmp_path: Path) -> None:
     with two_links(tmp_path) as (client, server), server.program("-c", RECEIVER) as receiver:
         assert first_line(receiver.stdout) == "listening\n"
         with client.program("-c", SENDER) as sender:
@@ -73,7 +73,7 @@ def test_association_goes_through_the_loss_of_each_carrier(tmp_path: Path) -> No
     assert len(arrivals) > 800
 
 
-def test_clip_goes_through_the_loss_of_each_carrier(tmp_path: Path) -> None:
+def test_clip_survives_loss_of_each_carrier(tmp_path: Path) -> None:
     reading = ReadOptions(frames=100, size=(64, 48), rate=Fraction(15))
     clip = video.write_coded("synthetic", tmp_path / "clip", reading=reading)
     played = tmp_path / "played"

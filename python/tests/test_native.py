@@ -108,7 +108,7 @@ def test_cards_describe_schemes_and_components() -> None:
     assert {"cmt", "sctp", "ecf"} <= names
 
 
-def test_what_cannot_be_run_is_refused_before_the_first_run() -> None:
+def test_invalid_jobs_are_refused_before_the_first_run() -> None:
     with pytest.raises(SchemeError, match="unknown scheme `cmtt`, did you mean `cmt`"):
         prepared(scheme="cmtt")
     with pytest.raises(ScenarioError, match=r"two-path\.toml: `run\.profile`: unknown profile `rfc`"):
@@ -183,7 +183,7 @@ def test_a_trace_that_cannot_be_written_names_the_file(tmp_path: Path) -> None:
         results_of([(prepared(), 1)], trace=tmp_path / "file")
 
 
-def test_what_done_raises_ends_the_batch_with_the_runs_under_way() -> None:
+def test_exception_of_done_ends_the_batch_and_running_runs() -> None:
     class FullDiskError(Exception):
         pass
 
@@ -195,7 +195,7 @@ def test_what_done_raises_ends_the_batch_with_the_runs_under_way() -> None:
         _native.run_batch(jobs, done, threads=2)
 
 
-def test_what_is_not_callable_is_refused_once_it_is_needed() -> None:
+def test_callback_that_is_not_callable_is_refused_at_first_use() -> None:
     with pytest.raises(TypeError, match="not callable"):
         _native.run_batch([(prepared(), 1)], None)  # type: ignore[arg-type]
 
@@ -276,7 +276,7 @@ def test_a_handler_of_ones_own_may_end_a_batch_too() -> None:
     assert (out, status) == (["enough"], 0)
 
 
-def test_other_threads_go_on_while_runs_are_made() -> None:
+def test_other_threads_continue_during_runs() -> None:
     script = f"""
         import threading
         from anabranch import _native

@@ -63,7 +63,7 @@ def test_the_notebook_stores_what_its_cells_show(
         assert len(outputs(source, kind)) == len(outputs(executed, kind)), f"{kind}: make notebook stores it"
 
 
-def test_every_cell_runs_and_nothing_is_warned_of(executed: nbformat.NotebookNode) -> None:
+def test_every_cell_runs_without_warnings(executed: nbformat.NotebookNode) -> None:
     code = [cell for cell in executed.cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
     errors = [output for cell in code for output in cell.outputs if output.get("name") == "stderr"]
@@ -77,7 +77,7 @@ def test_its_figures_and_tables_are_shown(executed: nbformat.NotebookNode) -> No
     assert any("p_value" in table for table in tables)
 
 
-def test_what_it_writes_can_be_read(executed: nbformat.NotebookNode, folder: Path) -> None:
+def test_files_written_by_the_notebook_can_be_read(executed: nbformat.NotebookNode, folder: Path) -> None:
     assert executed.cells
     results = Results.read(folder / "first-sweep")
     assert results.schemes == ["sctp", "cmt", "db-cmt"]

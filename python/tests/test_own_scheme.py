@@ -174,7 +174,7 @@ def test_a_policy_sees_how_fast_paths_deliver_and_what_limits_them(links: ab.Sce
 
 
 @pytest.mark.parametrize("given", [{"rate_kbps": -1}, {"rate_kbps": float("nan")}, {"in_flight_cap_bytes": 2e13}])
-def test_a_limit_that_is_none_is_refused(given: dict[str, float]) -> None:
+def test_invalid_limit_is_refused(given: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=next(iter(given))):
         ab.Pacing(**given)
 
@@ -190,7 +190,7 @@ def test_another_base_keeps_its_other_slots(links: ab.Scenario) -> None:
     assert shares == {"wifi": 1.0, "lte": 0.0}
 
 
-def test_one_object_can_fill_several_slots_and_hears_each_event_once(links: ab.Scenario) -> None:
+def test_one_object_in_several_slots_gets_each_event_once(links: ab.Scenario) -> None:
     heard: dict[int, list[tuple[float, str, int | None]]] = {}
 
     class Both(ab.Scheduler, ab.Retransmit):
@@ -305,7 +305,7 @@ def test_copies_and_queues_and_times_can_be_asked_for(links: ab.Scenario) -> Non
 @pytest.mark.parametrize(
     ("cwnd", "message"), [(float("nan"), "NaN"), (-1, "-1"), (float("inf"), "inf"), (2**50, "1125899906842624")]
 )
-def test_a_window_is_held_to_what_it_can_be(links: ab.Scenario, cwnd: float, message: str) -> None:
+def test_window_is_clamped_to_valid_values(links: ab.Scenario, cwnd: float, message: str) -> None:
     class Mad(ab.CongestionControl):
         def grow(self, acked: Acknowledged, view: View) -> ab.Window:
             return acked.window.replace(cwnd_bytes=cwnd)
@@ -343,7 +343,7 @@ def test_rules_are_few_and_short(links: ab.Scenario) -> None:
         ab.run(links.with_values({"run.duration": "60 s"}), Chatty())
 
 
-def test_what_a_policy_sees_has_the_names_of_its_types(links: ab.Scenario) -> None:
+def test_views_of_a_policy_have_the_names_of_its_types(links: ab.Scenario) -> None:
     seen: list[View] = []
 
     class Looking(ab.Scheduler):
@@ -427,7 +427,7 @@ class Called(ShortestQueue):
         (Called(3), "`name` of Called is 3"),
     ],
 )
-def test_what_is_no_scheme_is_refused_with_a_remedy(links: ab.Scenario, scheme: Any, message: str) -> None:
+def test_object_that_is_no_scheme_is_refused_with_the_remedy(links: ab.Scenario, scheme: Any, message: str) -> None:
     with pytest.raises(ab.errors.SchemeError, match=message):
         ab.run(links, scheme)
     with pytest.raises(ab.errors.SweepError, match=message):

@@ -51,7 +51,7 @@ def test_type_checkers_see_the_names_that_there_are() -> None:
     assert seen == anabranch._HOMES
 
 
-def test_every_name_is_what_its_module_calls_so() -> None:
+def test_every_name_equals_that_of_its_module() -> None:
     for name, home in anabranch._HOMES.items():
         assert getattr(anabranch, name) is getattr(importlib.import_module(home), name)
     for name in anabranch._MODULES:
@@ -128,7 +128,7 @@ def test_types_are_part_of_the_package() -> None:
     assert files.joinpath("_native.pyi").is_file()
 
 
-def test_the_stub_of_the_native_module_says_what_is_there() -> None:
+def test_stub_of_the_native_module_matches_its_contents() -> None:
     if importlib.util.find_spec("mypy") is None:
         pytest.skip("mypy is not installed: pip install 'anabranch[test]'")
     command = [sys.executable, "-m", "mypy.stubtest", "anabranch._native", "--concise"]

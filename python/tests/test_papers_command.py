@@ -54,7 +54,7 @@ def test_without_a_terminal_lines_say_how_far_it_is(capsys: pytest.CaptureFixtur
         assert isinstance(progress, Lines), "standard error is no terminal here"
 
 
-def test_a_bar_is_shown_where_it_is_asked_for_and_nothing_where_it_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+def test_bar_is_shown_on_request_only(capsys: pytest.CaptureFixture[str]) -> None:
     for shown in (True, False):
         with progress_of(40, shown, "experiments") as progress:
             progress.at("planted-paper/fig1")
@@ -91,7 +91,7 @@ def test_an_experiment_is_shown_with_setting_unknowns_changes_and_claims(capsys:
         assert said in text
 
 
-def test_what_is_drawn_for_each_seed_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+def test_values_drawn_per_seed_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert papers("show", "planted-paper/drawn") == 0
     assert "drawn     path.path-1.loss from 0 to 0.02, evenly, anew for each seed" in capsys.readouterr().out
 
@@ -106,7 +106,7 @@ def test_a_paper_is_shown_with_its_schemes_and_conventions(capsys: pytest.Captur
     assert "Not run: needs a video codec" in capsys.readouterr().out
 
 
-def test_what_there_is_not_is_wrong_input(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_names_are_invalid_input(capsys: pytest.CaptureFixture[str]) -> None:
     assert papers("show", "planted-paper/los") == 2
     assert "has no experiment `los`; did you mean `loss`?" in capsys.readouterr().err
     assert papers("reproduce", "nothing", "--out", "unused") == 2
@@ -152,7 +152,7 @@ def test_a_reproduction_prints_counts_places_and_rates(capsys: pytest.CaptureFix
     assert json.loads((tmp_path / "verdicts.json").read_text())["scope"]["quick"] is True
 
 
-def test_each_kind_of_claim_has_words_for_what_the_paper_has() -> None:
+def test_each_kind_of_claim_describes_the_value_of_the_paper() -> None:
     paper = read_study(PLANTED)
     said = {claim.id: claim.statement.claimed() for claim in paper.claims}
     assert said == {
@@ -216,7 +216,7 @@ def test_links_in_a_text_lead_to_pages_and_not_to_scripts() -> None:
         assert f'href="{target}' not in inline_html(f"[x]({target})")
 
 
-def test_every_measure_that_the_papers_need_is_there() -> None:
+def test_every_measure_that_the_papers_need_exists() -> None:
     needed = {
         "goodput_kbps",
         "throughput_kbps",

@@ -45,12 +45,12 @@ def test_a_claim_of_several_parts_is_as_good_as_the_worst_of_them() -> None:
     assert len(set(severities)) == len(severities)
 
 
-def test_a_verdict_that_only_a_whole_claim_gets_is_none_of_a_part() -> None:
+def test_verdict_of_a_whole_claim_is_invalid_for_a_part() -> None:
     with pytest.raises(ValueError, match="not a verdict on a part"):
         worst([Verdict.REPRODUCED, Verdict.OPEN])
 
 
-def test_what_is_settled_says_nothing_about_the_direction() -> None:
+def test_settled_claims_have_no_direction() -> None:
     settled = [verdict for verdict in Verdict if verdict.grade.settled]
     assert settled
     assert {verdict.grade.direction for verdict in settled} == {Direction.UNCLEAR}

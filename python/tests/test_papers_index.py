@@ -65,7 +65,7 @@ def test_verdicts_that_no_claim_got_are_no_choice() -> None:
     assert [each["value"] for each in page.all("input")] == ["differs", "S"]
 
 
-def test_a_claim_says_verdict_and_rank_to_the_filter() -> None:
+def test_claim_has_verdict_and_rank_for_the_filter() -> None:
     page = Elements(index_page(every_verdict()))
     rows = [(each["data-verdict"], each["data-rank"]) for each in page.all("tbody", class_="claim")]
     assert rows[:3] == [("reproduced", "H"), ("about", "H"), ("direction-only", "S")]

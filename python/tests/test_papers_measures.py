@@ -125,7 +125,7 @@ def test_each_value_is_that_of_the_run_with_its_scheme_value_and_seed(loss: Coll
         (Measure("recv_buffer_packets"), lambda run: 65536 / 1500),
     ],
 )
-def test_measures_of_runs_are_what_their_definitions_say(loss: Collected, measure: Measure, figure: Any) -> None:
+def test_measures_of_runs_follow_their_definitions(loss: Collected, measure: Measure, figure: Any) -> None:
     found = loss.grid(measure).sample("CMT", {"plr2": (0.2,)})[1]
     assert found == pytest.approx(figure(run_of(loss, "CMT", 2, 2)))
 
@@ -267,7 +267,7 @@ def test_throughput_of_a_window_counts_each_chunk_once() -> None:
     assert math.isnan(planted("throughput_kbps", series, window_s=(5, 6)))
 
 
-def test_throughput_over_the_whole_run_is_what_the_run_says(trace: tuple[Series, dict[str, Any]]) -> None:
+def test_throughput_of_the_whole_run_equals_the_result(trace: tuple[Series, dict[str, Any]]) -> None:
     series, run = trace
     found = value(series, "throughput_kbps", window_s=(0.1, 5.0))
     # Goodput of profile rfc9260 counts user data that was read; chunks have 16 bytes of header.
@@ -296,7 +296,7 @@ EXTRACTS: tuple[Extract, ...] = (
 
 
 @pytest.mark.parametrize("extracts", [*((extract,) for extract in EXTRACTS), EXTRACTS[3:7], EXTRACTS[5:9], EXTRACTS])
-def test_what_is_taken_from_a_part_of_a_trace_is_that_of_the_whole(
+def test_measure_of_a_part_of_a_trace_equals_that_of_the_whole(
     trace: tuple[Series, dict[str, Any]], tmp_path: Path, extracts: tuple[Extract, ...]
 ) -> None:
     text = resolved(PLANTED / "scenarios" / "two-path.toml", {"path.path-2.loss": 0.05})
@@ -310,7 +310,7 @@ def test_what_is_taken_from_a_part_of_a_trace_is_that_of_the_whole(
     assert not any(tmp_path.iterdir())
 
 
-def test_every_measure_says_what_it_is_and_where_it_is_from() -> None:
+def test_every_measure_has_definition_and_source() -> None:
     for name, definition in MEASURES.items():
         assert name == definition.name
         assert definition.label

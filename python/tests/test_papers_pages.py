@@ -33,7 +33,7 @@ def under(verdict: Verdict) -> list[out.Sensitivity]:
     return [{"change": STANDARD, "kind": "ablation", "verdict": verdict.value, "parts": [], "decides": False}]
 
 
-def test_headline_claims_say_what_they_come_to_under_the_standard() -> None:
+def test_headline_claims_have_their_verdict_under_the_standard() -> None:
     claims = [
         claim("holds", Verdict.REPRODUCED, sensitivity=under(Verdict.DIFFERS)),
         claim("alone", Verdict.REPRODUCED),
@@ -48,7 +48,7 @@ def test_headline_claims_say_what_they_come_to_under_the_standard() -> None:
     assert page.count("<small>under RFC 9260: not run</small>") == 1
 
 
-def test_what_is_too_wide_says_what_would_be_detected() -> None:
+def test_wide_interval_names_the_detectable_difference() -> None:
     wide = claim("wide", Verdict.CANNOT_TELL)
     wide["parts"][0] |= {"detectable": 3.21, "detail": "12 against 11"}  # type: ignore[typeddict-item]
     assert ours(wide["parts"]) == "+12.0 ± 1.0 % (12 against 11; detects 3.2 % or more)"

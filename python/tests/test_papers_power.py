@@ -26,7 +26,7 @@ def test_statsmodels_finds_the_same_power() -> None:
         assert power == pytest.approx(0.8, abs=1e-4)
 
 
-def test_what_is_detectable_scales_with_the_scatter() -> None:
+def test_detectable_difference_scales_with_the_scatter() -> None:
     assert detectable(12.0, 20) == pytest.approx(12 * detectable(1.0, 20))
     assert seeds_needed(12.0, 6.0) == seeds_needed(1.0, 0.5)
     assert seeds_needed(0.0, 1.0) == 2
@@ -38,7 +38,7 @@ def test_more_than_the_most_seeds_are_not_asked_for() -> None:
     assert seeds_needed(1.0, 0.99 * least) is None
 
 
-def test_what_has_no_scatter_or_no_difference_is_an_error() -> None:
+def test_zero_scatter_or_difference_is_an_error() -> None:
     with pytest.raises(ValueError, match="two at least"):
         detectable(1.0, 1)
     with pytest.raises(ValueError, match="above 0"):
@@ -49,7 +49,7 @@ def finding(direction: Direction, size: Size = Size.FITS, **more: Estimate) -> F
     return Finding(direction, Estimate(34, 1.0, 3.5, 10.0, "interval"), "%", size, **more)
 
 
-def test_what_the_width_keeps_undecided_says_what_would_be_detected() -> None:
+def test_undecided_claim_names_the_detectable_difference() -> None:
     assert finding(Direction.UNCLEAR).detectable == pytest.approx(4.95, abs=0.01)
     assert finding(Direction.HOLDS, Size.WIDE).detectable == pytest.approx(4.95, abs=0.01)
     assert finding(Direction.HOLDS).detectable is None
@@ -61,6 +61,6 @@ def test_of_several_cells_the_widest_counts() -> None:
     assert finding(Direction.UNCLEAR, undecided=wide).detectable == pytest.approx(9.9, abs=0.02)
 
 
-def test_one_run_says_nothing_about_what_would_be_detected() -> None:
+def test_one_run_has_no_detectable_difference() -> None:
     single = Estimate(1, 1.0, float("nan"), float("nan"), "single")
     assert Finding(Direction.UNCLEAR, single, "%").detectable is None

@@ -47,7 +47,7 @@ def figure(paper: Study, experiment: str, name: str = "figure") -> Figure:
     return next(each for each in paper.experiment(experiment).figures if each.name == name)
 
 
-def test_a_number_stands_where_its_value_of_the_axis_does(paper: Study) -> None:
+def test_number_is_drawn_at_its_value_of_the_axis(paper: Study) -> None:
     claims = [number(1000, at={"plr2": (0.2,)}), number(1700, "SCTP", at={"plr2": (0,)})]
     found = published_values(figure(paper, "loss"), setting(paper, "loss"), claims)
     assert places(found) == [("CMT", "point", 20.0, 20.0), ("SCTP", "point", 0.0, 0.0)]
@@ -76,7 +76,7 @@ def test_quick_leaves_the_numbers_of_the_paper_as_they_are(paper: Study) -> None
     ],
     ids=["another measure", "another experiment", "a scheme that is not drawn", "no number"],
 )
-def test_what_a_figure_does_not_show_is_not_drawn(paper: Study, other: Claim) -> None:
+def test_numbers_outside_a_figure_are_not_drawn(paper: Study, other: Claim) -> None:
     assert published_values(figure(paper, "loss"), setting(paper, "loss"), [other]) == []
 
 

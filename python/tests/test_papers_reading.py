@@ -51,7 +51,7 @@ def fault(folder: Path) -> str:
     return str(error.value).replace(f"{folder}/", "")
 
 
-def test_a_paper_is_read_with_all_that_it_holds(paper: Study) -> None:
+def test_paper_is_read_completely(paper: Study) -> None:
     assert [experiment.id for experiment in paper.experiments] == ["loss", "windows", "file", "drawn", "video"]
     assert len(paper.claims) == 13
     assert paper.causes[0].evidence == ("loss:trigger-6",)
@@ -171,7 +171,7 @@ def test_claims_read_measure_and_cell_from_claim_and_quantity(paper: Study) -> N
         ("study.toml", "year = 2026", "year = ", "study.toml: is not TOML"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(
+def test_invalid_entries_are_reported_with_their_place(
     copy: Path, change: Change, file: str, old: str, new: str, said: str
 ) -> None:
     change(file, old, new)
@@ -180,7 +180,7 @@ def test_what_is_wrong_is_said_with_its_place(
     assert file in message
 
 
-def test_faults_of_several_claims_are_told_at_once(copy: Path, change: Change) -> None:
+def test_faults_of_several_claims_are_reported_together(copy: Path, change: Change) -> None:
     change("claims.toml", 'relation = "lower"', 'relation = "below"')
     change("claims.toml", "value = 1000", "")
     assert len(fault(copy).splitlines()) == 2
@@ -214,7 +214,7 @@ def test_papers_are_named_by_key_and_experiment() -> None:
         select("planted-paper/files", data)
 
 
-def test_a_folder_without_papers_is_said_to_have_none(tmp_path: Path) -> None:
+def test_folder_without_papers_is_refused(tmp_path: Path) -> None:
     assert keys(tmp_path / "nowhere") == []
     with pytest.raises(ExperimentError, match="holds no studies"):
         select("all", tmp_path)

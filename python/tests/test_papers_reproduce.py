@@ -182,7 +182,7 @@ def test_data_of_a_figure_is_the_same_as_csv_and_as_parquet(whole: tuple[Path, o
     assert (csv["half_width_normal"].dropna() < csv["half_width"].dropna()).all()
 
 
-def test_figures_over_time_show_what_the_traces_of_one_run_say(whole: tuple[Path, out.Outcome, Cost]) -> None:
+def test_figures_over_time_show_the_traces_of_one_run(whole: tuple[Path, out.Outcome, Cost]) -> None:
     folder = whole[0] / "planted-paper" / "windows"
     windows = pd.read_csv(folder / "data.csv")
     assert windows["time_s"].max() == 5.0
@@ -293,7 +293,7 @@ def test_seeds_variants_and_ablations_can_be_set() -> None:
     assert settings_of(loss, Scope(quick=True))[0].axes[0].values == (0, 0.2)
 
 
-def test_what_claims_read_of_a_setting_is_what_they_name() -> None:
+def test_claims_read_the_named_values_of_a_setting() -> None:
     paper = read_study(PLANTED)
     loss = settings_of(paper.experiment("loss"), Scope())[0]
 
@@ -363,7 +363,7 @@ direction = "falling"
     assert claims(outcome)["drawn-gain"]["parts"][0]["ours"]["n"] == 3
 
 
-def test_what_traces_gave_is_kept_under_measure_and_version(
+def test_measures_of_traces_are_cached_by_measure_and_version(
     monkeypatch: pytest.MonkeyPatch,
     whole: tuple[Path, out.Outcome, Cost],
     cache: Path,
@@ -402,7 +402,7 @@ def test_unwritable_folder_is_an_error_before_the_first_run(tmp_path: Path, repr
         reproduced("all", blocked / "out", None)
 
 
-def test_a_failed_run_is_counted_and_said(tmp_path: Path, reproduced: Reproduce) -> None:
+def test_failed_run_is_counted_and_reported(tmp_path: Path, reproduced: Reproduce) -> None:
     data = tmp_path / "data"
     shutil.copytree(PLANTED, data / "planted-paper")
     path = data / "planted-paper" / "experiments.toml"
@@ -413,7 +413,7 @@ def test_a_failed_run_is_counted_and_said(tmp_path: Path, reproduced: Reproduce)
     assert claims(outcome)["file-grows"]["verdict"] == "cannot tell"
 
 
-def test_what_is_spent_is_said_per_second() -> None:
+def test_cost_is_reported_per_second() -> None:
     assert str(Cost(100, 20, 5000, seconds=10)) == (
         "120 runs, 20 of them from the cache, in 10 s; computed were 10 runs and 500 simulated packets with DATA "
         "per second"
@@ -425,7 +425,7 @@ def command(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "anabranch", "papers", "--data", str(DATA), *map(str, arguments)]
 
 
-def test_ctrl_c_keeps_what_is_finished_and_ends_with_130(tmp_path: Path, reproduced: Reproduce) -> None:
+def test_ctrl_c_keeps_finished_runs_and_ends_with_130(tmp_path: Path, reproduced: Reproduce) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(anabranch.__file__).parents[1])}
     arguments = command("reproduce", "planted-paper/loss", "--seeds", 3000, "--out", tmp_path / "out")
     process = subprocess.Popen(

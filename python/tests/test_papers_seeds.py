@@ -87,7 +87,7 @@ def test_only_claims_that_are_too_wide_ask_for_seeds(papers: Path, tmp_path: Pat
     assert planned(papers) == before
 
 
-def test_what_is_no_difference_in_percent_asks_for_no_seeds(papers: Path, tmp_path: Path) -> None:
+def test_difference_without_percent_requests_no_seeds(papers: Path, tmp_path: Path) -> None:
     before = planned(papers)
     parts = {
         "loss-falls": [part(500.0)],

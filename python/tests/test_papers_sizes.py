@@ -79,11 +79,11 @@ def test_percentage_is_similar_within_wider_of_5_points_and_factors(
     ("mean", "found"),
     [(11.0, FITS), (11.01, ABOUT), (9.0, FITS), (15.0, ABOUT), (15.01, OFF), (6.7, ABOUT), (6.69, OFF)],
 )
-def test_points_say_nothing_about_what_is_no_percentage(mean: float, found: Size) -> None:
+def test_points_apply_to_percentages_only(mean: float, found: Size) -> None:
     assert size(mean, 0, 10.0, "s") is found
 
 
-def test_the_interval_is_what_is_widened() -> None:
+def test_tolerance_widens_the_interval() -> None:
     assert size(110.5, 0.5, 100.0, "s") is FITS
     assert size(110.6, 0.5, 100.0, "s") is ABOUT
 
@@ -179,7 +179,7 @@ def test_one_seed_has_no_interval_and_no_size() -> None:
     assert size_of(mean_interval([19.0]), 19.0, 19.0, Tolerance.of_unit("%")) is WIDE
 
 
-def test_a_percentage_of_nothing_has_another_size() -> None:
+def test_percentage_of_zero_has_another_size() -> None:
     assert size_of(mean_interval([math.nan]), 19.0, 19.0, Tolerance.of_unit("%")) is OFF
 
 

@@ -92,7 +92,7 @@ def test_a_claim_that_one_is_lower_gets_every_verdict(a: float, b: float, spread
     assert verdict(LOWER, pair(a, b, spread)) is found
 
 
-def test_a_percentage_divides_by_what_its_convention_says() -> None:
+def test_percentage_divides_by_the_base_of_its_convention() -> None:
     samples = pair(500, 1000, 1)
     of_b = judge(claim(Compare(of("A"), of("B"), "lower", 50, "of_b")), lambda *_: samples)
     of_a = judge(claim(Compare(of("A"), of("B"), "lower", 100, "of_a")), lambda *_: samples)
@@ -130,7 +130,7 @@ def test_schemes_that_do_the_same_in_every_run_are_not_one_above_the_other() -> 
     assert verdict(Compare(of("A"), of("B"), "about"), samples) is R
 
 
-def test_pairs_see_what_scatter_hides() -> None:
+def test_paired_comparison_finds_differences_below_the_scatter() -> None:
     common = around(1000, spread=300, seed=1)
     samples = grid({"A": [common + around(100, spread=5, seed=2)], "B": [common]})
     assert verdict(Compare(of("A"), of("B"), "higher"), samples) is R
@@ -173,7 +173,7 @@ def test_a_rise_is_not_taken_for_a_fall() -> None:
     assert verdict(Trend(of("A"), LOSS, "falling"), rising, kind="trend") is X
 
 
-def test_a_rise_from_nothing_is_shown_as_it_is_and_not_in_percent() -> None:
+def test_rise_from_zero_is_shown_as_absolute_value() -> None:
     rising = claim(Trend(of("A"), LOSS, "rising"), kind="trend")
     found = judge(rising, lambda *_: curve(0, 40, 90, spread=0)).parts[0].finding
     assert (found.ours.mean, found.unit) == (90, "from 0 on")
@@ -183,7 +183,7 @@ def test_a_rise_from_nothing_is_shown_as_it_is_and_not_in_percent() -> None:
     ("means", "spread", "found"),
     [((1000, 1010, 990), 10, R), ((1000, 1200, 900), 10, X), ((1000, 1000, 1000), 400, C)],
 )
-def test_what_stays_about_the_same_is_within_five_percent_of_its_mean(
+def test_constant_trend_stays_within_five_percent_of_its_mean(
     means: tuple[float, ...], spread: float, found: Verdict
 ) -> None:
     assert verdict(Trend(of("A"), LOSS, "flat"), curve(*means, spread=spread), kind="trend") is found
@@ -323,12 +323,12 @@ def test_claim_that_contradicts_its_paper_is_shown_but_not_counted(status: Any, 
     assert judgement.parts[0].finding.ours.mean == pytest.approx(-20)
 
 
-def test_what_is_only_suspect_is_judged() -> None:
+def test_suspect_claim_is_judged() -> None:
     assert verdict(HIGHER, pair(800, 1000), status="suspect", rank="W") is X
     assert verdict(HIGHER, pair(1200, 1000), status="derived", rank="S") is R
 
 
-def test_what_needs_a_video_stays_open() -> None:
+def test_claim_that_needs_a_video_stays_open() -> None:
     judgement = judge(claim(Deferred("needs a codec"), kind="deferred"), lambda *_: pair(0, 0))
     assert judgement.verdict is Verdict.OPEN
     assert judgement.detail == "needs a codec"
@@ -394,7 +394,7 @@ def test_noise_in_one_of_many_cells_does_not_speak_against_a_claim() -> None:
     assert judged.parts[0].finding.detail == "holds in 19 of 20 cells, the contrary in 0"
 
 
-def test_a_single_seed_tells_nothing() -> None:
+def test_single_seed_gives_no_verdict() -> None:
     samples = grid({"A": [np.array([1200.0])], "B": [np.array([1000.0])]})
     for statement in (HIGHER, Number(of("A"), 1200, 1200, "kbit/s"), Order(of("A", "B"))):
         assert verdict(statement, samples) is C
@@ -409,7 +409,7 @@ def test_runs_without_a_value_are_left_out_with_their_pairs() -> None:
     assert judgement.parts[0].finding.ours.n == 18
 
 
-def test_no_value_at_all_tells_nothing() -> None:
+def test_missing_values_give_no_verdict() -> None:
     nothing = np.full(20, np.nan)
     samples = grid({"A": [nothing], "B": [around(1000)]})
     for statement in (HIGHER, Number(of("A"), 1200, 1200, "kbit/s"), Order(of("A", "B"))):
@@ -426,7 +426,7 @@ def test_a_division_by_zero_is_no_size() -> None:
     assert verdict(Compare(of("A"), of("B"), "about"), grid({"A": [zero], "B": [zero]})) is R
 
 
-def test_a_value_that_was_left_out_is_said_to_be() -> None:
+def test_omitted_value_is_reported() -> None:
     whole = axis((0.0, 0.05, 0.1))
     samples = grid(
         {"A": [around(1200), around(900)], "B": [around(1000), around(800)]}, axis((0.0, 0.1)), whole=(whole,)
@@ -442,7 +442,7 @@ def test_a_value_that_was_left_out_is_said_to_be() -> None:
     assert line.detail == "of plr, 1 of 3 values were left out"
 
 
-def test_counts_of_shorter_runs_are_not_held_against_those_of_the_paper() -> None:
+def test_counts_of_shorter_runs_are_not_compared_with_the_paper() -> None:
     from anabranch.experiments.claims.quantity import Quantity
     from anabranch.experiments.model import Measure
 
@@ -525,13 +525,13 @@ def test_a_constant_difference_of_scattered_values_is_deterministic() -> None:
     assert sign(estimate(lambda each: float((each[0] - each[1]).mean()), np.stack([b, b]))) == 0
 
 
-def test_an_estimate_of_nothing_has_no_sign() -> None:
+def test_estimate_of_zero_has_no_sign() -> None:
     assert sign(estimate(lambda each: float(each.mean()), np.empty(0))) is None
     assert math.isnan(estimate(lambda each: math.nan, around(1)).mean)
     assert complete(np.array([1.0, np.nan]))[0].tolist() == [1.0]
 
 
-def test_a_measure_is_asked_of_the_grid_that_has_it() -> None:
+def test_measure_is_read_from_the_grid_that_has_it() -> None:
     asked = []
 
     def grids(experiment: str, measure: Any) -> SampleGrid:

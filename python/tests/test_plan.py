@@ -27,7 +27,7 @@ def read(folder: Path, text: str) -> Plan:
     return read_plan(path)
 
 
-def test_a_plan_says_all_that_the_function_can_be_told(tmp_path: Path) -> None:
+def test_plan_covers_all_arguments_of_the_function(tmp_path: Path) -> None:
     plan = read(
         tmp_path,
         """
@@ -95,12 +95,12 @@ def test_a_scenario_file_is_a_plan_that_sweeps_nothing(tmp_path: Path) -> None:
         ("", "`scenario`: expected the path of a scenario file"),
     ],
 )
-def test_what_is_wrong_with_a_plan_is_named_with_its_line(tmp_path: Path, text: str, expected: str) -> None:
+def test_invalid_plan_is_refused_with_its_line(tmp_path: Path, text: str, expected: str) -> None:
     with pytest.raises(PlanError, match=rf"{tmp_path}/plan.toml.*{expected}"):
         read(tmp_path, text)
 
 
-def test_all_faults_of_a_plan_are_told_at_once(tmp_path: Path) -> None:
+def test_all_faults_of_a_plan_are_reported_together(tmp_path: Path) -> None:
     with pytest.raises(PlanError) as caught:
         read(tmp_path, 'seeds = "x"\nsheme = 1\n[over]\n"a.b" = 3\n[until]\nmin_seeds = 0\nmax_seeds = 1')
     assert len(str(caught.value).splitlines()) == 6
@@ -151,7 +151,7 @@ def test_commas_divide_values_unless_they_stand_in_quotes_or_brackets(text: str,
 
 
 @pytest.mark.parametrize("text", ["", "a", "a=", "=1", "a=1,,2", "a=,", "a=[1"])
-def test_what_is_no_list_of_values_is_refused(text: str) -> None:
+def test_text_that_is_no_list_of_values_is_refused(text: str) -> None:
     with pytest.raises(PlanError):
         parse_over(text)
 
@@ -168,7 +168,7 @@ def test_seeds_are_a_number_or_a_list_with_ranges() -> None:
 
 
 @pytest.mark.parametrize("text", ["x", "1,x", "5-3", "1-", "-3", "1-999999999", "1.5"])
-def test_what_is_no_seed_is_refused(text: str) -> None:
+def test_text_that_is_no_seed_is_refused(text: str) -> None:
     with pytest.raises(SweepError):
         parse_seeds(text)
 

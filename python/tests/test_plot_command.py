@@ -84,7 +84,7 @@ def test_a_value_of_a_swept_key_can_be_chosen_as_text(plot, results):
     assert f"{results}: there is no `{LOSS}` of 0.3; there are `0.0`, `0.02`" in err
 
 
-def test_the_list_says_which_figures_fit_and_what_there_is(plot, results, trace):
+def test_list_has_applicable_figures_and_available_values(plot, results, trace):
     status, out, err = plot(results, "--list")
     assert (status, err) == (0, "")
     assert "metric " in out
@@ -156,7 +156,7 @@ def test_unknown_metric_scheme_or_ending_exits_2_and_writes_nothing(plot, result
     assert list(tmp_path.iterdir()) == []
 
 
-def test_folders_that_are_nothing_are_status_one(plot, tmp_path):
+def test_folder_without_results_or_traces_exits_1(plot, tmp_path):
     (tmp_path / "empty").mkdir()
     status, _, err = plot("empty", "--list")
     assert status == 1

@@ -56,7 +56,7 @@ BEHIND = [-9.0, -10.0, -11.0, -10.0]
         ),
     ],
 )
-def test_it_says_where_a_scheme_is_ahead_behind_and_level(
+def test_answer_names_where_a_scheme_is_ahead_behind_and_level(
     made: Results, gains: tuple[list[float], ...], said: str
 ) -> None:
     assert answer(planted(made, dict(zip((0.0, 0.01, 0.1), gains, strict=True))), "cmt") == (said,)

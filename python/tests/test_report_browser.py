@@ -213,7 +213,7 @@ def test_axes_of_all_panels_begin_and_end_at_the_same_places(shown: Opened) -> N
     assert len(edges) == 1
 
 
-def test_a_path_goes_and_comes_back(shown: Opened) -> None:
+def test_path_can_be_hidden_and_shown(shown: Opened) -> None:
     before = shown.drawn()
     shown.box("paths", "path-2").click()
     shown.settle()
@@ -228,7 +228,7 @@ def test_a_path_goes_and_comes_back(shown: Opened) -> None:
     assert list(shown.values()) == ["path-1", "path-2"]
 
 
-def test_a_run_comes_and_goes(shown: Opened) -> None:
+def test_run_can_be_shown_and_hidden(shown: Opened) -> None:
     alone = shown.traces("cwnd")
     shown.box("tracks", "cmt-pf").click()
     shown.settle()
@@ -256,7 +256,7 @@ def test_paths_differ_in_dash_and_runs_in_colour(shown: Opened) -> None:
     assert colours[0] != colours[1]
 
 
-def test_a_panel_goes_and_comes_back(shown: Opened) -> None:
+def test_panel_can_be_hidden_and_shown(shown: Opened) -> None:
     height = shown.chart.bounding_box()["height"]
     shown.box("panels", "Queue").click()
     shown.settle()
@@ -269,7 +269,7 @@ def test_a_panel_goes_and_comes_back(shown: Opened) -> None:
     assert shown.chart.bounding_box()["height"] == height
 
 
-def test_without_any_panel_or_run_nothing_breaks(shown: Opened) -> None:
+def test_page_without_panels_or_runs_has_no_errors(shown: Opened) -> None:
     for group in ("panels", "tracks"):
         for box in shown.page.locator(f'[data-group="{group}"] input').all():
             box.uncheck()
@@ -402,7 +402,7 @@ def test_pointing_at_a_failed_path_shows_its_state_and_when_it_held(shown: Opene
     assert "PotentiallyFailed" not in " ".join(shown.label())
 
 
-def test_the_losses_panel_shows_what_is_under_the_pointer_and_nothing_else(shown: Opened, traces: Path) -> None:
+def test_losses_panel_shows_only_the_event_at_the_pointer(shown: Opened, traces: Path) -> None:
     tsns = series(traces).tsn()
     first = tsns["tsn"].min()
     losses = series(traces).losses()
@@ -567,7 +567,7 @@ def test_figures_are_on_the_paper_of_the_page(
             assert drawn == palette["grid"] or contrast(drawn, palette["paper"]) >= 3
 
 
-def test_any_point_and_seed_can_be_chosen_and_says_how_to_add_its_traces(browser: Browser, tmp_path: Path) -> None:
+def test_any_point_and_seed_can_be_chosen_with_its_trace_command(browser: Browser, tmp_path: Path) -> None:
     results = swept(tmp_path, seeds=3, overrides={"run.duration": "1 s"})
     choices = ["all@path.path-2.loss=0", "cmt@path.path-2.loss=0.05,seed=2"]
     file = report(results, tmp_path / "report.html", timeline=choices)

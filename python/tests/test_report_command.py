@@ -39,7 +39,7 @@ def test_a_report_goes_beside_the_results_and_is_named(results: Path, capsys: py
 
 
 @pytest.mark.parametrize("traced", [False, True])
-def test_what_it_says_to_type_begins_with_commands_that_there_are(results: Path, tmp_path: Path, traced: bool) -> None:
+def test_suggested_commands_exist(results: Path, tmp_path: Path, traced: bool) -> None:
     folder = results
     if traced:
         write_traces(tmp_path / "traces")
@@ -54,7 +54,7 @@ def test_what_it_says_to_type_begins_with_commands_that_there_are(results: Path,
         assert re.match(r"anabranch (sweep|run|explain|report) \w|anabranch\.plot_\w+\(", line), line
 
 
-def test_quiet_says_nothing(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_quiet_prints_no_text(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(results), "--out", str(tmp_path / "r.html"), "--title", "Mine", "--quiet"]) == 0
     assert capsys.readouterr() == ("", "")
     assert "<title>Mine</title>" in (tmp_path / "r.html").read_text(encoding="utf-8")
@@ -74,7 +74,7 @@ def test_traces_are_reported_too(tmp_path: Path) -> None:
         (["--timeline", "cmt@run.duration=1 s"], "`run.duration` was not swept"),
     ],
 )
-def test_a_run_that_is_not_there_is_wrong_input(
+def test_unknown_run_is_invalid_input(
     results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
 ) -> None:
     assert main(["report", str(results), "--out", str(tmp_path / "r.html"), *words]) == 2
@@ -119,7 +119,7 @@ def test_a_folder_that_is_not_there_is_a_failure(tmp_path: Path, capsys: pytest.
     assert "nowhere: there is no such folder" in capsys.readouterr().err
 
 
-def test_runs_that_are_not_the_same_again_are_warned_of(
+def test_runs_that_differ_on_repetition_cause_a_warning(
     results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     read = Results.read(results)

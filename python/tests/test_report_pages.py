@@ -125,7 +125,7 @@ def replaced(results: Results, column: str, values: pa.Array) -> Results:
 
 
 @pytest.mark.parametrize("name", ["traces", "results"])
-def test_nothing_in_a_report_names_anything_to_load(reports: dict[str, str], name: str) -> None:
+def test_report_loads_no_external_resource(reports: dict[str, str], name: str) -> None:
     page = Reading(reports[name])
     for tag, attributes in page.elements:
         assert tag not in ("link", "base", "iframe", "object", "embed", "img", "image")
@@ -203,13 +203,13 @@ def rows_of(results: Results, title: str) -> list[tuple[str, ...]]:
     return next(list(table.rows) for table in result_tables(results, None) if table.title == title)
 
 
-def test_one_seed_is_said_to_be_one(tmp_path: Path) -> None:
+def test_single_seed_is_reported(tmp_path: Path) -> None:
     for row in rows_of(swept(tmp_path, seeds=1), "Figures of the runs"):
         assert "(n = 1)" in row[3]
         assert "±" not in row[3]
 
 
-def test_runs_that_are_all_the_same_are_said_to_be_deterministic(tmp_path: Path) -> None:
+def test_identical_runs_are_marked_deterministic(tmp_path: Path) -> None:
     results = swept(tmp_path, LOSSES.replace("loss = 0.01", "loss = 0"), over={"scheme": ["cmt"]})
     ((scheme, n, goodput, *_),) = rows_of(results, "Figures of the runs")
     assert (scheme, n) == ("cmt", "3")
@@ -257,7 +257,7 @@ def test_more_figures_than_there_is_room_for_are_counted(tmp_path: Path, monkeyp
     assert re.match(r"[1-9] more figures? would be like these", note)
 
 
-def test_values_that_are_words_give_bars(tmp_path: Path) -> None:
+def test_text_values_give_bars(tmp_path: Path) -> None:
     results = swept(tmp_path, over={"run.profile": ["rfc9260", "ns2"], "scheme": ["cmt", "sctp"]}, seeds=1)
     drawn = charts_of(results, "cmt")
     assert drawn.notes == ()
@@ -299,7 +299,7 @@ def test_results_without_failures_list_none(results: Results) -> None:
     assert failure_tables(results) == ()
 
 
-def test_the_report_says_what_was_run_and_by_what(of_results: Reading, results: Results) -> None:
+def test_report_names_scenario_and_version(of_results: Reading, results: Results) -> None:
     here = engine()
     facts = of_results.texts["dl"][-1]
     for text in (here.version, here.commit, here.fingerprint, "cmt, cmt-pf, sctp", "3: 1 to 3", "0, 0.05", "losses"):
@@ -335,7 +335,7 @@ def test_keys_that_go_together_stay_together_in_the_plan(tmp_path: Path) -> None
     assert again.manifest == results.manifest
 
 
-def test_runs_made_again_are_said_to_be_the_same(of_results: Reading) -> None:
+def test_repeated_identical_runs_are_reported(of_results: Reading) -> None:
     assert "all their figures are those of the results" in of_results.words
     assert "Read this first" not in of_results.words
 
@@ -402,7 +402,7 @@ def _kilobits(lines: list[dict[str, Any]], tick_s: float) -> float:
         ({"seed": 9}, "there is no run with seed 9; there are: `1`, `2`, `3`"),
     ],
 )
-def test_a_run_that_is_not_there_is_refused_with_what_there_is(
+def test_unknown_run_is_refused_with_available_ones(
     results: Results, tmp_path: Path, arguments: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ChoiceError, match=re.escape(message)):
@@ -477,7 +477,7 @@ def test_results_without_runs_are_refused(results: Results, tmp_path: Path) -> N
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_a_sweep_that_was_stopped_is_said_to_be(results: Results, tmp_path: Path) -> None:
+def test_stopped_sweep_is_reported_as_such(results: Results, tmp_path: Path) -> None:
     kept = results.runs.slice(0, 12)
     part = Results(kept, results.paths, results.flows, {**results.manifest, "missing": 6})
     keys = pc.is_in(results.paths["run"], value_set=kept["run"].combine_chunks())
@@ -532,7 +532,7 @@ def test_a_report_of_ten_runs_fits_its_size_by_its_budgets(traces: Path, tmp_pat
     assert with_data - data < 5.2 * MEGABYTE
 
 
-def test_what_one_end_of_real_sockets_saw_has_no_queues(traces: Path, tmp_path: Path) -> None:
+def test_trace_of_one_host_has_no_queues(traces: Path, tmp_path: Path) -> None:
     import tomli
     import tomli_w
 
@@ -605,7 +605,7 @@ def test_traces_of_several_seeds_are_told_apart(tmp_path: Path) -> None:
         ({"seed": 9}, "there is no run with seed 9; there are: `1`"),
     ],
 )
-def test_a_trace_that_is_not_there_is_refused_with_what_there_is(
+def test_unknown_trace_is_refused_with_available_ones(
     traces: Path, tmp_path: Path, arguments: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ChoiceError, match=re.escape(message)):
@@ -656,14 +656,14 @@ def test_a_folder_with_neither_results_nor_traces_is_refused(tmp_path: Path) -> 
         report(tmp_path / "nowhere")
 
 
-def test_a_file_that_cannot_be_written_is_named_and_leaves_nothing(traces: Path, tmp_path: Path) -> None:
+def test_unwritable_file_is_named_and_leaves_no_part(traces: Path, tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("", encoding="utf-8")
     with pytest.raises(ReportError, match=re.escape(str(tmp_path / "taken" / "report.html"))):
         report(traces, tmp_path / "taken" / "report.html")
     assert [file.name for file in tmp_path.iterdir()] == ["taken"]
 
 
-def test_a_report_replaces_an_older_one_and_leaves_nothing_else(traces: Path, tmp_path: Path) -> None:
+def test_report_replaces_an_older_one_without_other_files(traces: Path, tmp_path: Path) -> None:
     (tmp_path / "report.html").write_text("old", encoding="utf-8")
     report(traces, tmp_path / "report.html")
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]

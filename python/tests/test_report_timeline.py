@@ -54,14 +54,14 @@ def lines(timeline: Timeline, channel: str) -> list[Line]:
     return [line for line in timeline.lines if line.channel == channel]
 
 
-def test_tsns_count_on_where_those_on_the_wire_start_over() -> None:
+def test_tsns_continue_across_the_wrap() -> None:
     rows = pd.DataFrame({"time_s": [1.0, 2.0], "path": ["path-1"] * 2, "tsn": [2**32 - 1, 4], "cause": ["timeout"] * 2})
     (events,) = path_events("lost", 0, rows, first_tsn=2**32 - 6)
     assert events.tsns is not None
     assert list(events.tsns) == [5, 10]
 
 
-def test_time_outs_are_about_no_tsn(timeline: Timeline) -> None:
+def test_timeouts_have_no_tsn(timeline: Timeline) -> None:
     assert {events.tsns is None for events in timeline.events if events.kind == "timeout"} == {True}
     encoded = [events for events in payload(timeline)["events"] if events["kind"] == "timeout"]
     assert [events["tsns"] for events in encoded] == [None]
@@ -224,7 +224,7 @@ def test_the_only_run_does_not_name_itself_before_its_senders(timeline: Timeline
     assert [track["names"] for track in beside["tracks"]] == [["run", "talk"], ["cmt-pf"]]
 
 
-def test_marks_are_what_the_scenario_changes() -> None:
+def test_marks_are_the_events_of_the_scenario() -> None:
     text = """
 [run]
 duration = "9 s"
@@ -271,7 +271,7 @@ def test_joined_timelines_keep_their_tracks_apart(timeline: Timeline) -> None:
     assert both.marks == timeline.marks
 
 
-def test_changes_leaves_out_what_stays() -> None:
+def test_changes_omits_repeated_values() -> None:
     assert list(changes(np.array([1, 1, 2, 2, 1], dtype=np.float32))) == [0, 2, 4]
     assert list(changes(np.array([], dtype=np.float32))) == []
 
@@ -308,7 +308,7 @@ def test_evenly_keeps_first_and_last() -> None:
     assert list(evenly(3, 10)) == [0, 1, 2]
 
 
-def test_room_that_is_not_needed_goes_to_others() -> None:
+def test_unused_budget_is_given_to_others() -> None:
     assert allot([5, 300, 300], 105) == [5, 50, 50]
     assert allot([1, 2], 100) == [1, 2]
     assert allot([], 100) == []
@@ -340,7 +340,7 @@ def test_runs_of_more_than_an_hour_have_coarser_ticks() -> None:
     assert list(numbers(content["lines"][0]["times"], "u4")) == [0, 500_000_000]
 
 
-def test_what_does_not_fit_is_left_out_and_said(timeline: Timeline, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_beyond_the_budget_are_omitted_and_counted(timeline: Timeline, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(payload_module, "MAX_POINTS", 200)
     monkeypatch.setattr(payload_module, "MAX_EVENTS", 40)
     monkeypatch.setattr(payload_module, "MAX_SPANS", 12)
@@ -367,7 +367,7 @@ def test_more_runs_have_more_room_up_to_a_bound(monkeypatch: pytest.MonkeyPatch,
     assert any("have the rules of their decisions" in note for note in content["notes"]) == (tracks > 40)
 
 
-def test_of_spans_the_longest_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_longest_spans_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     track = Track("run", None, "cmt", "flow-1", "forward", ("path-1",), 10.0)
     starts = np.array([0.0, 2.0, 4.0, 6.0])
     ends = starts + np.array([0.1, 1.0, 0.2, 1.5])
@@ -386,7 +386,7 @@ def test_runs_of_one_scheme_have_colours_of_their_own() -> None:
     assert len(set(colours)) == 10
 
 
-def test_a_trace_that_was_cut_off_is_shown_as_far_as_it_goes(series: Series, tmp_path: Path) -> None:
+def test_truncated_trace_is_shown_up_to_its_end(series: Series, tmp_path: Path) -> None:
     for file in series.folder.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     (tmp_path / "result.json").unlink()

@@ -22,7 +22,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return sweep(scenario, over={"path.path-2.loss": [0, 0.02]}, cache=None)
 
 
-def test_each_table_begins_with_what_identifies_a_run(results: Results) -> None:
+def test_each_table_begins_with_the_key_of_a_run(results: Results) -> None:
     for table in ("runs", "paths", "flows"):
         assert results.to_arrow(table).column_names[:4] == ["run", "path.path-2.loss", "scheme", "seed"]
     assert results.runs.num_rows == 2 * 2 * 3
@@ -61,7 +61,7 @@ def test_an_unknown_table_is_refused(results: Results) -> None:
         results.to_arrow("series")  # type: ignore[arg-type]
 
 
-def test_what_was_written_reads_as_the_same(results: Results, tmp_path: Path) -> None:
+def test_written_results_are_read_unchanged(results: Results, tmp_path: Path) -> None:
     results.write(tmp_path / "out")
     again = Results.read(tmp_path / "out")
     assert same(again, results)
@@ -71,7 +71,7 @@ def test_what_was_written_reads_as_the_same(results: Results, tmp_path: Path) ->
     assert again.effort is None
 
 
-def test_the_manifest_says_what_was_computed_and_by_what(results: Results) -> None:
+def test_manifest_has_inputs_and_version(results: Results) -> None:
     manifest = results.manifest
     assert manifest["over"] == {"path.path-2.loss": [0, 0.02]}
     assert manifest["seeds"] == [1, 2, 3]
@@ -113,7 +113,7 @@ def test_results_replace_results(results: Results, tmp_path: Path) -> None:
     assert (tmp_path / "report.html").exists()
 
 
-def test_a_folder_with_other_things_is_left_alone_unless_asked(results: Results, tmp_path: Path) -> None:
+def test_folder_with_other_files_is_replaced_by_force_only(results: Results, tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(ResultsError, match=rf"{tmp_path}: has other files \(`thesis.tex`\)"):
         results.write(tmp_path)
@@ -122,7 +122,7 @@ def test_a_folder_with_other_things_is_left_alone_unless_asked(results: Results,
     assert same(Results.read(tmp_path), results)
 
 
-def test_a_folder_left_by_a_writer_that_was_killed_is_written_to(results: Results, tmp_path: Path) -> None:
+def test_folder_of_a_killed_writer_is_reused(results: Results, tmp_path: Path) -> None:
     (tmp_path / ".runs.parquet.0badcafe").write_bytes(b"half")
     (tmp_path / "paths.parquet").write_bytes(b"old")
     with pytest.raises(ResultsError, match=r"no manifest.json.*run the sweep again"):
@@ -184,7 +184,7 @@ def test_a_table_cut_short_anywhere_is_named(results: Results, tmp_path: Path) -
             Results.read(tmp_path)
 
 
-def test_no_changed_byte_goes_unnoticed_and_changes_a_figure(results: Results, tmp_path: Path) -> None:
+def test_any_changed_byte_is_detected(results: Results, tmp_path: Path) -> None:
     results.write(tmp_path)
     path = tmp_path / "runs.parquet"
     whole = path.read_bytes()

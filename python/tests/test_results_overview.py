@@ -28,7 +28,7 @@ def cells(html: str) -> list[str]:
     return re.findall(r"<t[hd](?: [^>]*)?>(.*?)</t[hd]>", html)
 
 
-def test_a_frame_begins_with_what_tells_its_rows_apart(results: Results, one_point: Results) -> None:
+def test_frame_begins_with_its_distinguishing_columns(results: Results, one_point: Results) -> None:
     assert list(results.to_pandas().columns)[:4] == ["path.path-2.loss", "scheme", "seed", "goodput_kbps"]
     assert list(results.to_pandas().columns)[-2:] == ["profile", "run"]
     assert list(results.to_pandas("paths").columns)[:5] == [
@@ -89,7 +89,7 @@ def test_a_card_is_shown_with_its_parameters() -> None:
         assert card._repr_html_().startswith("<p><b>")
 
 
-def test_results_draw_lines_where_something_was_swept_and_bars_elsewhere(results: Results, one_point: Results) -> None:
+def test_results_draw_lines_for_swept_keys_and_bars_otherwise(results: Results, one_point: Results) -> None:
     lines = results.plot()
     assert len(lines.lines) == 2
     assert lines.get_ylim()[0] == 0

@@ -148,7 +148,7 @@ def test_of_several_schemes_one_has_to_be_named() -> None:
         run(two_paths().with_values({"run.schemes": ["all"]}))
 
 
-def test_flows_with_schemes_of_their_own_leave_nothing_to_choose() -> None:
+def test_flows_with_own_schemes_need_no_scheme_argument() -> None:
     flows = [Flow(scheme="cmt"), Flow(scheme="sctp")]
     scenario = two_paths(flows=flows).with_values({"run.schemes": ["cmt", "cmt-pf"]})
     assert run(scenario).scheme == "cmt,sctp"
@@ -231,7 +231,7 @@ def test_captures_keep_headers_unless_whole_packets_are_asked_for(tmp_path: File
 
 
 @pytest.mark.parametrize(("snaplen", "said"), [(-1, "from 0 to"), (20, "64 bytes or more"), (True, "whole number")])
-def test_snap_length_that_is_none_is_refused(snaplen: int, said: str, tmp_path: FilePath) -> None:
+def test_invalid_snap_length_is_refused(snaplen: int, said: str, tmp_path: FilePath) -> None:
     with pytest.raises(RunError, match=f"`snaplen`: expected .*{said}"):
         run(two_paths("1 s"), "cmt", pcap=tmp_path, snaplen=snaplen)
 
@@ -285,7 +285,7 @@ def test_a_temporary_folder_lives_as_long_as_run_or_series() -> None:
     assert not folder.parent.exists()
 
 
-def test_a_temporary_folder_goes_with_the_program() -> None:
+def test_temporary_folder_is_removed_at_exit() -> None:
     program = (
         f"import anabranch as ab\nprint(ab.run({str(ROOT / 'scenarios/one-path.toml')!r}).series.folder, flush=True)\n"
     )

@@ -224,7 +224,7 @@ def test_numbers_and_lists_of_numpy_become_plain_ones() -> None:
     assert RunSettings(seeds=numpy.int64(7)).seeds == 7  # type: ignore[arg-type]
 
 
-def test_what_toml_has_had_since_1_1_is_read_as_the_native_reader_does() -> None:
+def test_toml_1_1_is_read_as_by_the_native_reader() -> None:
     text = SMALL + 'loss = {\n  model = "bernoulli",\n  rate = 0.5,\n}\n[scheme.mine]\nis = "cmt"\nabout = "\\x41\\e"\n'
     scenario = Scenario.parse(text)
     assert scenario.paths[0].loss == Loss(model="bernoulli", rate=0.5)

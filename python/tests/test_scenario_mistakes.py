@@ -49,7 +49,7 @@ def test_a_misspelled_field_is_a_type_error() -> None:
         Path(rate="1 Mbit/s", dealy="1 ms")  # type: ignore[call-arg]
 
 
-def test_everything_that_is_wrong_is_reported_at_once() -> None:
+def test_all_errors_are_reported_together() -> None:
     with pytest.raises(ScenarioError) as caught:
         Scenario(
             run=RunSettings(duration="5", profile="ns3"),  # type: ignore[arg-type]
@@ -80,7 +80,7 @@ def test_everything_that_is_wrong_is_reported_at_once() -> None:
         ({"flows": [Flow(kind="file")]}, "flow.flow-1.size"),
     ],
 )
-def test_what_no_scenario_can_be_is_refused_when_it_is_made(given: dict[str, object], message: str) -> None:
+def test_invalid_scenario_is_refused_at_construction(given: dict[str, object], message: str) -> None:
     good = {"run": RunSettings(duration="5 s"), "paths": [Path(rate="1 Mbit/s", delay="1 ms")]}
     assert Scenario(**good)  # type: ignore[arg-type]
     with pytest.raises(ScenarioError, match=message):
@@ -117,7 +117,7 @@ def test_a_file_whose_name_is_no_text_is_read(tmp_path: FilePath) -> None:
     assert Scenario.read(file).name.endswith("caf\ufffd.toml")
 
 
-def test_load_takes_paths_and_scenarios_and_says_what_to_do_with_the_rest(tmp_path: FilePath) -> None:
+def test_load_takes_paths_and_scenarios_and_refuses_others(tmp_path: FilePath) -> None:
     file = tmp_path / "small.toml"
     file.write_text(SMALL)
     scenario = Scenario.parse(SMALL)

@@ -36,7 +36,7 @@ def test_values_are_put_in_by_dotted_key() -> None:
     assert scenario.association == AssociationSettings(recv_buffer="1 MiB")
 
 
-def test_what_follows_from_a_value_follows_from_the_new_one() -> None:
+def test_dependent_defaults_follow_the_new_value() -> None:
     scenario = two_paths().with_values({"run.seeds": 3}).with_values({"path.path-1.rate": "5 Mbit/s"})
     assert scenario.resolved().paths[0].reverse.rate == "5 Mbit/s"  # type: ignore[union-attr]
 

@@ -82,7 +82,7 @@ def test_a_frame_has_the_columns_and_the_values_of_its_file(lossy: Run, kind: st
             assert numpy.array_equal(frame[name].to_numpy(dtype=float, na_value=numpy.nan), numbers, equal_nan=True)
 
 
-def test_words_are_categories_and_counts_are_whole_numbers(lossy: Run) -> None:
+def test_text_columns_are_categories_and_counts_are_integers(lossy: Run) -> None:
     paths, decisions, packets = lossy.series.paths(), lossy.series.decisions(), lossy.series.packets()
     assert paths["cwnd_bytes"].dtype == packets["tsn"].dtype == "int64"
     assert decisions["tsn"].dtype == "Int64"
@@ -95,7 +95,7 @@ def test_words_are_categories_and_counts_are_whole_numbers(lossy: Run) -> None:
     assert list(packets["direction"].cat.categories) == ["forward", "reverse"]
 
 
-def test_flows_that_go_both_ways_are_told_apart_by_direction(both_ways: Run) -> None:
+def test_bidirectional_flows_are_distinguished_by_direction(both_ways: Run) -> None:
     paths = both_ways.series.paths()
     senders = set(zip(paths["flow"], paths["direction"], strict=True))
     assert senders == {("two-way", "forward"), ("two-way", "reverse"), ("back", "reverse")}
@@ -142,7 +142,7 @@ def test_manifest_and_result_are_as_the_files_have_them(lossy: Run) -> None:
     assert "incomplete" not in repr(series)
 
 
-def test_a_folder_that_holds_one_run_stands_for_it(lossy: Run) -> None:
+def test_folder_of_one_run_is_read_as_that_run(lossy: Run) -> None:
     assert read_trace(lossy.series.folder.parent).folder == lossy.series.folder
     assert ab.read_trace is read_trace
     assert ab.Series is Series
@@ -227,7 +227,7 @@ def test_an_arrival_on_the_edge_of_a_bin_is_counted_after_it(tmp_path: FilePath)
     assert frame[frame["path"] == "path-2"]["throughput_kbps"].tolist() == [0.0] * 10
 
 
-def test_a_path_that_stands_regular_is_as_its_latest_row_says(lossy: Run) -> None:
+def test_regular_samples_repeat_the_latest_row(lossy: Run) -> None:
     paths, regular = lossy.series.paths(), lossy.series.sampled(0.5)
     assert list(regular.columns) == list(paths.columns)
     for path, rows in regular.groupby("path", observed=True):
@@ -255,7 +255,7 @@ def test_a_step_that_makes_no_grid_is_refused(lossy: Run, every_s: float) -> Non
 # TSNs
 
 
-def test_tsns_go_on_beyond_32_bits(tmp_path: FilePath) -> None:
+def test_tsns_continue_beyond_32_bits(tmp_path: FilePath) -> None:
     top = 2**32
     sent = [top - 2, top - 1, 0, 1, top - 2, 2]
     rows = [packet_row(index / 10, "sent", tsn) for index, tsn in enumerate(sent)]
@@ -340,7 +340,7 @@ def host_trace(folder: FilePath) -> Series:
     return read_trace(folder)
 
 
-def test_one_host_counts_what_left_it_and_what_came(tmp_path: FilePath) -> None:
+def test_one_host_counts_sent_and_received_packets(tmp_path: FilePath) -> None:
     series = host_trace(tmp_path / "run")
     frame = series.throughput(1.0)
     shown = frame.set_index(["direction", "path"])[["throughput_kbps", "counted"]].T.to_dict("list")
@@ -364,7 +364,7 @@ def test_one_host_knows_no_queues(tmp_path: FilePath) -> None:
 # Empty traces
 
 
-def test_a_run_in_which_nothing_happened_has_empty_frames(tmp_path: FilePath) -> None:
+def test_run_without_events_has_empty_frames(tmp_path: FilePath) -> None:
     series = read_trace(write_trace(tmp_path / "run", ended_s=0.0))
     derived = ("retransmissions", "drops", "losses", "timeouts", "blocked", "out_of_order", "tsn", "sampled")
     for name in ("paths", "decisions", "packets", "queues", "throughput", *derived):
@@ -384,7 +384,7 @@ def test_two_senders_that_wrote_the_same_file_are_an_error() -> None:
     assert len(series.packets()) > 0
 
 
-def test_a_run_without_senders_says_so(tmp_path: FilePath) -> None:
+def test_run_without_senders_is_reported(tmp_path: FilePath) -> None:
     series = read_trace(write_trace(tmp_path / "run", sender=[]))
     assert len(series.packets()) == 0
     assert len(series.throughput()) == 0

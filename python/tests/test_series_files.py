@@ -43,7 +43,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert isinstance(caught.value, AnabranchError)
 
 
-def test_a_folder_that_is_no_trace_is_told_how_to_get_one(tmp_path: Path) -> None:
+def test_folder_without_trace_is_refused_with_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r"(?s)no run\.toml.*`run\(\.\.\., trace=DIR\)` writes"):
         read_trace(tmp_path)
 
@@ -102,7 +102,7 @@ def test_a_result_that_no_run_writes_is_refused(tmp_path: Path, text: bytes) -> 
 # Traces that are not complete
 
 
-def test_a_run_that_did_not_end_is_read_as_far_as_it_went(tmp_path: Path) -> None:
+def test_unfinished_run_is_read_up_to_its_end(tmp_path: Path) -> None:
     series = read_trace(trace(tmp_path / "run", ended_s=None))
     assert not series.complete
     assert series.result is None
@@ -145,7 +145,7 @@ def test_a_run_that_ended_before_it_began_has_no_length(tmp_path: Path) -> None:
     assert len(series.throughput()) == len(series.sampled()) == 0
 
 
-def test_what_a_crash_leaves_after_the_last_row_is_not_read(tmp_path: Path) -> None:
+def test_bytes_after_the_last_row_are_ignored(tmp_path: Path) -> None:
     folder = trace(tmp_path / "run")
     change(folder / "packets.csv", lambda data: data + b"\0" * 4096)
     assert len(read_trace(folder).packets()) == 3

@@ -45,7 +45,7 @@ def both_ends(tmp_path_factory: pytest.TempPathFactory) -> tuple[Series, Series]
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has all of 127.0.0.0/8 on loopback")
 
 
-def test_they_say_that_one_host_saw_them(both_ends: tuple[Series, Series]) -> None:
+def test_socket_series_name_their_host(both_ends: tuple[Series, Series]) -> None:
     for series in both_ends:
         assert series.complete, series.notes
         assert series.manifest["vantage"] == "host"
@@ -53,7 +53,7 @@ def test_they_say_that_one_host_saw_them(both_ends: tuple[Series, Series]) -> No
         assert series.end_s > 0
 
 
-def test_what_one_end_sent_the_other_received(both_ends: tuple[Series, Series]) -> None:
+def test_sent_data_equals_received_data_of_the_peer(both_ends: tuple[Series, Series]) -> None:
     for here, there in (both_ends, reversed(both_ends)):
         sent, received = here.tsn(), there.tsn()
         sent = sent[(sent["direction"] == "forward") & (sent["event"] == "sent")]
@@ -63,7 +63,7 @@ def test_what_one_end_sent_the_other_received(both_ends: tuple[Series, Series]) 
         assert len(sent) - sent["tsn"].nunique() == len(here.retransmissions())
 
 
-def test_throughput_counts_what_left_and_what_came(both_ends: tuple[Series, Series]) -> None:
+def test_throughput_counts_sent_and_received_bytes(both_ends: tuple[Series, Series]) -> None:
     for series in both_ends:
         frame = series.throughput(every_s=10.0)
         width_s = (series.end_s - frame["time_s"]).clip(upper=10.0)

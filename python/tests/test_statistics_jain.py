@@ -36,12 +36,12 @@ def test_very_large_and_very_small_values_do_not_overflow():
     assert jain_index([2e-300, 1e-300]) == pytest.approx(0.9)
 
 
-def test_fairness_is_undefined_if_all_get_nothing():
+def test_fairness_of_zero_shares_is_undefined():
     assert math.isnan(jain_index([0, 0]))
 
 
 @pytest.mark.parametrize("values", [[], [1, -1], [1, math.nan], [1, math.inf]])
-def test_what_is_no_share_is_refused(values):
+def test_invalid_share_is_refused(values):
     with pytest.raises(StatisticsError, match="Jain"):
         jain_index(values)
 

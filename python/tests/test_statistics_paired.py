@@ -86,7 +86,7 @@ def test_relative_differences_are_relative_to_the_baseline_of_their_seed():
     assert paired_difference(proportional, relative=True).iloc[0]["kind"] == "deterministic"
 
 
-def test_nothing_is_relative_to_zero():
+def test_relative_difference_to_zero_is_undefined():
     with pytest.raises(StatisticsError, match="is 0"):
         paired_difference(frame({"cmt": [0.0, 1.0], "cmt-pf": [1.0, 1.0]}), relative=True)
 

@@ -42,5 +42,5 @@ def test_quantities_become_numbers_in_one_unit(key, values, numbers, unit):
         ("path.path-1.loss", []),
     ],
 )
-def test_what_cannot_be_put_on_one_axis_is_not_a_number(key, values):
+def test_mixed_quantities_are_not_a_number(key, values):
     assert numbers_of(key, values) is None

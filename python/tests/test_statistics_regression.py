@@ -113,7 +113,7 @@ def test_a_perfect_fit_has_no_errors_rather_than_those_of_rounding():
     assert (line.coefficients["standard_error"] == 0).all()
 
 
-def test_what_does_not_depend_on_x_has_a_flat_line_and_no_r_squared():
+def test_constant_y_has_a_flat_line_and_no_r_squared():
     line = linear_regression([1, 2, 3, 4], [1343.9712] * 4)
     assert (line.slope, line.intercept, line.standard_error) == (0.0, 1343.9712, 0.0)
     assert line.equation() == "y = 0x + 1344"
@@ -122,7 +122,7 @@ def test_what_does_not_depend_on_x_has_a_flat_line_and_no_r_squared():
     assert line.predict([2.5])["mean"].iloc[0] == pytest.approx(1343.9712)
 
 
-def test_fits_agree_with_numpy_and_leave_residuals_that_sum_to_nothing():
+def test_fits_agree_with_numpy_and_residuals_sum_to_zero():
     random = np.random.default_rng(11)
     for _ in range(30):
         x = random.normal(0, 10, 12)
@@ -148,7 +148,7 @@ def test_fits_agree_with_numpy_and_leave_residuals_that_sum_to_nothing():
         ({"a": [1, 2, 3], "b": [2, 4, 5]}, [1, 2, 4], "3 points are too few for 3 coefficients"),
     ],
 )
-def test_what_has_no_line_is_refused_with_the_reason(x, y, message):
+def test_data_without_a_fit_is_refused_with_the_reason(x, y, message):
     with pytest.raises(StatisticsError, match=message):
         linear_regression(x, y)
 
@@ -231,7 +231,7 @@ def test_the_table_has_a_row_for_each_scheme():
     assert table.iloc[0].isna()["r_squared"]
 
 
-def test_what_cannot_be_regressed_is_named():
+def test_column_that_cannot_be_regressed_is_named():
     with pytest.raises(
         StatisticsError, match=r"'path\.path-1\.loss' is not a swept key; swept are `path\.path-2\.loss`"
     ):

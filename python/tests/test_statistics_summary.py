@@ -87,7 +87,7 @@ def test_missing_values_are_left_out_and_counted():
     assert as_text(table.reset_index()) == ["2.00 ± 12.71 (n = 2)", "no value"]
 
 
-def test_a_sample_without_any_missing_value_leaves_nothing_out():
+def test_complete_sample_omits_no_value():
     assert summary(frame({"cmt": [1.0, 2.0]}))["left_out"].tolist() == [0]
 
 
@@ -139,7 +139,7 @@ def test_an_unknown_column_to_group_by_is_answered_with_those_that_exist():
         summary(frame({"cmt": [1.0]}).drop(columns="seed"))
 
 
-def test_anything_but_results_or_a_frame_is_refused():
+def test_only_results_or_a_frame_are_accepted():
     with pytest.raises(StatisticsError, match="not list"):
         summary([1.0, 2.0])
 
@@ -190,7 +190,7 @@ def test_a_seed_that_lacks_a_point_is_left_out_of_the_mean_over_points():
     assert (row["n"], row["mean"], row["left_out"]) == (1, 12.0, 1)
 
 
-def test_seeds_can_be_told_apart():
+def test_seeds_can_be_kept_separate():
     runs = points({0.0: {"cmt": [10.0, 20.0]}, 0.1: {"cmt": [2.0, 4.0]}})
     assert summary(runs, by=["scheme", "seed"])["mean"].tolist() == [6.0, 12.0]
 

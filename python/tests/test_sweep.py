@@ -64,7 +64,7 @@ def test_every_run_is_the_one_that_the_engine_makes_alone(two: Path) -> None:
             assert row[name] == alone[name]
 
 
-def test_a_scenario_is_given_as_a_path_or_as_what_writes_itself_down(two: Path, tmp_path: Path) -> None:
+def test_scenario_is_a_path_or_an_object_with_toml(two: Path, tmp_path: Path) -> None:
     class Own:
         name = "own"
         folder = tmp_path
@@ -77,7 +77,7 @@ def test_a_scenario_is_given_as_a_path_or_as_what_writes_itself_down(two: Path, 
     assert results.runs.equals(sweep(str(two), cache=None).runs)
 
 
-def test_what_follows_a_swept_value_by_default_follows_it(two: Path) -> None:
+def test_defaults_follow_a_swept_value(two: Path) -> None:
     """Sweeps a rate, whose reverse direction is equal by default."""
     grid = read_grid(two, {"path.path-1.rate": ["1 Mbit/s", "2 Mbit/s"]}, 1, None, None)
     assert [point.scenario.count('rate = "1 Mbit/s"') for point in grid.points] == [2, 0]
@@ -233,7 +233,7 @@ def test_a_grid_without_faults_is_run_and_one_with_many_names_them_all(two: Path
         ({"workers": 0}, "`workers`: expected a whole number, 1 or more, found 0"),
     ],
 )
-def test_what_makes_no_sense_is_refused_before_the_first_run(
+def test_invalid_sweep_is_refused_before_the_first_run(
     two: Path, monkeypatch: pytest.MonkeyPatch, arguments: dict[str, object], expected: str
 ) -> None:
     monkeypatch.setattr(_native, "run_batch", lambda *_, **__: pytest.fail("a run was made"))
@@ -242,7 +242,7 @@ def test_what_makes_no_sense_is_refused_before_the_first_run(
     assert expected in str(caught.value)
 
 
-def test_faults_of_keys_schemes_and_seeds_are_told_together(two: Path) -> None:
+def test_faults_of_keys_schemes_and_seeds_are_reported_together(two: Path) -> None:
     with pytest.raises(SweepError) as caught:
         sweep(two, {"path.path-1.loss": [], "scheme": "cmt"}, 0, cache=None)
     message = str(caught.value)
@@ -342,7 +342,7 @@ def test_a_sweep_runs_in_a_thread_other_than_the_main_one(two: Path) -> None:
     assert same(found[0], sweep(two, cache=None))
 
 
-def test_what_an_executor_took_is_measured(two: Path) -> None:
+def test_time_of_an_executor_is_measured(two: Path) -> None:
     with ThreadPoolExecutor(2) as executor:
         effort = sweep(two, seeds=20, executor=executor, cache=None).effort
     assert effort is not None
@@ -353,7 +353,7 @@ def test_what_an_executor_took_is_measured(two: Path) -> None:
 
 
 @pytest.mark.parametrize("executor", ["fast", "threads:0", "processes:", 7, len])
-def test_what_is_no_executor_is_refused(two: Path, executor: object) -> None:
+def test_object_that_is_no_executor_is_refused(two: Path, executor: object) -> None:
     with pytest.raises(ExecutorError, match="expected `threads:N`"):
         sweep(two, executor=executor, cache=None)
 
@@ -370,7 +370,7 @@ def test_an_executor_that_was_shut_down_is_an_error_and_no_hang(two: Path) -> No
         sweep(two, executor=executor, cache=None)
 
 
-def test_a_process_that_dies_ends_the_sweep_and_what_is_finished_is_kept(tmp_path: Path) -> None:
+def test_lost_process_ends_the_sweep_and_keeps_finished_runs(tmp_path: Path) -> None:
     scenario = write_scenario(tmp_path, duration="10 s")
     cache = tmp_path / "cache"
     kill = AfterEntries(cache, 10, lambda: [child.kill() for child in multiprocessing.active_children()])
@@ -520,7 +520,7 @@ def test_progress_is_shown_when_asked_for_and_nowhere_else(two: Path, capfd: pyt
     assert "6/6" in shown.err
 
 
-def test_a_key_depends_on_scenario_scheme_seed_and_nothing_about_the_place(two: Path, tmp_path: Path) -> None:
+def test_key_depends_on_scenario_scheme_and_seed_only(two: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     moved = tmp_path / "elsewhere" / "renamed.toml"
     moved.write_text("# The same, with another comment.\n" + two.read_text().replace('"1 s"', '"1000 ms"'))
@@ -538,7 +538,7 @@ def test_a_sweep_of_another_engine_has_other_keys(two: Path, tmp_path: Path, mon
     assert again.effort.computed == 6
 
 
-def test_nothing_about_time_or_place_is_in_the_files(two: Path, tmp_path: Path) -> None:
+def test_files_have_no_time_or_path(two: Path, tmp_path: Path) -> None:
     import socket
 
     for content in files_of(sweep(two, cache=tmp_path / "cache"), tmp_path / "out").values():

@@ -115,9 +115,7 @@ def test_executors_give_the_same_files(plan: Path, tmp_path: Path) -> None:
     assert contents[0] == contents[1] == contents[2]
 
 
-def test_what_the_units_of_an_executor_took_is_printed(
-    plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_times_of_executor_units_are_printed(plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(plan, "--out", tmp_path / "out", "--executor", "processes:1")
     assert "units of work, with an overhead of" in capsys.readouterr().out
 
@@ -142,7 +140,7 @@ def test_what_the_units_of_an_executor_took_is_printed(
         (["--frobnicate"], 2, "unrecognized arguments"),
     ],
 )
-def test_mistakes_are_told_and_have_their_status(
+def test_errors_are_printed_with_their_status(
     plan: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -157,7 +155,7 @@ def test_mistakes_are_told_and_have_their_status(
     assert not list(tmp_path.glob("out/*"))
 
 
-def test_a_missing_plan_and_a_wrong_one_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_and_invalid_plans_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(tmp_path / "none.toml", "--out", tmp_path / "out") == 2
     assert "none.toml: the plan cannot be read" in capsys.readouterr().err
     (tmp_path / "bad.toml").write_text('scenario = "none.toml"\n')
@@ -212,7 +210,7 @@ def test_another_sweep_is_replaced_only_by_force(
     assert Results.read(out).runs.num_rows < first.runs.num_rows
 
 
-def test_a_place_that_cannot_be_written_to_is_told_before_the_first_run(
+def test_unwritable_folder_is_reported_before_the_first_run(
     plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(plan, "--out", tmp_path / "plan.toml" / "out") == 1
@@ -302,7 +300,7 @@ def test_a_sweep_that_was_killed_fills_only_the_holes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
-def test_ctrl_c_ends_with_130_and_keeps_what_is_finished(tmp_path: Path, executor: str) -> None:
+def test_ctrl_c_ends_with_130_and_keeps_finished_runs(tmp_path: Path, executor: str) -> None:
     cache = tmp_path / "cache"
     command = endless_sweep_in_processes(tmp_path, executor)
     process = start(command, stderr=subprocess.PIPE, text=True)
@@ -374,7 +372,7 @@ class Terminal:
         return max((int(count) for count in re.findall(r"(\d+)/\d+ \[", self.shown)), default=0)
 
 
-def test_ctrl_c_without_a_cache_writes_what_is_finished(tmp_path: Path) -> None:
+def test_ctrl_c_without_a_cache_writes_finished_runs(tmp_path: Path) -> None:
     terminal = Terminal(endless_sweep(tmp_path, "--no-cache"))
     while not terminal.finished():
         assert terminal.read(), "the sweep has ended before it could be stopped"

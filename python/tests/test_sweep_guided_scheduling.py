@@ -160,7 +160,7 @@ def test_ctrl_c_while_runs_are_recorded_waits_for_all_of_them() -> None:
     assert sorted(recorded) == list(positions)
 
 
-def test_what_is_put_in_twice_is_recorded_once() -> None:
+def test_repeated_entry_is_recorded_once() -> None:
     recorded: list[int] = []
     with Recorder([5, 6], lambda position, _: recorded.append(position)) as recorder:
         recorder.finished[1] = "first"
@@ -170,7 +170,7 @@ def test_what_is_put_in_twice_is_recorded_once() -> None:
     assert recorded == [6]
 
 
-def test_a_fault_of_the_recorder_ends_what_makes_runs() -> None:
+def test_fault_of_the_recorder_ends_the_runs() -> None:
     def broken(_: int, __: str) -> None:
         raise ZeroDivisionError("of the recorder")
 

@@ -88,7 +88,7 @@ def test_a_mean_of_zero_is_exact_only_if_all_samples_are_zero() -> None:
     assert until.required_seeds([float(n) for n in range(9)]) == 9
 
 
-def test_rounds_grow_with_what_is_missing_and_at_most_double() -> None:
+def test_rounds_grow_with_missing_precision_and_at_most_double() -> None:
     until = Precision(within=0.05, min_seeds=5, max_seeds=1000)
     rng = random.Random(3)
     wide = [rng.gauss(100, 80) for _ in range(5)]
@@ -166,7 +166,7 @@ def test_seeds_are_taken_in_the_order_of_their_list(two: Path) -> None:
         ({"min_seeds": 10, "max_seeds": 5}, "`min_seeds`: 10 is more than `max_seeds`, 5"),
     ],
 )
-def test_a_rule_that_makes_no_sense_is_refused(arguments: dict[str, object], expected: str) -> None:
+def test_invalid_stopping_rule_is_refused(arguments: dict[str, object], expected: str) -> None:
     with pytest.raises(SweepError) as caught:
         Precision(**arguments)  # type: ignore[arg-type]
     assert expected in str(caught.value)

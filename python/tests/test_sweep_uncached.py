@@ -75,7 +75,7 @@ def test_run_that_changes_a_global_ends_the_keeping(two: Path, folder: Path, mon
     assert uncached >= 2
 
 
-def test_without_cache_nothing_is_said(two: Path) -> None:
+def test_disabled_cache_prints_no_notice(two: Path) -> None:
     assert effort(two, Reading(), None) == (4, 0, 0, 0)
 
 

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CHAPTER = (ROOT / "docs/src/python-transfers.md").read_text(encoding="utf-8")
 
 
-def test_the_program_in_the_book_prints_what_the_book_says():
+def test_program_of_the_book_prints_its_output():
     program, printed = re.findall(r"```python\n(.*?)```\n```text\n(.*?)```", CHAPTER, re.DOTALL)[0]
     done = run_script(program)
     assert (done.returncode, done.stdout, done.stderr) == (0, printed, "")
@@ -52,7 +52,7 @@ def test_the_example_sends_a_file_over_two_links(tmp_path):
     assert done.stdout.endswith("0.51 MB arrived unchanged with braid.\n")
 
 
-def test_the_example_says_what_is_wrong(tmp_path):
+def test_example_reports_errors(tmp_path):
     example = [sys.executable, str(ROOT / "examples/python/two_links.py")]
     for arguments, says in [
         (["--file", str(tmp_path / "none")], "none: No such file or directory"),

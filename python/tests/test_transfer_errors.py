@@ -81,7 +81,7 @@ async def test_unknown_host_is_named():
         ("sctp_port", 0, "sctp_port is 0; give a number from 1 to 65535"),
     ],
 )
-async def test_settings_that_cannot_be_are_named(setting, value, says):
+async def test_invalid_settings_are_named(setting, value, says):
     with pytest.raises(ArgumentError) as wrong:
         await anabranch.connect("127.0.0.1:7", **{setting: value})
     assert says in str(wrong.value)
@@ -161,7 +161,7 @@ async def test_closed_port_is_a_refusal_that_is_named():
 
 
 @in_loop
-async def test_silence_is_named_with_the_peer_and_what_was_tried():
+async def test_silence_is_reported_with_peer_and_attempts():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
         silent.bind(("127.0.0.1", 0))
         target = f"127.0.0.1:{silent.getsockname()[1]}"
@@ -272,7 +272,7 @@ async def test_peers_are_accepted_from_the_networks_that_were_named_only():
 
 
 @in_loop
-async def test_a_backlog_that_cannot_be_is_named():
+async def test_invalid_backlog_is_named():
     with pytest.raises(ArgumentError, match="backlog is 0; give a number from 1 to 65536"):
         await anabranch.listen("127.0.0.1:0", backlog=0)
 
@@ -287,7 +287,7 @@ def test_all_errors_are_the_packages_and_survive_a_pickle():
     assert pickle.loads(pickle.dumps(AssociationLostError("c", "undelivered"))).reason == "undelivered"
 
 
-def test_an_event_loop_that_cannot_watch_a_pipe_is_said():
+def test_event_loop_without_pipe_support_is_reported():
     class Loop(asyncio.SelectorEventLoop):
         def add_reader(self, fd, callback, *args):
             raise NotImplementedError

@@ -71,13 +71,13 @@ def test_a_file_and_a_folder_go_there_and_back(server: str, inbox: Path, tmp_pat
     assert [(file.name, file.size_bytes) for file in fetched.files] == [("video.bin", 250_000)]
 
 
-def test_what_is_there_already_is_not_sent_again(server: str, tmp_path: Path) -> None:
+def test_existing_file_is_not_sent_again(server: str, tmp_path: Path) -> None:
     (tmp_path / "twice.bin").write_bytes(b"2" * 100_000)
     first, second = (ab.send(tmp_path / "twice.bin", server, paths=[HERE], progress=False) for _ in range(2))
     assert [transfer.files[0].result for transfer in (first, second)] == ["stored", "identical"]
 
 
-def test_a_file_that_is_left_out_is_an_error_that_names_it(server: str, tmp_path: Path) -> None:
+def test_omitted_file_is_an_error_that_names_it(server: str, tmp_path: Path) -> None:
     with pytest.raises(ab.errors.TransferError, match=r"(?s)missing\.bin"):
         ab.recv(server, ["missing.bin"], tmp_path, paths=[HERE])
     with pytest.raises(ab.errors.TransferError, match="nowhere"):
@@ -90,7 +90,7 @@ def test_missing_peer_is_an_error_with_the_remedy_of_the_command(tmp_path: Path)
         ab.send(tmp_path / "a", f"{HERE}:9", paths=[HERE], connect_timeout_s=1)
 
 
-def test_wrong_arguments_are_refused_before_anything_is_sent(tmp_path: Path) -> None:
+def test_invalid_arguments_are_refused_before_sending(tmp_path: Path) -> None:
     with pytest.raises(ab.errors.TransferError, match="no files to send"):
         ab.send([], "example.org")
     with pytest.raises(ab.errors.TransferError, match="standard input"):

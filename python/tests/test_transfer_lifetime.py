@@ -145,7 +145,7 @@ async def test_aborting_inside_is_no_error_on_leaving():
 
 
 @in_loop
-async def test_what_was_left_refuses_everything_and_remembers_how_it_stood():
+async def test_closed_association_refuses_calls_and_keeps_its_figures():
     # Messages of the key management would count as well.
     async with pair(paths=2, insecure=True) as (ours, _):
         await ours.send(b"four")
@@ -233,7 +233,7 @@ class Lossy(asyncio.DatagramProtocol):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts file descriptors as Linux shows them")
 @in_loop
-async def test_nothing_stays_open_of_associations_that_were_left():
+async def test_closed_associations_leave_no_open_sockets():
     async def open_files():
         return len(os.listdir("/proc/self/fd"))
 
@@ -317,7 +317,7 @@ async def test_accepted_associations_outlive_their_listener():
 
 
 @in_loop
-async def test_a_listener_that_is_stopped_gives_what_waits_and_ends():
+async def test_stopped_listener_returns_waiting_associations_and_ends():
     async with listening() as listener:
         waits = [await anabranch.connect(listener.addresses, local=here(1, node)) for node in (1, 2)]
         while (await listener.statistics()).associations < len(waits):
@@ -398,7 +398,7 @@ waiting = []
     ids=["end", "closed loop", "exit", "exception", "Ctrl-C"],
 )
 @in_loop
-async def test_a_process_that_ends_with_open_associations_tells_its_peers(run, last, status, says):
+async def test_exit_with_open_associations_aborts_them(run, last, status, says):
     async with listening() as listener:
         command = script(OPEN_ENDED.format(run=run, last=last), listener.addresses[0])
         process = subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, text=True)
@@ -415,7 +415,7 @@ async def test_a_process_that_ends_with_open_associations_tells_its_peers(run, l
 
 
 @in_loop
-async def test_a_peer_that_is_killed_is_missed():
+async def test_killed_peer_is_detected():
     async with listening(peer_silence_s=0.5) as listener:
         forever = OPEN_ENDED.format(run="asyncio.run(main())", last="await asyncio.sleep(3600)")
         process = subprocess.Popen(script(forever, listener.addresses[0]), env=environment())

@@ -101,7 +101,7 @@ async def test_bytes_are_held_until_they_are_acknowledged_and_no_longer():
 
 @in_loop
 @pytest.mark.parametrize("text", ["text", 5, None])
-async def test_what_has_no_buffer_is_a_type_error(text):
+async def test_object_without_buffer_is_a_type_error(text):
     async with pair() as (ours, _):
         with pytest.raises(TypeError):
             await ours.send(text)

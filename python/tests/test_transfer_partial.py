@@ -19,7 +19,7 @@ def test_abandoned_partial_message_leaves_no_data_in_the_next_one():
 
 
 @in_loop
-async def test_a_message_with_a_limit_arrives_where_nothing_is_lost():
+async def test_limited_message_arrives_without_loss():
     async with pair() as (ours, theirs):
         assert ours.supports_partial_reliability
         await ours.send(b"one", lifetime_s=10, max_retransmissions=3)

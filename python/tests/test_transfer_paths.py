@@ -61,7 +61,7 @@ async def test_ipv6_and_names_are_understood():
 
 
 @in_loop
-async def test_what_each_path_carried_is_shown():
+async def test_bytes_of_each_path_are_shown():
     # Copies of messages use the other path too, in a number that depends on the machine. Messages of the key management
     # would count as well.
     async with pair(paths=2, scheme="cmt+redundant", insecure=True) as (ours, theirs):
@@ -110,7 +110,7 @@ async def test_a_path_is_added_from_an_address_that_was_not_in_use():
 
 
 @in_loop
-async def test_an_added_path_leads_where_it_was_asked_to_and_nowhere_else():
+async def test_added_path_uses_only_the_given_address():
     async with listening(paths=2) as listener, anabranch.connect([("127.0.1.1", listener.addresses[0])]) as ours:
         await ours.add_path("127.0.1.2", listener.addresses[1])
         await ours.add_path("127.0.1.3", listener.addresses[0])
@@ -127,7 +127,7 @@ async def test_an_added_path_leads_where_it_was_asked_to_and_nowhere_else():
 
 
 @in_loop
-async def test_paths_that_cannot_be_are_refused_with_the_reason():
+async def test_invalid_paths_are_refused_with_the_reason():
     async with pair() as (ours, theirs):
         target = (await ours.paths())[0].remote
         for local, remote, reason in [

@@ -22,7 +22,7 @@ def own_key(folder: Path) -> str:
     return keys(folder, "show").splitlines()[0]
 
 
-def test_messages_pass_between_those_who_know_each_other(tmp_path: Path) -> None:
+def test_messages_pass_between_authenticated_peers(tmp_path: Path) -> None:
     server, client = tmp_path / "server", tmp_path / "client"
     keys(server, "add", own_key(client))
 
@@ -61,7 +61,7 @@ def test_unknown_keys_changed_keys_and_missing_protection_are_refused(tmp_path: 
     asyncio.run(asyncio.wait_for(run(), 60))
 
 
-def test_the_keys_of_the_user_protect_what_says_nothing_of_keys(own_keys: Path) -> None:
+def test_keys_of_the_user_protect_by_default(own_keys: Path) -> None:
     async def run() -> None:
         async with ab.listen(HERE) as listener:
             async with ab.connect(listener.addresses) as ours, await listener.accept() as theirs:
@@ -72,7 +72,7 @@ def test_the_keys_of_the_user_protect_what_says_nothing_of_keys(own_keys: Path) 
     asyncio.run(asyncio.wait_for(run(), 60))
 
 
-def test_nothing_is_protected_if_both_sides_want_that() -> None:
+def test_insecure_on_both_sides_disables_protection() -> None:
     async def run() -> None:
         async with (
             ab.listen(HERE, insecure=True) as listener,
@@ -100,7 +100,7 @@ def test_keys_and_insecure_contradict_each_other(tmp_path: Path) -> None:
     asyncio.run(asyncio.wait_for(run(), 60))
 
 
-def test_keys_that_are_added_and_removed_count_while_it_listens(tmp_path: Path) -> None:
+def test_added_and_removed_keys_apply_while_listening(tmp_path: Path) -> None:
     server, first, second = (tmp_path / name for name in ("server", "first", "second"))
     keys(server, "add", own_key(first))
 

@@ -158,7 +158,7 @@ def test_a_y4m_with_other_samples_is_converted(files: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["clip.mkv", "clip.mp4"])
-def test_a_file_that_is_no_video_is_refused_with_what_ffmpeg_says(tmp_path: Path, name: str) -> None:
+def test_file_that_is_no_video_is_refused_with_ffmpeg_error(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"\x1b[2Jthis is not a video" * 100)
     said = refusal(lambda: make_clip(str(tmp_path / name), tmp_path / "out"))
     assert said.startswith(f"{tmp_path / name}: ffmpeg failed (exit status ")
@@ -208,7 +208,7 @@ def test_a_playlist_that_names_another_host_is_not_followed(tmp_path: Path) -> N
         (ReadOptions(frames=1, rate=Fraction(0)), "a rate of 0 frames a second"),
     ],
 )
-def test_what_is_out_of_bounds_is_refused_with_a_remedy(tmp_path: Path, reading: ReadOptions, message: str) -> None:
+def test_out_of_bounds_value_is_refused_with_the_remedy(tmp_path: Path, reading: ReadOptions, message: str) -> None:
     said = refusal(lambda: make_clip("synthetic", tmp_path / "clip.yuv", reading))
     assert said.startswith(f"synthetic: {message}")
     assert ": " in said[len("synthetic: ") :]
@@ -247,7 +247,7 @@ def test_no_more_frames_are_taken_than_may_be_read(tmp_path: Path, monkeypatch: 
     assert not list(tmp_path.iterdir())
 
 
-def test_what_ffmpeg_says_is_escaped() -> None:
+def test_output_of_ffmpeg_is_escaped() -> None:
     said = refusal(lambda: ffmpeg.run(["-i", "file:\u202enowhere", "-f", "null", "-"], "clip.mp4", 60))
     assert r"\u202enowhere" in said
     assert said.isprintable()

@@ -56,7 +56,7 @@ def test_groups_of_nine_have_two_b_frames_between_references(coded_clip: CodedCl
         *((10, Coding(3, 0)), (7, Coding(1, 0)), (23, Coding(12, 2))),
     ],
 )
-def test_other_structures_come_out_as_they_are_counted(tmp_path: Path, frames: int, coding: Coding) -> None:
+def test_other_structures_have_their_counted_frames(tmp_path: Path, frames: int, coding: Coding) -> None:
     clip = write_coded("synthetic", tmp_path, reading=ReadOptions(frames=frames, size=(64, 48)), coding=coding)
     assert Counter(frame.type for frame in clip.frames) == +coding.expected(frames)
     assert decode(tmp_path / "stream.m4v", clip.source, tmp_path / "decoded.yuv").count == frames
@@ -73,7 +73,7 @@ def test_a_cut_in_the_clip_makes_no_i_frame(coded_clip: CodedClip, tmp_path: Pat
 @pytest.mark.parametrize(
     "coding", [Coding(0), Coding(601), Coding(9, 3), Coding(9, -1), Coding(9, 2, 0), Coding(9, 2, 32)]
 )
-def test_what_the_encoder_would_change_is_refused(coding: Coding) -> None:
+def test_setting_that_the_encoder_would_change_is_refused(coding: Coding) -> None:
     assert re.search(r"give .* with --(gop|b-frames|quantiser)|so that one more divides --gop", refusal(coding.checked))
 
 
@@ -100,7 +100,7 @@ def test_the_same_clip_gives_the_same_bitstream(coded_clip: CodedClip, tmp_path:
     assert hashlib.sha256(again).hexdigest() == coded_clip.manifest["bitstream_sha256"]
 
 
-def test_the_manifest_says_how_it_came_about(coded_clip: CodedClip) -> None:
+def test_manifest_has_the_encoder_settings(coded_clip: CodedClip) -> None:
     manifest = json.loads((coded_clip.folder / "manifest.json").read_text())
     assert manifest == coded_clip.manifest
     assert manifest["clip"] == "photographs"
@@ -159,7 +159,7 @@ def test_a_damaged_folder_is_refused_with_the_file(
     assert message in refusal(lambda: read_coded(folder))
 
 
-def test_a_folder_that_holds_other_things_is_left_alone(coded_clip: CodedClip, tmp_path: Path) -> None:
+def test_folder_with_other_files_is_unchanged(coded_clip: CodedClip, tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("")
     assert "has other files (`thesis.tex`)" in refusal(lambda: write_coded("synthetic", tmp_path))
     assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.tex"]
@@ -236,7 +236,7 @@ def test_a_frame_that_a_decoder_does_not_give_is_an_error(coded_clip: CodedClip,
     assert said == f"{tmp_path / 'short.m4v'}: 10 frames were decoded of 56: encode the clip again"
 
 
-def test_the_last_good_frame_stands_in_and_numbers_stay(
+def test_last_good_frame_is_repeated_and_numbers_stay(
     coded_clip: CodedClip, decoded_clip: Path, tmp_path: Path
 ) -> None:
     lost_frame = next(frame.number for frame in coded_clip.frames if frame.display == 15)

@@ -69,7 +69,7 @@ def test_arrivals_are_evaluated(coded_clip: CodedClip, arrivals: Path, capsys: p
     assert written == ["frames.parquet", "lossy.mp4", "none.mp4", "sent.mp4", "stills.png", "summary.json"]
 
 
-def test_everything_lost_is_said(coded_clip: CodedClip, arrivals: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_total_loss_is_reported(coded_clip: CodedClip, arrivals: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = [
         "--arrivals",
         arrivals / "all.csv",
@@ -92,7 +92,7 @@ def test_everything_lost_is_said(coded_clip: CodedClip, arrivals: Path, capsys: 
     assert sorted(file.name for file in (arrivals / "out").iterdir()) == ["frames.parquet", "summary.json"]
 
 
-def test_quiet_says_nothing(coded_clip: CodedClip, arrivals: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_quiet_prints_no_text(coded_clip: CodedClip, arrivals: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--arrivals", arrivals / "none.csv", "--deadline", "1s", "--no-pictures", "-q", "--out", arrivals / "out"]
     assert command("evaluate", coded_clip.folder, *words) == 0
     assert capsys.readouterr() == ("", "")
@@ -111,7 +111,7 @@ def test_quiet_says_nothing(coded_clip: CodedClip, arrivals: Path, capsys: pytes
         ),
     ],
 )
-def test_what_cannot_be_done_is_a_failure_with_a_remedy(
+def test_impossible_request_fails_with_the_remedy(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -125,7 +125,7 @@ def test_what_cannot_be_done_is_a_failure_with_a_remedy(
 
 @pytest.mark.parametrize("words", [["evaluate", "clip", "--arrivals", "x"], ["compare", "clip"], ["play"]])
 @pytest.mark.parametrize("deadline", ["0ms", "3601s"])
-def test_a_deadline_of_nothing_or_of_hours_is_a_wrong_command_line(
+def test_deadline_of_zero_or_hours_is_refused(
     words: list[str], deadline: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:

@@ -121,7 +121,7 @@ def test_without_loss_every_scheme_has_exactly_the_quality_of_coding(comparison:
     assert estimates["decodable_percent"].mean == 100
 
 
-def test_with_everything_lost_it_is_said_and_there_is_no_quality(comparison: Comparison) -> None:
+def test_total_loss_is_reported_without_quality(comparison: Comparison) -> None:
     assert comparison.estimates("all")["psnr_db"].n == 0
     assert comparison.estimates("all")["decodable_percent"].mean == 0
     assert comparison.warnings == [
@@ -143,9 +143,7 @@ def test_intervals_are_over_seeds(comparison: Comparison) -> None:
     assert estimate.half_width == pytest.approx(2.776445 * np.std(values, ddof=1) / math.sqrt(5))
 
 
-def test_pairs_of_frames_are_kept_and_taken_again(
-    coded_clip: CodedClip, runs: list[SimulatedRun], tmp_path: Path
-) -> None:
+def test_pairs_of_frames_are_cached(coded_clip: CodedClip, runs: list[SimulatedRun], tmp_path: Path) -> None:
     told: list[int] = []
 
     def again() -> Comparison:
@@ -195,7 +193,7 @@ def test_the_answer_compares_schemes_under_the_same_seeds(comparison: Comparison
 SHAPE = FrameFormat(64, 48, Fraction(30))
 
 
-def test_panels_are_as_wide_as_the_clip_and_say_what_they_show() -> None:
+def test_panels_have_the_width_of_the_clip_and_a_label() -> None:
     fates = [Fate.GOOD] * 5 + [Fate.LOST, Fate.UNDECODABLE, Fate.LATE]
     strip = fate_strip(fates)
     assert 'viewBox="0 0 8 100"' in strip
@@ -252,7 +250,7 @@ def test_a_page_names_its_script_and_loads_nothing(page: Path) -> None:
     assert not re.search(r"(?:src|href)=\"?(?:https?:)?//", text)
 
 
-def test_clips_that_do_not_fit_are_left_out_and_it_is_said(
+def test_clips_that_do_not_fit_are_omitted_and_reported(
     comparison: Comparison, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(page_module, "MAX_CLIP_BYTES", 100_000)

@@ -55,9 +55,7 @@ def test_without_loss_every_scheme_has_exactly_the_quality_of_coding(clip: Coded
             assert figures[metric]["mean"] == read["coding"][metric], scheme
 
 
-def test_with_everything_too_late_it_is_said(
-    clip: CodedClip, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_only_late_frames_are_reported(clip: CodedClip, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # Lifetimes of the deadline would abandon packets before they are late.
     words = ["--schemes", "cmt", "--seeds", "1,", "--deadline", "1ms", "--reliability", "full"]
     assert command(clip.folder, "--paths", SLOW, "--out", tmp_path, "--no-page", "-q", *words) == 0
@@ -85,7 +83,7 @@ def test_figures_are_those_of_the_run_and_of_an_evaluation_of_its_arrivals(clip:
     assert figures["given_up"]["mean"] == kept["result"]["flows"][0]["abandoned"]["messages"] > 0
 
 
-def test_finished_runs_are_taken_again_and_new_ones_made(
+def test_finished_runs_are_reused_and_new_ones_computed(
     clip: CodedClip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[int] = []

@@ -76,9 +76,7 @@ def test_quality_falls_as_loss_grows(evaluation: Evaluation) -> None:
 
 
 @pytest.mark.parametrize(("index", "fate"), [(4, Fate.LOST), (5, Fate.LATE)])
-def test_with_nothing_decodable_there_is_no_quality_and_it_is_said(
-    evaluation: Evaluation, index: int, fate: Fate
-) -> None:
+def test_no_decodable_frame_is_reported_without_quality(evaluation: Evaluation, index: int, fate: Fate) -> None:
     run = evaluation.runs[index]
     assert run.quality is None
     assert run.measures.count(fate) == 56
@@ -162,7 +160,7 @@ def test_each_run_with_a_picture_has_a_clip_that_plays(evaluation: Evaluation, p
         assert "yuv420p" in said
 
 
-def test_stills_stand_side_by_side(evaluation: Evaluation, pictures: Path) -> None:
+def test_stills_are_side_by_side(evaluation: Evaluation, pictures: Path) -> None:
     with Image.open(pictures / "stills.png") as image:
         assert image.size == (7 * (2 * 176 + 4), 16 + 2 * (2 * 144 + 4 + 16))
 
@@ -209,7 +207,7 @@ def test_a_label_that_no_file_can_have_is_refused(coded_clip: CodedClip, arrival
     assert said.isprintable()
 
 
-def test_runs_are_told_apart_and_bounded(
+def test_runs_are_distinguished_and_bounded(
     coded_clip: CodedClip, arrivals: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     twice = [RunArrivals("cmt", arrivals / "none.csv"), RunArrivals("cmt", arrivals / "some.csv")]
@@ -219,7 +217,7 @@ def test_runs_are_told_apart_and_bounded(
     assert "2 runs: give 1 to 1" in refusal(lambda: video.evaluate(coded_clip, twice, DEADLINE_MS))
 
 
-def test_a_mistake_in_the_last_file_is_found_before_anything_is_computed(
+def test_error_in_the_last_file_is_found_before_computing(
     coded_clip: CodedClip, arrivals: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def computed(*_: object, **__: object) -> None:

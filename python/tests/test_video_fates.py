@@ -129,7 +129,7 @@ def test_every_frame_has_at_least_the_deadline_and_b_frames_have_no_more() -> No
 
 
 @pytest.mark.parametrize("deadline_ms", [0.0, -1.0, float("nan"), float("inf"), 1e9])
-def test_a_deadline_that_is_none_is_refused(deadline_ms: float) -> None:
+def test_invalid_deadline_is_refused(deadline_ms: float) -> None:
     with pytest.raises(VideoError, match=r"a deadline of .* ms: give one above 0"):
         Playout.of(deadline_ms)
 

@@ -119,7 +119,7 @@ def test_a_description_out_of_bounds_is_refused(
         (b"[1]\n", "`format` is not"),
     ],
 )
-def test_what_is_no_description_is_refused(encoded: bytes, message: str) -> None:
+def test_invalid_description_is_refused(encoded: bytes, message: str) -> None:
     assert message in said(lambda: read_description(encoded))
 
 
@@ -162,7 +162,7 @@ def test_a_damaged_description_is_refused_or_within_its_bounds(description: Desc
     assert 50 < refused < 200
 
 
-def test_an_answer_is_shown_without_what_a_terminal_obeys() -> None:
+def test_answer_is_shown_without_control_characters() -> None:
     check_answer(acceptance())
     assert said(lambda: check_answer(refusal("too \x1b[31mlarge"))) == "the player refuses the clip: too \\x1b[31mlarge"
     assert len(said(lambda: check_answer(b"no " + b"x" * 1000))) < 300
@@ -215,7 +215,7 @@ def test_a_packet_that_was_faster_than_the_first_took_no_time(
         (lambda whole: replace(whole, payload=b"\xff\xff\xff\xff" + whole.payload[4:]), "packet 4294967295 of"),
     ],
 )
-def test_what_is_no_packet_of_the_clip_is_refused(
+def test_packet_of_another_clip_is_refused(
     coded_clip: CodedClip, reception: Reception, change: Callable[[Message], Message], complaint: str
 ) -> None:
     assert complaint in said(lambda: reception.take(change(message(coded_clip, 0)), 1.0))
@@ -324,9 +324,7 @@ class VanishingSenders:
         return VanishingAssociation(self._description)
 
 
-def test_senders_that_vanish_once_they_are_described_leave_nothing_behind(
-    description: Description, tmp_path: Path
-) -> None:
+def test_senders_that_vanish_after_description_leave_no_state(description: Description, tmp_path: Path) -> None:
     said: list[str] = []
 
     def say(text: str) -> None:
@@ -359,7 +357,7 @@ def test_limits_are_read_for_all_frames_and_by_type() -> None:
     ["", "fully", "lifetime:150", "lifetime:0ms", "lifetime:2000000s", "retransmissions:1.5", "priority:4294967296",
      "X=full", "I=P=full", "retransmissions:2ms", "\x1b[0m"],
 )  # fmt: skip
-def test_what_is_no_limit_is_refused(text: str) -> None:
+def test_invalid_limit_text_is_refused(text: str) -> None:
     said(lambda: read_reliability([text], DEADLINE_MS))
 
 

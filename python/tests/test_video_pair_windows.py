@@ -78,9 +78,7 @@ def test_progress_ends_with_all_frames(
     assert [done for done, _ in told] == sorted(done for done, _ in told)
 
 
-def test_what_is_known_is_kept_for_the_same_clips_only(
-    coded_clip: CodedClip, decoded: RawFrames, tmp_path: Path
-) -> None:
+def test_cached_pairs_apply_to_the_same_clips_only(coded_clip: CodedClip, decoded: RawFrames, tmp_path: Path) -> None:
     run = random_run(56, 2)
     pairs = PairMetrics(coded_clip.source, decoded)
     expected = pairs.quality(run)

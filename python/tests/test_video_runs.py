@@ -107,7 +107,7 @@ def test_a_trace_that_changes_is_another_run(coded_clip: CodedClip, tmp_path: Pa
     assert frames == [10, 19]
 
 
-def test_a_trace_that_is_not_there_is_an_error_with_a_remedy(tmp_path: Path) -> None:
+def test_missing_trace_is_an_error_with_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"no-such\.csv: .*`anabranch video encode CLIP --out FOLDER` makes a trace"):
         ab.run(scenario_of(tmp_path / "no-such.csv"))
 

@@ -200,7 +200,7 @@ def _check_quality(clip: CodedClip, played: Path, summary: dict[str, Any]) -> No
     assert (played / QUALITY / "received.mp4").stat().st_size > 0
 
 
-def test_what_a_player_decodes_is_what_an_evaluation_rebuilds(fast_clip: CodedClip, tmp_path: Path) -> None:
+def test_player_decodes_the_same_frames_as_an_evaluation(fast_clip: CodedClip, tmp_path: Path) -> None:
     player = new_player(tmp_path)
     within_limit(_complete(fast_clip, player, "bonded"))
     reception = player.reception
@@ -221,7 +221,7 @@ def test_what_a_player_decodes_is_what_an_evaluation_rebuilds(fast_clip: CodedCl
     reception.close()
 
 
-def test_ctrl_c_at_the_player_leaves_what_was_played(slow_clip: CodedClip, tmp_path: Path) -> None:
+def test_ctrl_c_at_the_player_keeps_played_frames(slow_clip: CodedClip, tmp_path: Path) -> None:
     played = tmp_path / "played"
     words = ["--listen", "127.0.0.1:0", "--from", LOOPBACK, "--out", played, "--deadline", "100ms"]
     with program("video", "play", *words) as player:
@@ -242,7 +242,7 @@ def test_ctrl_c_at_the_player_leaves_what_was_played(slow_clip: CodedClip, tmp_p
     assert not (played / ".received.part").exists()
 
 
-def test_ctrl_c_at_the_sender_ends_the_player_with_what_it_has(slow_clip: CodedClip, tmp_path: Path) -> None:
+def test_ctrl_c_at_the_sender_ends_the_player_with_its_frames(slow_clip: CodedClip, tmp_path: Path) -> None:
     played = tmp_path / "played"
     words = ["--listen", "127.0.0.1:0", "--insecure", "--out", played, "--deadline", "100ms", "--no-pictures"]
     with program("video", "play", *words) as player:
@@ -269,7 +269,7 @@ def wait_for_bytes(path: Path) -> None:
         time.sleep(0.01)
 
 
-def test_senders_that_are_refused_are_told_and_the_next_is_played(fast_clip: CodedClip, tmp_path: Path) -> None:
+def test_refused_sender_learns_it_and_the_next_is_played(fast_clip: CodedClip, tmp_path: Path) -> None:
     said: list[str] = []
     player = new_player(tmp_path, said)
 
@@ -316,7 +316,7 @@ def test_sender_that_breaks_the_protocol_is_aborted_and_frames_stay(fast_clip: C
     assert player.reception.packets > 0
 
 
-def test_a_sender_that_never_begins_is_given_up(
+def test_sender_that_never_begins_is_aborted(
     fast_clip: CodedClip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("anabranch.video.live.playing.FIRST_PACKET_LIMIT_S", 0.0)
@@ -361,7 +361,7 @@ def test_a_reference_that_is_another_clip_is_refused(
         (["send", "photographs", "192.0.2.1", "--connect-timeout", "0"], "is not between 0.001s and 86400s"),
     ],
 )
-def test_a_wrong_command_line_says_so(words: list[str], message: str) -> None:
+def test_invalid_command_line_is_reported(words: list[str], message: str) -> None:
     with program("video", *words) as process:
         status, _, err = ended(process)
     assert status == 2
@@ -376,7 +376,7 @@ def test_player_without_authorised_peers_prints_the_remedy(tmp_path: Path) -> No
     assert "no peer may connect; run `anabranch keys --keys" in err
 
 
-def test_a_silent_sender_keeps_no_other_waiting(fast_clip: CodedClip, tmp_path: Path) -> None:
+def test_silent_sender_does_not_block_others(fast_clip: CodedClip, tmp_path: Path) -> None:
     player = new_player(tmp_path)
 
     async def scene() -> None:

@@ -84,7 +84,7 @@ def test_a_file_that_is_no_table_is_refused(tmp_path: Path, name: str, content: 
     assert message in refusal(lambda: read_frame_trace(tmp_path / name))
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_missing_file_is_reported(tmp_path: Path) -> None:
     assert (
         refusal(lambda: read_frame_trace(tmp_path / "none.csv"))
         == f"{tmp_path / 'none.csv'}: cannot be read: No such file or directory"
@@ -173,7 +173,7 @@ def test_lost_packets_have_no_row_or_time_and_first_copy_counts(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_arrivals_of_nothing_are_told_from_a_file_of_another_kind(tmp_path: Path, ending: str) -> None:
+def test_empty_arrivals_are_distinguished_from_other_files(tmp_path: Path, ending: str) -> None:
     frames = frames_of("IPBB")
     packets = packetise(frames)
     file = tmp_path / f"a.{ending}"

@@ -100,7 +100,7 @@ def test_throughput_adds_up_to_what_was_sent_and_received(writer: str) -> None:
 
 
 @pytest.mark.parametrize("writer", ["aioquic", "quic-go"])
-def test_packets_that_were_lost_have_number_and_space(writer: str) -> None:
+def test_lost_packets_have_number_and_space(writer: str) -> None:
     lost = [each for each in raw_events(writer) if each["name"] == "recovery:packet_lost"]
     shown = events(timeline_of(WRITERS[writer]), "lost")
     if writer == "quic-go":
@@ -144,7 +144,7 @@ def test_times_may_be_differences(write: Write) -> None:
     assert list(line(timeline_of(file), "srtt", "path-0").times_s) == pytest.approx([0, 0.01, 0.02])
 
 
-def test_a_timer_that_expires_is_a_time_out_and_one_that_is_set_is_none(write: Write) -> None:
+def test_expired_timer_is_a_timeout_and_set_timer_is_not(write: Write) -> None:
     name = "recovery:loss_timer_updated"
     file = write(event(0, name, event_type="set"), event(5, name, event_type="expired", timer_type="pto"))
     shown = events(timeline_of(file), "timeout")
@@ -231,7 +231,7 @@ def test_a_file_that_is_no_log_is_refused_by_its_name(tmp_path: Path, text: str,
         timeline_of(file)
 
 
-def test_what_is_too_large_is_refused(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oversized_log_is_refused(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records_module, "MAX_RECORD_BYTES", 300)
     with pytest.raises(QlogError, match="line 2: a record is longer than"):
         timeline_of(write(metrics(0, note="x" * 300)))
@@ -240,9 +240,7 @@ def test_what_is_too_large_is_refused(write: Write, tmp_path: Path, monkeypatch:
         timeline_of(WRITERS["aioquic"])
 
 
-def test_more_events_and_connections_than_fit_are_left_out_and_said(
-    write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_events_and_connections_beyond_the_limit_are_counted(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logs_module, "MAX_CONNECTIONS", 2)
     many = [{**metrics(time, cwnd=1024), "group_id": f"g{time}"} for time in range(5)]
     read = read_logs([write(*many)])

@@ -46,7 +46,7 @@ def test_a_row_has_median_spread_and_goal() -> None:
     ]
 
 
-def test_what_is_worse_than_stored_by_more_than_a_twentieth_is_reported() -> None:
+def test_regression_above_five_percent_is_reported() -> None:
     ratios.store(table_of({LESS: [0.2], MORE: [2.0]}))
     assert len(reported({LESS: [0.209], MORE: [1.91]})) == 3
     assert len(reported({LESS: [0.1], MORE: [3.0]})) == 3
@@ -57,7 +57,7 @@ def test_what_is_worse_than_stored_by_more_than_a_twentieth_is_reported() -> Non
     ]
 
 
-def test_differences_within_the_slack_of_a_row_are_no_news() -> None:
+def test_differences_within_the_tolerance_are_not_reported() -> None:
     memory = Row("memory", goal=5.0, slack=1.0)
     ratios.store(table_of({memory: [1.5]}))
     assert len(reported({memory: [2.5]})) == 2
@@ -85,7 +85,7 @@ def test_processor_time_is_that_of_the_command() -> None:
     assert idle_s < 0.25
 
 
-def test_a_command_that_fails_ends_the_program_with_what_it_said() -> None:
+def test_failed_command_ends_the_program_with_its_output() -> None:
     failing = "import sys, time; time.sleep(0.1); print('no such thing', file=sys.stderr); sys.exit(3)"
     with pytest.raises(SystemExit, match="ended with status 3: no such thing"):
         ratios.spent([sys.executable, "-c", failing])
@@ -99,7 +99,7 @@ def test_waiting_for_a_processor_is_taken_off_the_time() -> None:
     assert 0.15 < found.undisturbed_s <= found.elapsed_s
 
 
-def test_ns2_is_asked_for_counts_only_where_they_are_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ns2_counts_are_requested_only_if_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "ns"
     program.write_text('#!/bin/sh\n[ "$5" = 0 ] && exit\necho packets=7\necho packets=5\n', encoding="utf-8")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)

@@ -119,7 +119,7 @@ fn delivered(world: &World, receiver: HostId) -> u64 {
 
 /// All cases are one test, since the harness would run several tests at once and count allocations of the others.
 #[test]
-fn packets_of_a_transfer_in_full_swing_cost_no_allocation() {
+fn steady_transfer_allocates_no_memory_per_packet() {
     let cases = [
         ("sctp", 1, 0.0, 1452),
         ("sctp", 1, 0.01, 1452),

@@ -57,7 +57,7 @@ fn holds_for_all(mut runner: TestRunner, cases: impl Strategy<Value = case::Case
 }
 
 #[test]
-fn nothing_that_can_be_done_breaks_an_association() {
+fn random_operations_keep_an_association_valid() {
     holds_for_all(runner(3_000, REGRESSIONS), case::any());
 }
 
@@ -70,7 +70,7 @@ fn on_path_attacker_reads_and_changes_no_protected_data() {
 
 /// The test also examines its cases, since a test without losses proves nothing.
 #[test]
-fn the_cases_reach_what_they_are_to_test() {
+fn cases_reach_the_tested_states() {
     let mut runner = TestRunner::deterministic();
     let mut sums = [0; 21];
     for _ in 0..300 {
@@ -108,7 +108,7 @@ fn the_cases_reach_what_they_are_to_test() {
 
 /// The test checks that each method of the attacker is used and reaches the checks that it is meant for.
 #[test]
-fn the_attacks_reach_what_they_are_to_test() {
+fn attacks_reach_the_tested_states() {
     let mut runner = TestRunner::deterministic();
     let mut dropped = BTreeMap::new();
     let mut ends = BTreeMap::new();

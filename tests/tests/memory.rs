@@ -55,7 +55,7 @@ fn drain(endpoint: &mut Endpoint, now: Time, buf: &mut PacketBuffer) -> u32 {
 }
 
 #[test]
-fn a_hundred_thousand_spoofed_inits_leave_nothing_behind() {
+fn hundred_thousand_spoofed_inits_leave_no_state() {
     let _turn = turn();
     let mut endpoint = listener();
     let (mut buf, mut before) = (PacketBuffer::with_capacity(2048), 0);
@@ -179,7 +179,7 @@ fn garbage(n: u32, tag: u32) -> Vec<u8> {
 }
 
 #[test]
-fn a_hundred_thousand_garbage_packets_leave_nothing_behind() {
+fn hundred_thousand_garbage_packets_leave_no_state() {
     let _turn = turn();
     let mut wires = Wires::connected(1);
     let tag = wires.log.iter().rfind(|p| p.to == address(0, 2)).expect("packets were sent").tag();

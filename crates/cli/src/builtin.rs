@@ -67,21 +67,21 @@ mod tests {
     }
 
     #[test]
-    fn no_scenario_and_no_plan_is_left_out() {
+    fn every_scenario_and_plan_of_the_repository_is_built_in() {
         let names = |files: &[File]| files.iter().map(|file| file.name.to_owned()).collect::<BTreeSet<_>>();
         assert_eq!(names(SCENARIOS), stems("scenarios"));
         assert_eq!(names(PLANS), stems("scenarios/sweeps"));
     }
 
     #[test]
-    fn a_source_distribution_of_the_python_package_takes_them_along() {
+    fn source_distribution_contains_built_in_files() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../pyproject.toml");
         let text = std::fs::read_to_string(file).expect("pyproject.toml");
         assert!(text.contains(r#"{ path = "scenarios/**/*.toml", format = "sdist" }"#));
     }
 
     #[test]
-    fn every_scenario_can_be_read_and_says_what_it_is() {
+    fn every_scenario_is_valid_and_has_a_description() {
         for file in SCENARIOS {
             Scenario::parse(file.text, file.name, &[]).expect(file.name);
             let about = file.about();

@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_is_made_as_clap_wants_it() {
+    fn command_line_passes_debug_assertions_of_clap() {
         command(&PYTHON_COMMANDS).debug_assert();
     }
 
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn observation_holds_only_what_observes() {
+    fn observation_has_only_options_that_observe() {
         for name in ["send", "serve", "recv", "bench", "paths"] {
             let command = command(&[]);
             let part = command.find_subcommand(name).expect(name);

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_promised_before_the_first_run_is_done() {
+    fn remaining_time_is_unknown_before_the_first_run_ends() {
         assert_eq!(pace(0, 0.0, Duration::ZERO), "");
         assert_eq!(pace(3, 0.5, Duration::from_secs(62)), ", 2.0 s each, ETA 1:02");
         assert_eq!(pace(3, 25.0, Duration::from_secs(3723)), ", 25/s, ETA 1:02:03");

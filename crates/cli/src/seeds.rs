@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_in_words() {
+    fn invalid_list_of_seeds_is_refused_with_the_reason() {
         let cases = [
             ("0", "one seed at least"),
             ("", "one seed at least"),

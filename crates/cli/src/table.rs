@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_have_the_digits_they_can_bear() {
+    fn figures_are_rounded_to_significant_digits() {
         assert_eq!(interval(Summary::of([1.0, 2.0, 3.0])), "2.00 ± 2.48");
         assert_eq!(interval(Summary::of([9000.0, 9100.0])), "9050 ± 635");
         assert_eq!(interval(Summary::of([9000.4])), "9000");
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_keeps_to_its_width_and_folds_schemes_before_figures() {
+    fn narrow_table_wraps_schemes_before_figures() {
         let mut table = TextTable::new().text("scheme").figure("goodput\nkbit/s");
         table.row(vec!["cmt(rtx=rtx-asap,trigger=4)".to_owned(), "9050 ± 635".to_owned()]);
         for width in [20, 30, 80] {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn components_are_folded_too() {
+    fn long_components_are_wrapped() {
         assert_eq!(folded("cmt(trigger=4)+late(delay=9)+pf"), "cmt(\n trigger=4)\n+late(\n delay=9)\n+pf");
         assert_eq!(folded("1e+3 ± 5"), "1e+3 ± 5");
     }

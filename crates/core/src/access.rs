@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_network_is_refused() {
+    fn invalid_network_is_refused() {
         use NetworkError::{Address, Everyone, Prefix};
         for (text, error) in [
             ("", Address),
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_holds_each_network_once_and_never_everything() {
+    fn list_has_each_network_once_and_never_all_addresses() {
         let list = |texts: &[&str]| Networks::new(texts.iter().map(|text| network(text)));
         let written = |texts: &[&str]| {
             list(texts).map(|list| list.iter().map(|network| network.to_string()).collect::<Vec<_>>())

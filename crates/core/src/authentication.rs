@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_are_those_that_another_program_computes() {
+    fn codes_equal_those_of_an_independent_implementation() {
         // Computed with Python's hmac module from the key vectors written out by hand.
         let keys = Keys::agree(&ours(), &theirs(), None).expect("SHA-256");
         let expected = "8481932a3ee05d45c5d109aba638c5d9e90bfbac7ea27b05f7e8191cd1ffb2a6";
@@ -497,12 +497,12 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_opening_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn opening_random_bytes_does_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = AuthOffer::open(&mut &bytes[..]);
         }
 
         #[test]
-        fn no_parameters_make_reading_panic(
+        fn reading_random_parameters_does_not_panic(
             random in prop::collection::vec(any::<u8>(), 0..300),
             chunks in prop::collection::vec(any::<u8>(), 0..300),
             hmacs in prop::collection::vec(any::<u16>(), 0..300),
@@ -518,7 +518,7 @@ mod tests {
         }
 
         #[test]
-        fn any_change_to_what_is_covered_is_refused(at in 0_usize..72, mask in 1_u8..) {
+        fn any_change_of_covered_bytes_is_refused(at in 0_usize..72, mask in 1_u8..) {
             let keys = Keys::agree(&ours(), &theirs(), None).unwrap();
             let mut bytes = sealed(&keys);
             bytes[at] ^= mask;
@@ -528,7 +528,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_checking_panic(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
+        fn checking_random_bytes_does_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
             let keys = Keys::agree(&ours(), &theirs(), None).unwrap();
             let mut bytes = [&[15, 0, 0, 8 + (bytes.len() % 60) as u8, 0, 0, 0, 3][..], &bytes].concat();
             bytes.resize(bytes.len().max(68), 0);

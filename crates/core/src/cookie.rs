@@ -610,7 +610,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_changed_or_made_up_costs_no_hmac() {
+    fn changed_or_forged_cookie_costs_no_hmac() {
         let (jar, mut entropy) = jar(Time::ZERO);
         let good = sealed(&jar, Time::ZERO, &sample());
         assert!(jar.screen(&good, HEADER).is_ok());
@@ -632,7 +632,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lucky_guess_of_the_screen_opens_nothing() {
+    fn cookie_with_a_guessed_screen_is_refused() {
         let (jar, _) = jar(Time::ZERO);
         let mut bytes = sealed(&jar, Time::ZERO, &sample());
         *bytes.last_mut().unwrap() ^= 1;
@@ -702,7 +702,7 @@ mod tests {
         //# State Cookie, along with all the information necessary for it to establish the association, including the port
         //# numbers and the Verification Tags.
         #[test]
-        fn what_is_sealed_is_opened(body in bodies(), at: u64, fills_up: bool) {
+        fn sealed_cookie_can_be_opened(body in bodies(), at: u64, fills_up: bool) {
             let now = Time::from_nanos(at);
             let (mut jar, _) = jar(now);
             jar.fills_up = fills_up;
@@ -746,7 +746,7 @@ mod tests {
         }
 
         #[test]
-        fn filled_up_cookies_differ_in_length_by_what_their_addresses_take(body in bodies()) {
+        fn padded_cookies_differ_by_the_length_of_addresses(body in bodies()) {
             let (mut jar, _) = jar(Time::ZERO);
             jar.fills_up = true;
             let address = |address: &IpAddr| if address.is_ipv4() { 5 } else { 17 };
@@ -760,7 +760,7 @@ mod tests {
         }
 
         #[test]
-        fn bytes_from_elsewhere_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        fn bytes_of_other_origin_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let (jar, _) = jar(Time::ZERO);
             prop_assert!(jar.open(Time::ZERO, LIFETIME, &bytes).is_err());
         }

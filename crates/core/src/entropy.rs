@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn debug_output_tells_nothing_of_the_seed() {
+    fn debug_output_hides_the_seed() {
         assert_eq!(format!("{:?}", Entropy::new([3; 32])), "Entropy { .. }");
     }
 

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_in_order_is_found_as_each_by_itself() {
+    fn ordered_lookups_equal_single_lookups() {
         for list in lists() {
             for other in lists() {
                 let mut at = 0;
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_covered_is_found_without_what_is() {
+    fn uncovered_ranges_exclude_covered_ones() {
         let list = [(3, 5), (8, 8), (12, 20)];
         for start in 1..23 {
             for end in start..23 {

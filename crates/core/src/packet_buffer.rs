@@ -104,7 +104,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_holds_what_a_vector_would(parts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..20)) {
+        fn packet_buffer_equals_a_vector(parts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..20)) {
             let (mut buffer, mut vector) = (PacketBuffer::new(), Vec::new());
             for (index, part) in parts.iter().enumerate() {
                 match index % 4 {
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn room_that_was_there_is_not_cleared() {
+    fn existing_capacity_is_not_cleared() {
         let mut buffer = PacketBuffer::new();
         buffer.room(8).fill(7);
         buffer.keep(2, 0);

@@ -99,7 +99,7 @@ mod tests {
     use std::collections::VecDeque;
 
     #[test]
-    fn what_is_forgotten_takes_no_more_room_than_what_is_left_but_for_a_few() {
+    fn forgotten_entries_free_memory_except_a_few() {
         let mut list = Sliding::new();
         for (left, most) in [(10, 43), (100, 202), (0, 1)] {
             for number in 0..1_000 {
@@ -113,7 +113,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_agrees_with_a_queue(steps in prop::collection::vec((0_u8..6, 0_usize..8, any::<u8>()), 0..200)) {
+        fn sliding_queue_agrees_with_a_queue(steps in prop::collection::vec((0_u8..6, 0_usize..8, any::<u8>()), 0..200)) {
             let (mut list, mut queue) = (Sliding::new(), VecDeque::new());
             // As many removed items as are tolerated, so that the others are moved now and then.
             list.extend(0..=FEW as u8);

@@ -129,7 +129,7 @@ mod tests {
         /// Checks that the result is a value of the window and at least the current value. It may miss the second largest, which
         /// saves memory.
         #[test]
-        fn the_answer_is_a_value_of_the_window_no_smaller_than_the_present_one(
+        fn maximum_is_a_value_of_the_window_and_at_least_the_latest(
             steps in prop::collection::vec((0..8_u64, 0..50_u32), 1..100),
         ) {
             let (mut at, mut filter, mut seen) = (0, WindowedMax::default(), Vec::new());

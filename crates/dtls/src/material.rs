@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_drop_does_leaves_nothing_behind() {
+    fn drop_erases_key_material() {
         let mut material = material();
         material.wipe();
         let Secrets { key, sequence_number_key, iv } = &*material.secrets;

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_stored_is_read_again_and_seals_as_before() {
+    fn stored_keys_are_read_back_and_seal_as_before() {
         for suite in CipherSuite::ALL {
             let ours = keys(suite, 0x0102_0304_0506);
             let bytes = ours.to_bytes();
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn invalid_text_is_refused_with_the_reason() {
         let bytes = keys(CipherSuite::Aes128Gcm, 3).to_bytes();
         let changed = |at: usize, to: u8| {
             let mut bytes = bytes.to_vec();

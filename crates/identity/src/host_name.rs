@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_host_is_refused() {
+    fn invalid_host_is_refused() {
         let long = format!("{}:1", "a".repeat(254));
         for text in [
             "",

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_obeys_or_hides_is_no_label() {
+    fn label_with_control_or_hidden_characters_is_refused() {
         for text in ["a\u{1b}[2J", "a\nb", "a\u{202e}b", "a\u{200b}b", "\u{9b}2J", "a\u{e0041}"] {
             assert_eq!(text.parse::<Label>(), Err(WrongLabel::Unprintable), "{text:?}");
         }

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_written_below_a_folder_of_others() {
+    fn folder_of_another_user_is_not_written_to() {
         let folder = tempfile::tempdir().expect("a folder");
         let loose = folder.path().join("loose");
         fs::create_dir_all(loose.join("keys")).expect("folders");

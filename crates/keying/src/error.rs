@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_peer_chose_is_in_no_text() {
+    fn error_texts_contain_no_text_of_the_peer() {
         let unknown = TlsProblem::of(&TlsError::AlertReceived(AlertDescription::Unknown(200)));
         assert!(!KeyingError::from(unknown).to_string().contains("200"));
         let other = TlsProblem::of(&TlsError::General("\u{1b}[2J".to_owned()));

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_refused() {
+    fn invalid_message_is_refused() {
         for bad in [&[][..], &[3], &[0x83], &[0x83, 2], &[0x83, 1, 0]] {
             assert_eq!(Message::parse(bad), Err(KeyingError::Malformed), "{bad:?}");
         }

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_line_is_said() {
+    fn invalid_line_is_refused_with_the_reason() {
         let key = "a1".repeat(16);
         for (rest, expected) in [
             (String::new(), "expected a label"),

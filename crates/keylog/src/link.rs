@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn cut_off_packet_is_no_whole_one_and_no_panic() {
+    fn truncated_packet_is_rejected_without_panic() {
         for (link, header) in headers(4) {
             let bytes = [header, ip(4)].concat();
             for length in 0..bytes.len() {
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn other_content_and_other_link_types_are_told_apart() {
+    fn other_content_and_other_link_types_are_distinguished() {
         let arp = [&[0; 12][..], &[8, 6], &[0; 28]].concat();
         assert!(matches!(read(Linktype(1), &arp), Link::NoIp));
         let discovery = [&[0; 12][..], &[0x88, 0x63, 0x11, 9, 0, 0, 0, 4, 0, 0, 0, 0]].concat();

@@ -81,7 +81,7 @@ fn figures_without_contents_equal_those_of_a_run_with_contents() {
 }
 
 #[test]
-fn the_number_of_threads_changes_nothing() {
+fn results_are_independent_of_the_number_of_threads() {
     let text = lossy("rfc9260");
     let schemes = schemes();
     let jobs = || schemes.iter().flat_map(|s| (1..=2).map(|seed| job(&text, s, seed))).collect();
@@ -97,7 +97,7 @@ fn another_seed_gives_another_run() {
 }
 
 #[test]
-fn tracing_and_capturing_change_nothing() {
+fn results_are_independent_of_traces_and_captures() {
     let folder = std::env::temp_dir().join(format!("anabranch-determinism-{}", std::process::id()));
     let mut observed = job(&lossy("rfc9260"), "cmt", 3);
     observed.trace = Some(folder.join("trace"));

@@ -30,7 +30,7 @@ name = "path-2"
 const LOSSY: &str = "rate = \"2 Mbit/s\"\ndelay = \"80 ms\"\nloss = 0.05";
 
 #[test]
-fn any_two_settings_that_must_differ_do() {
+fn settings_that_must_differ_give_different_results() {
     let settings = [
         "sctp",
         "sctp(rtx=alternate)",

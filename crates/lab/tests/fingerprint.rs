@@ -93,7 +93,7 @@ fn changes(files: &[(&str, &str)]) -> bool {
 }
 
 #[test]
-fn it_changes_with_every_crate_of_the_engine() {
+fn fingerprint_changes_with_every_crate_of_the_engine() {
     for name in sources::CRATES {
         assert!(changes(&[(&format!("crates/{name}/src/part/mod.rs"), "fn part() { }\n")]), "{name}");
         assert!(changes(&[(&format!("crates/{name}/src/new.rs"), "")]), "a new file of {name}");
@@ -105,13 +105,13 @@ fn it_changes_with_every_crate_of_the_engine() {
 }
 
 #[test]
-fn it_changes_when_text_moves_from_one_file_to_the_next() {
+fn fingerprint_changes_if_text_moves_between_files() {
     let moved = [("crates/sim/src/lib.rs", "mod part;\nfn part() {}\n"), ("crates/sim/src/part/mod.rs", "")];
     assert!(changes(&moved));
 }
 
 #[test]
-fn documents_tests_and_other_crates_leave_it_alone() {
+fn documents_tests_and_other_crates_keep_the_fingerprint() {
     assert!(!changes(&[
         ("README.md", "text"),
         ("crates/core/README.md", "text"),
@@ -123,13 +123,13 @@ fn documents_tests_and_other_crates_leave_it_alone() {
 }
 
 #[test]
-fn line_endings_of_another_system_leave_it_alone() {
+fn line_endings_of_another_system_keep_the_fingerprint() {
     let windows = LOCK.replace('\n', "\r\n");
     assert!(!changes(&[("Cargo.lock", &windows), ("crates/wire/src/lib.rs", "mod part;\r\n")]));
 }
 
 #[test]
-fn of_the_lock_file_only_packages_that_the_engine_is_built_with_count() {
+fn only_engine_packages_of_the_lock_file_count() {
     assert!(changes(&[("Cargo.lock", &LOCK.replace("0a01", "0a02"))]), "another rand");
     assert!(changes(&[("Cargo.lock", &LOCK.replace("3140", "3141"))]), "what a package is built with");
     assert!(!changes(&[("Cargo.lock", &LOCK.replace("c1a9", "c1a8"))]), "the command's");
@@ -147,7 +147,7 @@ fn packages_of_the_lock_file_are_listed_once_and_sorted() {
 }
 
 #[test]
-fn what_was_built_in_is_that_of_this_workspace() {
+fn built_in_fingerprint_equals_that_of_the_workspace() {
     assert_eq!(digest::of(&sources::workspace()).expect("the sources can be read"), FINGERPRINT);
     assert_eq!(FINGERPRINT.len(), 64);
     assert_eq!(VERSION, env!("CARGO_PKG_VERSION"));

@@ -59,7 +59,7 @@ fn faulty() -> Job {
 }
 
 #[test]
-fn a_run_that_is_over_is_not_given_up() {
+fn finished_run_ignores_a_stop() {
     let short = job(&SHORT.replace("2 s", "1 ms"), "cmt", 1);
     let mut first = true;
     let made = short.run_while(|| std::mem::take(&mut first)).expect("a run");
@@ -67,7 +67,7 @@ fn a_run_that_is_over_is_not_given_up() {
 }
 
 #[test]
-fn a_run_that_is_given_up_has_no_result() {
+fn stopped_run_has_no_result() {
     let stop = AtomicBool::new(false);
     let job = endless();
     let result = thread::scope(|scope| {
@@ -79,7 +79,7 @@ fn a_run_that_is_given_up_has_no_result() {
 }
 
 #[test]
-fn a_run_that_is_not_given_up_is_any_run() {
+fn run_without_a_stop_is_unchanged() {
     let unless = job(SHORT, "cmt", 7).run_unless(&AtomicBool::new(false)).expect("no error");
     let unless = unless.expect("a result");
     assert!(unless.digest.is_some());
@@ -101,7 +101,7 @@ fn folder_of_an_aborted_run_says_so_and_replaces_an_earlier_one() {
 }
 
 #[test]
-fn a_batch_that_is_stopped_keeps_what_is_finished_and_counts_the_rest() {
+fn stopped_batch_keeps_finished_runs_and_counts_the_others() {
     let stop = AtomicBool::new(false);
     let jobs = vec![job(SHORT, "cmt", 1), job(SHORT, "cmt", 2), endless(), endless()];
     let batch = Batch { jobs, threads: Some(1) };

@@ -72,7 +72,7 @@ fn frames_that_come_after_their_playout_are_late() {
 }
 
 #[test]
-fn everything_that_is_lost_is_lost_and_the_rest_is_undecodable_without_it() {
+fn lost_frames_are_lost_and_dependents_undecodable() {
     let path = "rate = \"2 Mbit/s\"\ndelay = \"20 ms\"\n[[path.event]]\nat = \"300 ms\"\nup = false";
     let flow = "deadline = \"100 ms\"\nreliability = { max_retransmissions = 0 }";
     let result = video(path, flow).run().expect("a run");
@@ -83,7 +83,7 @@ fn everything_that_is_lost_is_lost_and_the_rest_is_undecodable_without_it() {
 }
 
 #[test]
-fn limits_by_type_decide_which_frames_are_given_up() {
+fn limits_by_type_decide_which_frames_are_abandoned() {
     let flow = "deadline = \"1500 ms\"\nordered = false\nreliability = { B = { max_retransmissions = 0 } }";
     let result = video(LOSSY, flow).run().expect("a run");
     let found = outcome(&result);
@@ -97,7 +97,7 @@ fn limits_by_type_decide_which_frames_are_given_up() {
 }
 
 #[test]
-fn frames_that_are_not_due_when_the_run_ends_are_left_out() {
+fn frames_due_after_the_run_are_not_counted() {
     let result = video(GOOD, "deadline = \"3 s\"").run().expect("a run");
     let found = outcome(&result);
     assert!(found.not_due > 10 && found.frames + found.not_due == 90, "{found:?}");
@@ -105,7 +105,7 @@ fn frames_that_are_not_due_when_the_run_ends_are_left_out() {
 }
 
 #[test]
-fn packets_as_small_as_a_byte_are_told_apart() {
+fn packets_of_one_byte_are_distinguished() {
     let result = video(GOOD, "deadline = \"1 s\"\npayload = \"100 B\"\nstreams = 4").run().expect("a run");
     assert_eq!(outcome(&result).frame_fates, "90g");
 }
@@ -129,7 +129,7 @@ fn a_video_can_go_either_way_and_be_traced() {
 }
 
 #[test]
-fn a_trace_that_is_wrong_or_missing_is_named_with_what_to_do() {
+fn invalid_or_missing_trace_is_refused_with_the_remedy() {
     let job = video(GOOD, "deadline = \"200 ms\"");
     let said = |job: &Job| match job.check() {
         Err(error @ RunError::Video(_)) => error.to_string(),
@@ -148,7 +148,7 @@ fn a_trace_that_is_wrong_or_missing_is_named_with_what_to_do() {
 }
 
 #[test]
-fn the_example_shows_most_frames_and_gives_packets_up() {
+fn example_shows_most_frames_and_abandons_packets() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/video/two-paths.toml");
     let text = fs::read_to_string(&file).expect("the example");
     let folder = file.parent().expect("its folder").to_owned();

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_does_not_answer_is_given_up_when_the_time_is_over() {
+    fn silent_peer_is_abandoned_after_the_timeout() {
         let usual = config(DEFAULT_SCHEME).expect("a scheme");
         assert_eq!(given_up(usual.clone()), Time::ZERO + Span::from_secs(15));
         for seconds in [1, 30, 600, 86_400] {

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn interrupted_handshake_is_repeated_until_the_time_has_passed() {
+    fn interrupted_handshake_is_repeated_until_the_deadline() {
         for error in [ConnectError::KeysInterrupted("it was restarted"), ConnectError::RefusedByPeer] {
             assert_eq!(admitted(ConnectRetries::within(LONG), &error), 100);
             assert_eq!(admitted(ConnectRetries::within(PAUSE), &error), 0);

@@ -31,7 +31,7 @@ fn library() -> Option<PathBuf> {
 }
 
 #[test]
-fn a_clock_that_jumps_by_hours_changes_nothing() {
+fn clock_jump_of_hours_does_not_affect_a_transfer() {
     let Some(library) = library() else {
         println!("skipped: libfaketime is missing, install it to run this test");
         return;
@@ -69,7 +69,7 @@ async fn receive_all(theirs: &Association) {
 }
 
 #[tokio::test]
-#[ignore = "started by a_clock_that_jumps_by_hours_changes_nothing"]
+#[ignore = "started by clock_jump_of_hours_does_not_affect_a_transfer"]
 async fn a_transfer_amid_jumps() {
     let file = std::env::var(FILE).expect("the test above names it");
     let (client, server) = (host(11, false), host(1, true));

@@ -34,7 +34,7 @@ async fn next(watcher: &mut Watcher) -> Change {
 }
 
 #[test]
-fn addresses_that_come_and_go_are_told() {
+fn added_and_removed_addresses_are_reported() {
     in_namespace("interfaces::told", &[]);
 }
 
@@ -93,7 +93,7 @@ fn kinds() {
 }
 
 #[test]
-fn an_association_takes_to_an_address_that_comes_and_leaves_one_that_goes() {
+fn association_uses_added_and_drops_removed_addresses() {
     in_namespace("interfaces::followed", &[]);
 }
 

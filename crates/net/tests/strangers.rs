@@ -184,7 +184,7 @@ async fn befriend(client: &Host, server: &Host) {
 
 /// All but the strangers run on this thread, so that the counted public key operations are those of the hosts.
 #[tokio::test]
-async fn ten_thousand_strangers_use_bounded_memory_and_lock_out_no_peer() {
+async fn ten_thousand_strangers_use_bounded_memory_and_block_no_peer() {
     let mut hello = Vec::new();
     let mut exchange = TlsExchanges::new(credentials(3, &[2])).start(Part::Client).expect("a client");
     exchange.begin(&mut hello).expect("a ClientHello");

@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_finds_no_room_is_counted_and_not_kept() {
+    fn entries_beyond_the_capacity_are_counted_and_dropped() {
         let mut batch = Batch::default();
         batch.bytes.resize(MOST_BYTES - 1, 0);
         assert!(batch.has_room());
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_handed_over_once_and_the_last_one_says_so() {
+    fn batch_is_passed_once_and_the_last_one_is_marked() {
         let inbox = Inbox::default();
         inbox.write(|batch| batch.bytes.push(7));
         let mut taken = Batch::default();

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_alarm_goes_off_after_its_time_and_not_before() {
+    async fn alarm_expires_after_its_time_and_not_before() {
         let alarm = Alarm::new().expect("a thread");
         for micros in [0, 1, 300, 2500] {
             let before = Instant::now();
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_alarm_that_was_given_up_does_not_disturb_the_next() {
+    async fn cancelled_alarm_does_not_affect_the_next() {
         let alarm = Alarm::new().expect("a thread");
         for given_up in [100, 60_000_000] {
             tokio::select! {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_to_wait_for_is_waited_for_until_something_else_happens() {
+    async fn alarm_without_deadline_never_expires() {
         let alarm = Alarm::new().expect("a thread");
         for never in [None, Some(Span::from_nanos(u64::MAX))] {
             tokio::select! {

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_that_cannot_be_made_leaves_nothing_behind() {
+    fn failed_socket_of_a_client_leaves_no_state() {
         let mut clients = clients(1);
         assert_eq!(clients.add(address(1), at(0), |_| Err("no")), Some(Err("no")));
         assert_eq!((clients.len(), clients.find(address(1), at(0))), (0, None));

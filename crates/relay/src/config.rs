@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_with_a_remedy() {
+    fn invalid_configuration_is_refused_with_the_remedy() {
         let refused = |change: fn(&mut RelayConfig)| {
             let mut config = config("127.0.0.1:0", "127.0.0.1:9");
             change(&mut config);

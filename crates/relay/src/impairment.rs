@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_of_one_direction() {
+    fn change_applies_to_one_direction() {
         let mut impairment = impairment(&[(Direction::Forward, at(1), LinkChange::Down)]);
         for direction in Direction::BOTH {
             impairment.offer(direction, at(2), 0, &[]);

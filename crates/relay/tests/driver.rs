@@ -96,7 +96,7 @@ async fn datagrams_go_both_ways_unchanged_and_in_order() {
 }
 
 #[tokio::test]
-async fn what_comes_out_is_what_went_in_less_what_was_lost_and_dropped() {
+async fn output_is_input_less_lost_and_dropped_datagrams() {
     let (client, target) = (socket().await, socket().await);
     let mut config = config(&target);
     config.forward =
@@ -131,7 +131,7 @@ async fn what_comes_out_is_what_went_in_less_what_was_lost_and_dropped() {
 }
 
 #[tokio::test]
-async fn what_is_larger_than_an_ethernet_frame_carries_is_dropped_and_counted() {
+async fn datagram_above_ethernet_size_is_dropped_and_counted() {
     let (client, target) = (socket().await, socket().await);
     let relay = start(config(&target));
     for length in [1472, 1473, 60_000, 8] {
@@ -166,7 +166,7 @@ async fn a_cut_stops_both_directions_until_it_ends() {
 }
 
 #[tokio::test]
-async fn a_scheduled_cut_comes_by_itself() {
+async fn scheduled_cut_starts_at_its_time() {
     let (client, target) = (socket().await, socket().await);
     let mut config = config(&target);
     config.changes = vec![(Direction::Forward, Time::ZERO, LinkChange::Down)];
@@ -177,7 +177,7 @@ async fn a_scheduled_cut_comes_by_itself() {
 }
 
 #[tokio::test]
-async fn a_rebound_client_has_another_port_and_loses_nothing_that_had_come() {
+async fn rebound_client_gets_another_port_and_earlier_datagrams() {
     let (client, target) = (socket().await, socket().await);
     let relay = start(config(&target));
     client.send_to(b"one", relay.local_addr()).await.expect("sent");
@@ -202,7 +202,7 @@ async fn a_rebound_client_has_another_port_and_loses_nothing_that_had_come() {
 }
 
 #[tokio::test]
-async fn an_idle_client_is_forgotten_and_welcome_again() {
+async fn idle_client_is_forgotten_and_accepted_again() {
     let (client, target) = (socket().await, socket().await);
     let mut config = config(&target);
     config.idle = Duration::from_millis(400);
@@ -216,7 +216,7 @@ async fn an_idle_client_is_forgotten_and_welcome_again() {
 }
 
 #[tokio::test]
-async fn there_is_no_room_for_more_clients_than_said() {
+async fn clients_beyond_the_limit_are_refused() {
     let target = socket().await;
     let mut config = config(&target);
     config.max_clients = 3;
@@ -281,7 +281,7 @@ async fn strangers_do_not_reach_a_client() {
 }
 
 #[tokio::test]
-async fn on_loopback_relays_are_told_apart_by_their_addresses() {
+async fn relays_on_loopback_are_distinguished_by_address() {
     let (client, target) = (socket().await, socket().await);
     for last in [11, 12] {
         let mut config = config(&target);
@@ -293,7 +293,7 @@ async fn on_loopback_relays_are_told_apart_by_their_addresses() {
 }
 
 #[tokio::test]
-async fn what_the_system_refuses_is_said() {
+async fn error_of_the_system_is_reported() {
     let target = socket().await;
     let taken = socket().await;
     let refused = |change: &dyn Fn(&mut RelayConfig)| {
@@ -310,7 +310,7 @@ async fn what_the_system_refuses_is_said() {
 }
 
 #[tokio::test]
-async fn a_relay_that_stopped_leaves_its_address_to_the_next() {
+async fn stopped_relay_frees_its_address() {
     let (client, target) = (socket().await, socket().await);
     let mut config = config(&target);
     for _ in 0..5 {
@@ -323,7 +323,7 @@ async fn a_relay_that_stopped_leaves_its_address_to_the_next() {
 }
 
 #[tokio::test]
-async fn a_flood_does_not_keep_others_from_their_turn() {
+async fn flood_does_not_starve_other_clients() {
     let (client, stranger, target) = (socket().await, socket().await, socket().await);
     let mut config = config(&target);
     config.max_clients = 1;

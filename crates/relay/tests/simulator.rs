@@ -154,7 +154,7 @@ fn relayed(config: LinkConfig, plan: &[Planned], late: u64) -> (Outcome, anabran
 }
 
 #[test]
-fn a_relayed_link_delivers_and_drops_what_a_simulated_one_does() {
+fn relayed_link_delivers_and_drops_as_a_simulated_one() {
     let plan = plan("bursts", 600);
     for config in links() {
         let expected = simulated(config.clone(), plan.clone());
@@ -172,7 +172,7 @@ fn a_relayed_link_delivers_and_drops_what_a_simulated_one_does() {
 }
 
 #[test]
-fn a_relay_that_always_wakes_up_late_changes_no_fate_and_no_moment() {
+fn late_relay_keeps_outcome_and_time_of_each_packet() {
     let plan = plan("late", 600);
     for config in links() {
         let (in_time, _) = relayed(config.clone(), &plan, 0);

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_sweep_is_refused_in_words() {
+    fn invalid_sweep_is_refused_with_the_reason() {
         let many: Vec<String> = (0..=MOST).map(|value| value.to_string()).collect();
         let many = format!("a={}", many.join(","));
         let cases = [

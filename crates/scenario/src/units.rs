@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_number_is_refused() {
+    fn text_that_is_no_number_is_refused() {
         for text in [
             "", " ", "NaN s", "inf s", "-5 ms", "+5 ms", "1e3 ms", ".5 s", "1. s", "1.2.3 s", "5", "ms",
             "1,5 s",

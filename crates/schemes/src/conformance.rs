@@ -613,14 +613,14 @@ fn extremes(parameter: &Parameter) -> Vec<String> {
 }
 
 #[test]
-fn every_preset_bears_every_event() {
+fn every_preset_handles_every_event() {
     for preset in PRESETS {
         run(preset.name, 300);
     }
 }
 
 #[test]
-fn so_it_does_at_the_ends_of_every_parameter() {
+fn every_preset_handles_events_at_parameter_bounds() {
     for preset in PRESETS {
         for parameter in preset.parameters {
             for value in extremes(parameter) {
@@ -681,7 +681,7 @@ fn declaration_without_an_event_that_is_read_is_found() {
 }
 
 #[test]
-fn every_component_bears_every_event_with_every_scheme_it_fits() {
+fn every_component_handles_every_event_in_each_scheme() {
     for component in COMPONENTS {
         for preset in PRESETS.iter().filter(|preset| component.fits(preset)) {
             run(&format!("{}+{}", preset.name, component.name), 100);
@@ -706,7 +706,7 @@ fn one_seed_gives_one_sequence_of_decisions_and_another_seed_another() {
 }
 
 #[test]
-fn policies_of_two_associations_share_nothing() {
+fn policies_of_two_associations_share_no_state() {
     let scheme = parse("cmt").expect("a preset");
     let mut first = Session::new(&scheme, Profile::ns2_multipath(), 1);
     let second = Session::new(&scheme, Profile::ns2_multipath(), 1);

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_what_waits_when_it_begins() {
+    fn batch_has_the_packets_that_wait_at_its_start() {
         let aggregation = Aggregation { period: Span::from_millis(5), most_packets: None };
         let mut batches = Batches::new(aggregation);
         assert_eq!(batches.take(at(1), 1, at(1)), Err(at(6)));
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_batch_waits_for_nothing_and_has_no_more_than_agreed() {
+    fn full_batch_is_sent_at_once_with_at_most_the_limit() {
         let aggregation = Aggregation { period: Span::from_millis(5), most_packets: Some(2) };
         let mut batches = Batches::new(aggregation);
         assert_eq!(batches.take(at(0), 1, at(0)), Err(at(5)));

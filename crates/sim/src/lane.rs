@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_call_finds_what_calls_in_time_would_have_found() {
+    fn late_call_returns_the_same_as_timely_calls() {
         let mut lane = lane(config(), Vec::new());
         for owner in 0..4 {
             lane.offer(Time::ZERO, PACKET, owner, &[]);
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offer_makes_room_by_itself() {
+    fn offer_advances_the_queue() {
         let mut lane = lane(config(), Vec::new());
         for ms in 0..100 {
             lane.offer(at(ms), PACKET, 0, &[]);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_arrives_before_its_time_and_time_does_not_go_back() {
+    fn arrivals_are_on_time_and_in_order() {
         let mut lane = lane(config(), Vec::new());
         lane.offer(at(5), PACKET, 1, b"a");
         lane.offer(at(3), PACKET, 2, b"b");
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn impossible_links_are_refused() {
         let zero = LinkChange::Rate(Rate::from_bps(0));
         let refused = Lane::new(config(), "flow", Seeds::new(1, 0), vec![(at(1), zero.clone())]);
         assert!(refused.is_err());

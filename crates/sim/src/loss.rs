@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_low_rate_loses_a_higher_one_loses_too() {
+    fn higher_rate_loses_all_packets_of_a_lower_one() {
         let (low, high) =
             (draws(&LossModel::Bernoulli(0.05), 10_000), draws(&LossModel::Bernoulli(0.2), 10_000));
         assert!(low.iter().zip(&high).all(|(low, high)| high | !low));
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_loses_what_it_lists() {
+    fn trace_drops_the_listed_packets() {
         let model = LossModel::Trace(LossTrace::new().lose("flow", [4, 2, 4]).lose("other", [1]));
         let lost: Vec<_> =
             draws(&model, 5).iter().enumerate().filter(|(_, l)| **l).map(|(i, _)| i + 1).collect();

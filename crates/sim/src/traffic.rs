@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_sent_from_the_stop_on() {
+    fn no_packet_is_sent_after_the_stop() {
         let kind = TrafficKind::Cbr { rate: Rate::from_bps(8_000_000), jitter: 0.0 };
         let config =
             TrafficConfig::new("t", kind, WireBytes::new(1000)).stopping_at(Time::from_nanos(3_000_000));

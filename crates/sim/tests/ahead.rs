@@ -184,7 +184,7 @@ fn background_traffic_computed_ahead_meets_hosts_as_with_events() {
 }
 
 #[test]
-fn what_has_to_be_known_before_is_asked_for() {
+fn required_knowledge_is_requested_before_a_link_is_computed_ahead() {
     let mut draw = Seeds::new(1, 0).stream(&["draw"]);
     let refused = |change: &dyn Fn(LinkConfig) -> LinkConfig, traffic: TrafficKind| {
         let mut world = World::new(Seeds::new(1, 0));

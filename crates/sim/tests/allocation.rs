@@ -43,7 +43,7 @@ impl Host for Echo {
 }
 
 #[test]
-fn nothing_is_allocated_per_packet() {
+fn no_allocation_per_packet() {
     assert_no_allocation(Discipline::DropTail);
     assert_no_allocation(Discipline::Red(Red::default()));
     assert_no_allocation(Discipline::CoDel(CoDel::default()));

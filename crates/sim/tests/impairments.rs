@@ -90,7 +90,7 @@ fn jitter_adds_its_mean_and_stays_within_its_bounds() {
 }
 
 #[test]
-fn jitter_keeps_the_order_of_packets_where_that_is_asked_and_else_not() {
+fn jitter_keeps_the_order_only_if_configured() {
     let owners = |order| -> Vec<u32> {
         let mut lane = lane(config().with_jitter(Some(jitter(Span::from_millis(20), order))));
         let arrivals = send(&mut lane, every(1000, 2000));
@@ -147,7 +147,7 @@ fn full_batches_do_not_wait_for_the_period() {
 }
 
 #[test]
-fn what_is_left_of_a_nanosecond_is_not_carried_into_the_next_batch() {
+fn fraction_of_a_nanosecond_is_not_carried_to_the_next_batch() {
     let aggregation = Aggregation { period: Span::from_millis(5), most_packets: None };
     let rate = Rate::from_bps(7_000_000);
     let mut lane = lane(LinkConfig { rate, ..config() }.with_aggregation(Some(aggregation)));

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn only_requested_names_and_what_is_below_them_are_accepted() {
+    fn only_requested_names_and_their_contents_are_accepted() {
         let accept = Accept::names(["video.mkv", "photos/", "./d//e/.", ".profile"]).expect("names");
         for name in ["video.mkv", "video.mkv/x", "photos", "photos/.hidden/x", "d/e", "d/e/f", ".profile"] {
             assert_eq!(judge(&accept, name), Verdict::Accepted, "{name}");
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_without_top_level_dot_names_unless_they_are_asked_for() {
+    fn request_for_all_omits_hidden_top_level_names_by_default() {
         for (name, is_hidden) in
             [(".bashrc", true), (".ssh/keys", true), ("...", true), ("a", false), ("a/.b", false)]
         {

@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_an_association_never_says_that_something_is_lost_for_good() {
+    fn end_of_an_association_is_a_retryable_error() {
         for ended in [
             CloseReason::Aborted(AbortReason::ByPeer),
             CloseReason::Aborted(AbortReason::PeerUnreachable),

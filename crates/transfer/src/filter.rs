@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_mean_what_they_mean_to_rsync() {
+    fn patterns_match_as_in_rsync() {
         for (pattern, name, is_left_out) in [
             ("*.o", "a.o", true),
             ("*.o", "d/e/a.o", true),
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_or_too_much_is_refused() {
+    fn invalid_or_excessive_patterns_are_refused() {
         for pattern in ["", "/", "//", "[a"] {
             assert!(matches!(filters(&[(false, pattern)]), Err(BadRule::Pattern { .. })), "{pattern}");
         }
@@ -186,7 +186,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_pattern_panics(pattern in r"[a*?\[\]!/\\{},^-]{0,20}", name in "[a/]{1,8}") {
+        fn random_pattern_does_not_panic(pattern in r"[a*?\[\]!/\\{},^-]{0,20}", name in "[a/]{1,8}") {
             if let (Ok(filters), Ok(name)) = (filters(&[(false, &pattern)]), Name::new(&name)) {
                 let _ = filters.takes_all_of(&name, false);
             }

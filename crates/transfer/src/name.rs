@@ -320,7 +320,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ways_out_and_names_of_our_own_are_refused() {
+    fn names_that_leave_the_folder_or_are_reserved_are_refused() {
         for (text, why) in [
             ("", BadName::Empty),
             ("a//b", BadName::Empty),
@@ -426,7 +426,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn links_that_are_taken_lead_nowhere_else_however_they_are_combined(
+        fn combined_accepted_links_stay_inside_the_folder(
             links in prop::collection::vec((r"p(/[ab]){1,3}", r"(\.\./|\./|[ab]/){0,4}[ab.]{0,2}"), 1..5),
         ) {
             let top = tempfile::tempdir().expect("a folder");
@@ -461,7 +461,7 @@ mod tests {
         }
 
         #[test]
-        fn a_name_that_is_taken_only_ever_leads_down(text in r"[a./\\\x00\x7f:é-]{0,12}") {
+        fn accepted_name_stays_below_the_folder(text in r"[a./\\\x00\x7f:é-]{0,12}") {
             if let Ok(name) = Name::new(&text) {
                 let (part, journal) = (name.part(Owner::default()), name.journal(Owner::default()));
                 for path in [name.as_str().to_owned(), part.clone(), journal.clone()] {

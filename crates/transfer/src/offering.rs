@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_offered_is_said() {
+    fn unusable_source_is_reported() {
         let folder = tempfile::tempdir().expect("a folder");
         let at = |name: &str| folder.path().join(name);
         fs::create_dir_all(at("a/x")).expect("a folder");
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_catalogue_with_names_that_cannot_be_asked_for_is_refused() {
+    fn catalogue_with_unrequestable_names_is_refused() {
         let decoded = |names: &[&str]| {
             let entry = |name: &&str| {
                 let file = Kind::File { size_bytes: 1, first: None };

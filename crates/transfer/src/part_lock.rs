@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_holder_of_a_file_is_asked_to_let_go_of_it() {
+    fn only_the_holder_of_a_file_is_asked_to_release_it() {
         let (holders, asked) = (PartHolders::default(), Arc::new(Mutex::new(Vec::new())));
         let part_lock = |number| {
             let asked = Arc::clone(&asked);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_let_go_of_leaves_nothing_behind() {
+    fn released_file_leaves_no_state() {
         let holders = PartHolders::default();
         let part_lock = PartLock::new(holders.clone(), 7, |_| {});
         drop(part_lock.hold("part".to_owned()));

@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_obeys_or_does_not_show_is_escaped() {
+    fn control_and_hidden_characters_are_escaped() {
         for (text, shown) in [
             ("\x1b[2J\x07\r\n\t\x7f", r"\u{1b}[2J\u{7}\u{d}\u{a}\u{9}\u{7f}"),
             ("\u{9b}2J", r"\u{9b}2J"),
@@ -169,7 +169,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_control_character_ever_gets_through(text in any::<String>()) {
+        fn no_control_character_is_printed(text in any::<String>()) {
             let shown = escape(&text);
             prop_assert!(!shown.chars().any(is_escaped));
             prop_assert_eq!(escape(&shown), shown);

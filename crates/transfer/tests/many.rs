@@ -157,7 +157,7 @@ fn least_growth(held: &[Held], of: impl Fn(&Held) -> usize) -> usize {
 }
 
 #[test]
-fn transfers_one_after_another_leave_nothing_behind() {
+fn consecutive_transfers_leave_no_state() {
     let _turn = turn();
     let transfers: usize =
         std::env::var("ANABRANCH_TRANSFERS").map_or(360, |count| count.parse().expect("a number"));

@@ -60,7 +60,7 @@ async fn greet(server: &Host) -> Association {
 }
 
 #[test]
-fn forty_megabytes_of_refused_offers_do_not_become_answers_in_memory() {
+fn answers_to_40_mb_of_refused_offers_stay_bounded() {
     let _turn = turn();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let offering = async {

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_say_what_and_where() {
+    fn errors_name_failure_and_offset() {
         let error = ParseError::new(ParseErrorKind::LengthTooLong, 4).shifted(12);
         assert_eq!(error.to_string(), "length field past the end at byte 16");
         assert_eq!(NoSpace.to_string(), "no space left in the packet");

@@ -209,7 +209,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn nothing_cut_short_panics() {
+    fn truncated_packet_does_not_panic() {
         for (_, sample) in SAMPLES {
             let packet = write(sample);
             for len in 0..packet.len() {
@@ -220,7 +220,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn no_value_cut_short_panics() {
+    fn truncated_value_does_not_panic() {
         for (_, sample) in SAMPLES {
             let packet = write(sample);
             let whole = crate::testing::only_chunk(&packet);
@@ -236,13 +236,13 @@ pub(crate) mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        fn random_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             crate::fuzzing::parse_packet(&bytes);
             crate::fuzzing::reemit(&bytes);
         }
 
         #[test]
-        fn no_chunk_value_panics(kind: u8, flags: u8, value in prop::collection::vec(any::<u8>(), 0..100)) {
+        fn random_chunk_value_does_not_panic(kind: u8, flags: u8, value in prop::collection::vec(any::<u8>(), 0..100)) {
             let packet = write(|packet| packet.raw_parts(ChunkType(kind), flags, &value));
             crate::fuzzing::parse_packet(&packet);
             crate::fuzzing::reemit(&packet);

@@ -160,7 +160,7 @@ mod tests {
     //# Comparisons and arithmetic on TSNs in this document SHOULD use Serial Number Arithmetic, as defined in [RFC1982],
     //# where SERIAL_BITS = 32.
     #[test]
-    fn order_goes_round_the_wrap() {
+    fn order_continues_across_the_wrap() {
         assert!(Tsn::new(u32::MAX).is_before(Tsn::new(0)));
         assert!(Tsn::new(5).is_after(Tsn::new(u32::MAX - 5)));
         assert_eq!(Tsn::new(u32::MAX).next(), Tsn::new(0));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_comes_before_or_after_itself_or_half_the_space_away() {
+    fn number_is_unordered_with_itself_and_half_the_space() {
         for (a, b) in [(7, 7), (7, 7 + (1 << 31)), (0, 1 << 31)] {
             let (a, b) = (Tsn::new(a), Tsn::new(b));
             assert!(!a.is_before(b) && !b.is_before(a) && !a.is_after(b) && !b.is_after(a));

@@ -41,7 +41,7 @@ fn dissect(packets: &[Vec<u8>], fields: &[&str]) -> Vec<String> {
 
 #[test]
 #[ignore = "needs tshark"]
-fn wireshark_finds_nothing_wrong() {
+fn wireshark_reports_no_error() {
     let mut packets: Vec<_> = SAMPLES.iter().map(|&(_, sample)| write(sample)).collect();
     packets.push(BY_HAND.to_vec());
     let found = dissect(&packets, &["sctp.checksum.status", "_ws.malformed", "_ws.expert.message"]);

@@ -197,7 +197,7 @@ mod tests {
     //= type=test
     //# Partial chunks MUST NOT be placed in an SCTP packet.
     #[test]
-    fn what_does_not_fit_leaves_the_packet_alone() {
+    fn chunk_that_does_not_fit_keeps_the_packet() {
         let before = write(|packet| packet.shutdown_ack());
         for (name, sample) in SAMPLES {
             let needed = write(sample).len() - COMMON_HEADER_LEN;

@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_is_read_back() {
+    fn stored_table_is_read_unchanged() {
         let row = ("one path / TCP".to_owned(), "plain".to_owned());
         let stored = Stored([(row, 0.75)].into());
         assert_eq!(Stored::parse(&stored.text()).expect("it was written so"), stored);

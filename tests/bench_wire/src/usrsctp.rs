@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_read_from_what_a_peer_tells() {
+    fn figures_are_parsed_from_output_of_the_peer() {
         let line = r#"{"event":"end","bytes":1048576,"seconds":0.250000}"#;
         assert_eq!(number(line, "bytes").expect("a number"), 1_048_576.0);
         assert_eq!(number(line, "seconds").expect("a number"), 0.25);

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_comes_back_as_it_came() {
+    fn text_is_read_back_unchanged() {
         for text in ["", "a", "\x1b[2J\u{202e}", &"é".repeat(2000)] {
             assert_eq!(raw(text.into()), text);
         }

@@ -62,7 +62,7 @@ async fn is_refused(peer: &Peer) {
 }
 
 #[test]
-fn only_folders_that_were_offered_are_emptied_and_nothing_outside_of_them() {
+fn only_offered_folders_are_emptied() {
     run(async {
         let (inbox, serving, peer) = deleting().await;
         offer_folder(&peer, 0, "kept").await;
@@ -79,7 +79,7 @@ fn only_folders_that_were_offered_are_emptied_and_nothing_outside_of_them() {
 }
 
 #[test]
-fn the_whole_inbox_and_what_is_outside_of_it_can_not_be_listed() {
+fn inbox_and_its_parents_cannot_be_listed() {
     run(async {
         for folder in ["", ".", "..", "/", "../outside", "kept/..", "kept/../../outside", "/etc", "a\0"] {
             let (inbox, serving, peer) = deleting().await;
@@ -122,7 +122,7 @@ async fn emptied_link(folder: &str) -> (Outcome, Vec<(String, Option<Reason>)>, 
 }
 
 #[test]
-fn offered_folder_replaces_a_link_and_nothing_behind_it_is_removed() {
+fn offered_folder_replaces_a_link_and_its_target_stays() {
     run(async {
         for link in ["out", "absolute", "alias", "loop", "link", "dangling"] {
             let (outcome, removals, inbox, damage) = emptied_link(link).await;
@@ -137,7 +137,7 @@ fn offered_folder_replaces_a_link_and_nothing_behind_it_is_removed() {
 }
 
 #[test]
-fn folder_behind_a_link_is_refused_and_nothing_is_removed() {
+fn folder_behind_a_link_is_refused_without_removal() {
     run(async {
         for folder in ["out/folder", "absolute/folder", "alias/inside", "loop/x", "link/x", "dangling/x"] {
             let (outcome, removals, inbox, _) = emptied_link(folder).await;
@@ -150,7 +150,7 @@ fn folder_behind_a_link_is_refused_and_nothing_is_removed() {
 }
 
 #[test]
-fn nothing_is_removed_where_that_was_not_agreed() {
+fn no_file_is_removed_without_agreement() {
     run(async {
         // A sender without the request cannot list entries, even if it is allowed to.
         for allow_delete in [false, true] {
@@ -204,7 +204,7 @@ fn nothing_is_removed_where_that_was_not_agreed() {
 }
 
 #[test]
-fn nothing_is_removed_after_or_amid_what_was_not_transferred() {
+fn omitted_file_prevents_all_removals() {
     run(async {
         let (inbox, serving, peer) = deleting().await;
         offer_folder(&peer, 0, "kept").await;
@@ -226,7 +226,7 @@ fn nothing_is_removed_after_or_amid_what_was_not_transferred() {
 }
 
 #[test]
-fn what_has_no_place_among_listings_ends_the_transfer() {
+fn message_out_of_place_among_listings_ends_the_transfer() {
     run(async {
         let pattern = |pattern: &str| Message::Rule(Rule { includes: false, pattern: pattern.to_owned() });
         let kept = listing("kept", &["inside"], true);
@@ -271,7 +271,7 @@ fn what_has_no_place_among_listings_ends_the_transfer() {
 }
 
 #[test]
-fn a_listing_that_never_ends_is_cut_off() {
+fn endless_listing_is_aborted() {
     run(async {
         let (inbox, _serving, peer) = deleting().await;
         offer_folder(&peer, 0, "kept").await;
@@ -292,7 +292,7 @@ fn a_listing_that_never_ends_is_cut_off() {
 }
 
 #[test]
-fn a_receiver_that_answers_listings_that_there_are_not_ends_the_transfer() {
+fn answer_to_a_missing_listing_ends_the_transfer() {
     run(async {
         let removed = Message::Deleted { name: "x".into(), failure: None };
         for (message, delete) in [(Message::Compared, true), (Message::Compared, false), (removed, false)] {

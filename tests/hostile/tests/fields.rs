@@ -115,7 +115,7 @@ async fn pushed_to<F: Future<Output = ()>>(
 }
 
 #[test]
-fn a_window_of_nothing_lets_one_block_at_a_time_leave() {
+fn window_of_zero_allows_one_block_at_a_time() {
     run(async {
         let (_inbox, _serving, peer, offer) = pulling(3, 0).await;
         take(&peer, offer.id, Vec::new()).await;
@@ -230,7 +230,7 @@ fn size_of_folder_is_announced_before_all_files_are_offered() {
 }
 
 #[test]
-fn a_size_allocates_nothing_and_no_block_lies_behind_it() {
+fn announced_size_allocates_no_memory_and_bounds_blocks() {
     run(async {
         let before = resources::peak_resident_bytes();
         let (inbox, _serving, peer) = pushing().await;
@@ -264,7 +264,7 @@ fn more_blocks_at_a_time_than_agreed_end_the_transfer() {
 }
 
 #[test]
-fn blocks_that_come_before_their_turn_do_not_pile_up_before_a_pipe() {
+fn early_blocks_of_a_pipe_are_bounded() {
     run(async {
         let serving = Serving::start(Store::Pipe(Pipe::new(std::io::sink())), ServerOptions::default());
         let peer = Peer::push_to(&serving.host, [1; 16]).await.expect("welcome");
@@ -281,7 +281,7 @@ fn blocks_that_come_before_their_turn_do_not_pile_up_before_a_pipe() {
 }
 
 #[test]
-fn blocks_that_a_receiver_claims_and_that_do_not_exist_count_as_nothing() {
+fn claimed_blocks_beyond_the_file_are_ignored() {
     run(async {
         let (_inbox, _serving, peer, offer) = pulling(2, 4).await;
         take(&peer, offer.id, vec![Run { first: 2, count: u64::MAX - 2 }]).await;
@@ -305,7 +305,7 @@ fn blocks_that_a_receiver_claims_and_that_do_not_exist_count_as_nothing() {
 }
 
 #[test]
-fn an_answer_to_nothing_ends_the_transfer() {
+fn unsolicited_answer_ends_the_transfer() {
     run(async {
         let (_inbox, _serving, peer, offer) = pulling(1, 4).await;
         take(&peer, offer.id + 70, Vec::new()).await;
@@ -341,7 +341,7 @@ fn a_block_that_was_not_sent_ends_the_transfer() {
 }
 
 #[test]
-fn a_receiver_that_wants_a_block_again_and_again_is_refused_the_file() {
+fn repeated_requests_for_a_block_abandon_the_file() {
     run(async {
         let (_inbox, _serving, peer, offer) = pulling(1, 4).await;
         take(&peer, offer.id, Vec::new()).await;
@@ -355,7 +355,7 @@ fn a_receiver_that_wants_a_block_again_and_again_is_refused_the_file() {
 }
 
 #[test]
-fn a_block_that_is_wanted_again_twice_at_once_leaves_the_root_as_it_is() {
+fn block_requested_twice_at_once_keeps_the_root() {
     run(async {
         let (_inbox, _serving, peer, offer) = pulling(3, 1).await;
         take(&peer, offer.id, Vec::new()).await;
@@ -383,7 +383,7 @@ fn a_block_that_is_wanted_again_twice_at_once_leaves_the_root_as_it_is() {
 }
 
 #[test]
-fn a_stream_is_as_long_as_what_arrived_of_it() {
+fn length_of_a_stream_is_its_received_bytes() {
     run(async {
         let content = b"twenty bytes of this";
         let long = u64::from(BLOCK_BYTES) + content.len() as u64;
@@ -449,7 +449,7 @@ fn a_name_that_was_stored_with_any_time_can_be_offered_again() {
 }
 
 #[test]
-fn a_peer_that_only_says_that_it_is_there_hinders_no_other() {
+fn peer_that_sends_keepalives_only_blocks_no_other() {
     run(async {
         let (inbox, serving, idle) = pushing().await;
         idle.offer(0, "mine", Kind::File { size_bytes: 5, first: None }).await.expect("said");
@@ -468,7 +468,7 @@ fn a_peer_that_only_says_that_it_is_there_hinders_no_other() {
 }
 
 #[test]
-fn what_was_recorded_may_be_sent_again_and_stores_nothing_twice() {
+fn repeated_recorded_messages_store_no_file_twice() {
     run(async {
         let (inbox, serving, peer) = pushing().await;
         let said = [

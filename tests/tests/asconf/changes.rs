@@ -30,7 +30,7 @@ fn asconf_is_done_if_both_sides_want_it() {
 }
 
 #[test]
-fn a_new_address_is_told_before_anything_else_leaves_from_it() {
+fn new_address_is_announced_before_other_packets_use_it() {
     for side in Side::BOTH {
         let mut duo = connected(setup(1));
         let new = extra(side, 0);
@@ -74,7 +74,7 @@ fn a_path_of_the_handshake_whose_address_is_translated_comes_into_use() {
 }
 
 #[test]
-fn a_deleted_address_is_no_way_in_or_out() {
+fn deleted_address_is_used_in_neither_direction() {
     for side in Side::BOTH {
         let mut duo = connected(setup(2));
         let old = duo.setup.address(side, 1);
@@ -90,7 +90,7 @@ fn a_deleted_address_is_no_way_in_or_out() {
 }
 
 #[test]
-fn what_a_deleted_path_carried_goes_over_others() {
+fn data_of_a_deleted_path_moves_to_others() {
     let mut duo = connected(setup(2));
     duo.send_all(Side::A, 10_000, 50);
     let old = duo.setup.address(Side::A, 1);
@@ -125,7 +125,7 @@ fn all_addresses_of_a_side_are_replaced_while_data_flows() {
 }
 
 #[test]
-fn the_only_address_may_go_before_another_one_comes() {
+fn only_address_may_be_removed_before_another_is_added() {
     let mut duo = connected(setup(1));
     duo.send_all(Side::A, 10_000, 100);
     duo.run(Span::from_millis(60));
@@ -156,7 +156,7 @@ fn an_address_that_comes_back_before_it_was_deleted_is_tried_at_once() {
 }
 
 #[test]
-fn an_address_that_goes_and_comes_back_while_it_is_announced_stays() {
+fn address_removed_and_readded_during_announcement_stays() {
     let mut duo = connected(setup(2));
     let new = extra(Side::A, 0);
     duo.network.set_filter(move |packet| packet.destination != new);
@@ -241,7 +241,7 @@ fn requests_pass_loss_repetition_and_reordering() {
 }
 
 #[test]
-fn a_filter_that_lets_nothing_new_in_does_not_hold_up_what_comes_after() {
+fn filtered_new_address_does_not_block_later_requests() {
     let mut duo = connected(setup(1));
     let (blocked, open) = (extra(Side::A, 0), extra(Side::A, 1));
     duo.network.set_filter(move |packet| packet.source != blocked && packet.destination != blocked);
@@ -254,7 +254,7 @@ fn a_filter_that_lets_nothing_new_in_does_not_hold_up_what_comes_after() {
 }
 
 #[test]
-fn the_peer_sends_where_it_is_asked_to() {
+fn peer_sends_to_the_requested_primary_address() {
     let sctp = |config: &mut anabranch_core::AssociationConfig| {
         let asconf = config.address_changes.clone();
         *config = anabranch_tests::duo::config("sctp", "rfc9260");
@@ -290,7 +290,7 @@ fn sides_that_connect_at_once_agree_on_a_key() {
 }
 
 #[test]
-fn a_secret_that_only_one_side_has_keeps_addresses_as_they_are() {
+fn one_sided_shared_secret_prevents_address_changes() {
     let key = |secret: &str| Some(SharedKey { id: 1, secret: secret.into() });
     let good = setup(1).with(|config| config.address_changes.shared_key = key("a"));
     let bad = good.clone().with_side(Side::B, |config| config.address_changes.shared_key = key("b"));
@@ -304,7 +304,7 @@ fn a_secret_that_only_one_side_has_keeps_addresses_as_they_are() {
 }
 
 #[test]
-fn a_peer_that_does_not_do_asconf_is_asked_nothing() {
+fn peer_without_asconf_gets_no_request() {
     let mut duo = connected(setup(1).with_side(Side::B, |config| config.address_changes.asconf = false));
     add(&mut duo, Side::A, extra(Side::A, 0));
     duo.run(Span::from_secs(5));
@@ -338,7 +338,7 @@ fn announced_address_is_tried_from_the_least_used_local_one() {
 }
 
 #[test]
-fn a_host_that_moves_during_a_silence_is_found_again() {
+fn host_that_moves_during_an_outage_reconnects() {
     for (side, sends) in [(Side::A, Side::A), (Side::A, Side::B), (Side::B, Side::A), (Side::B, Side::B)] {
         // From 40 s on, the new path has failed before the peer learns of its address.
         for silence in [5, 40, 160] {

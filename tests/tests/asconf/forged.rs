@@ -37,7 +37,7 @@ fn without_an_auth_an_asconf_is_silently_discarded() {
 }
 
 #[test]
-fn with_a_wrong_key_all_behind_the_auth_is_silently_discarded() {
+fn wrong_key_discards_all_chunks_after_the_auth() {
     let mut duo = connected(setup(2));
     let wrong = Keys::of(&duo, b"guess");
     let (source, params) = (duo.setup.address(Side::A, 0), delete_second(&duo));
@@ -81,7 +81,7 @@ fn an_hmac_that_was_not_offered_is_reported() {
 }
 
 #[test]
-fn what_was_obeyed_once_is_answered_again_and_not_obeyed_again() {
+fn repeated_asconf_is_answered_without_effect() {
     let mut duo = connected(setup(2));
     let keys = Keys::of(&duo, b"");
     let (source, new) = (duo.setup.address(Side::A, 0), extra(Side::A, 5));
@@ -135,7 +135,7 @@ fn several_requests_in_one_packet_are_answered_in_one() {
 }
 
 #[test]
-fn a_stranger_gets_in_with_nothing_but_an_authenticated_asconf() {
+fn unknown_source_is_accepted_by_authenticated_asconf_only() {
     let mut duo = connected(setup(1));
     let keys = Keys::of(&duo, b"");
     let new = extra(Side::A, 5);
@@ -150,7 +150,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn no_change_to_an_asconf_under_way_is_obeyed(at in 16_usize..92, mask in 1_u8..) {
+    fn asconf_changed_in_transit_is_discarded(at in 16_usize..92, mask in 1_u8..) {
         let mut duo = connected(setup(2));
         let keys = Keys::of(&duo, b"");
         let mut bytes = keys.asconf(Side::A, 0, &delete_second(&duo));
@@ -166,7 +166,7 @@ proptest! {
     }
 
     #[test]
-    fn no_parameters_make_an_endpoint_panic(value in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn random_parameters_do_not_panic(value in prop::collection::vec(any::<u8>(), 0..200)) {
         let mut duo = connected(setup(2));
         let keys = Keys::of(&duo, b"");
         let value = [&keys.serials[0].to_be_bytes()[..], &[0, 5, 0, 8, 0, 0, 0, 0], &value].concat();

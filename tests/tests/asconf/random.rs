@@ -34,7 +34,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn addresses_come_and_go(
+    fn random_address_changes_keep_the_transfer(
         ops in ops(),
         pairs in 1_usize..4,
         mobile in prop::sample::select(vec![Side::A, Side::B]),

@@ -264,7 +264,7 @@ fn every_packet_of_a_handshake_cut_short_anywhere_changes_nothing() {
 //# If an endpoint receives a DATA chunk with no user data (i.e., the Length field is set to 16), it SHOULD send an ABORT
 //# chunk with a "No User Data" error cause.
 #[test]
-fn data_without_data_ends_the_association_with_the_cause_that_says_so() {
+fn empty_data_chunk_ends_the_association_with_no_user_data() {
     let mut scene = Scene::new();
     let (highest, _) = scene.tsns();
     let bytes = data(&scene, highest.wrapping_add(1), 0, b"");
@@ -337,7 +337,7 @@ fn data_too_far_ahead_to_be_acknowledged_is_dropped() {
 //= type=test
 //# The duplicate TSN number(s) SHOULD be reported in the SACK chunk as duplicate.
 #[test]
-fn data_of_the_past_is_reported_as_a_duplicate_and_nothing_else() {
+fn old_data_is_reported_as_duplicate_only() {
     for behind in [0, 1, 1000, 0x7FFF_FFF0] {
         let mut scene = Scene::new();
         let (_, cumulative) = scene.tsns();
@@ -426,7 +426,7 @@ fn cookie_of(ack: &Packet) -> Vec<u8> {
 }
 
 #[test]
-fn every_short_chunk_of_every_type_is_survived_or_ends_properly() {
+fn short_chunk_of_any_type_is_handled() {
     for kind in 0..=u8::MAX {
         for length in [0, 1, 3, 4, 8, 12, 16, 20, 24] {
             let mut scene = Scene::new();

@@ -135,7 +135,7 @@ proptest! {
     }
 
     #[test]
-    fn any_packet_with_the_right_tag_is_survived(
+    fn any_packet_with_the_right_tag_is_handled(
         injections in prop::collection::vec(
             (any::<prop::sample::Index>(), prop::collection::vec(change(), 1..6)),
             1..12,

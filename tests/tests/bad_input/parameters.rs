@@ -38,7 +38,7 @@ fn kinds(answer: &[u8]) -> Vec<ParamType> {
 }
 
 #[test]
-fn parameters_that_ask_for_nothing_that_is_done_here_change_no_answer() {
+fn unsupported_parameters_change_no_answer() {
     let without = kinds(&answer(&[]));
     for param in [
         Param::CookiePreservative { increment_ms: u32::MAX },

@@ -31,7 +31,7 @@ fn after(list: &[(u16, u16)], duplicates: &[u32]) -> (Scene, String) {
 }
 
 #[test]
-fn blocks_that_name_nothing_sent_are_as_if_they_were_not_there() {
+fn gap_blocks_of_unsent_tsns_are_ignored() {
     let lies: [&[(u16, u16)]; 9] = [
         &[(0, 0)],
         &[(0, 3)],
@@ -82,7 +82,7 @@ fn as_many_blocks_as_a_chunk_can_hold_count_once() {
 }
 
 #[test]
-fn duplicates_that_were_never_sent_are_counted_and_do_nothing() {
+fn duplicate_reports_of_unsent_tsns_are_only_counted() {
     let (_, plain) = after(&[], &[]);
     let (scene, state) = after(&[], &[0, 1, u32::MAX, 0x8000_0000]);
     assert_same(&plain, &state, "state");
@@ -112,7 +112,7 @@ fn counts_that_do_not_match_the_length_make_the_chunk_malformed() {
 }
 
 #[test]
-fn a_sack_of_the_past_says_nothing() {
+fn old_sack_is_ignored() {
     for behind in [1, 2, 70_000, 0x7FFF_FF00] {
         let mut scene = Scene::new();
         let (_, cumulative) = scene.tsns();
@@ -151,7 +151,7 @@ fn sack_of_unsent_tsn_ends_the_association_without_other_effect() {
 }
 
 #[test]
-fn a_window_of_any_size_stalls_nothing_for_good() {
+fn window_of_any_size_never_stalls_for_good() {
     for a_rwnd in [0, 1, 1000, u32::MAX] {
         let mut scene = Scene::new();
         let repr = SackRepr { a_rwnd, ..honest(&scene) };

@@ -172,7 +172,7 @@ fn failed_path_returns_bound_chunks_for_placement_in_tsn_order() {
 }
 
 #[test]
-fn a_removed_path_gives_its_bound_chunks_back() {
+fn removed_path_returns_its_bound_chunks() {
     let mut duo = duo(Steered::new("cmt-pf").pick(on_the_second_while_it_serves), as_it_is);
     duo.send_all(Side::A, FULL, 10);
     let now = duo.now;
@@ -256,7 +256,7 @@ fn gap_block_with_a_bound_unsent_chunk_is_ignored() {
 }
 
 #[test]
-fn a_shutdown_waits_for_what_is_bound() {
+fn shutdown_waits_for_bound_chunks() {
     let mut duo = duo(always_on(1), as_it_is);
     duo.send_all(Side::A, FULL, 30);
     assert!(bound(&duo, 1) > 0);

@@ -53,7 +53,7 @@ fn limiting_buffers_grow_up_to_their_maximum() {
 }
 
 #[test]
-fn buffers_that_hold_nothing_up_stay_as_they_are() {
+fn buffers_that_limit_no_transfer_keep_their_size() {
     let mut duo = duo(Some(1 << 20));
     // One message in each round trip.
     for _ in 0..20 {
@@ -65,7 +65,7 @@ fn buffers_that_hold_nothing_up_stay_as_they_are() {
 }
 
 #[test]
-fn the_buffer_of_an_application_that_does_not_read_stays_as_it_is() {
+fn buffer_of_an_application_that_does_not_read_keeps_its_size() {
     let mut duo = duo(Some(1 << 20));
     duo.reading[B] = Reading::ByHand;
     for _ in 0..200 {
@@ -78,7 +78,7 @@ fn the_buffer_of_an_application_that_does_not_read_stays_as_it_is() {
 }
 
 #[test]
-fn without_leave_to_grow_nothing_does() {
+fn buffers_without_permission_do_not_grow() {
     let mut duo = duo(None);
     seconds_for(&mut duo, 200);
     assert_eq!(buffers(&duo), (INITIAL, INITIAL));

@@ -70,7 +70,7 @@ fn each_paths_window_counts_its_copy_and_the_peers_window_is_taken_once() {
 }
 
 #[test]
-fn a_path_without_room_goes_without_its_copy() {
+fn full_path_gets_no_copy() {
     let (mut duo, _) = duo([25, 250]);
     duo.send_all(Side::A, FULL, 6);
     // The acknowledgements of the fast path return, and the window of the slow path remains full.
@@ -82,7 +82,7 @@ fn a_path_without_room_goes_without_its_copy() {
 }
 
 #[test]
-fn the_receiver_delivers_once_what_arrives_twice() {
+fn duplicate_data_is_delivered_once() {
     let (mut duo, _) = duo([25, 40]);
     duo.send_all(Side::A, 5_000, 20);
     assert!(duo.run_until(Span::from_secs(10), |duo| duo.all_arrived(Side::A)));
@@ -170,7 +170,7 @@ fn unreported_copy_ends_when_later_data_of_its_path_is_acked() {
 }
 
 #[test]
-fn an_unreported_copy_goes_when_its_paths_time_out_expires() {
+fn unreported_copy_is_removed_at_the_timeout_of_its_path() {
     let (mut duo, log) = duo([25, 100]);
     duo.cut(1, true);
     duo.send_all(Side::A, FULL, 1);

@@ -126,7 +126,7 @@ fn a_paced_path_is_measured_at_its_rate_and_modelled_so() {
 }
 
 #[test]
-fn a_path_that_nothing_waits_for_is_limited_by_the_application() {
+fn path_without_waiting_data_is_application_limited() {
     let (mut duo, samples) = modelled(Steered::new("cmt(sack-every=1)"), None);
     for _ in 0..5 {
         duo.send_all(Side::A, FULL, 1);
@@ -198,7 +198,7 @@ fn an_estimator_can_probe_an_idle_path() {
 }
 
 #[test]
-fn a_lost_transmission_leaves_what_was_in_flight_as_it_left() {
+fn lost_transmission_keeps_its_recorded_flight() {
     let only_first = |view: &View<'_>| match view.refusal(path(0)) {
         None => Pick::Path(path(0)),
         Some(_) => Pick::Wait(WaitFor::Window),

@@ -162,7 +162,7 @@ fn moves_cut_a_window_once_however_many_of_its_chunks_they_take() {
 }
 
 #[test]
-fn what_a_move_leaves_on_the_path_keeps_its_time_out() {
+fn chunks_left_by_a_move_keep_their_timeout() {
     let once = AtomicBool::new(false);
     let (mut duo, _) =
         duo(2, move |blocking, view| moves(blocking, view).filter(|_| !once.swap(true, Ordering::Relaxed)));

@@ -329,7 +329,7 @@ fn eventful_life(duo: &mut Duo) {
 }
 
 #[test]
-fn every_hook_is_called_and_every_slot_hears_every_event() {
+fn every_hook_is_called_and_every_slot_gets_every_event() {
     let calls = Calls::default();
     let mut setup = Setup::new(3, "cmt-pf", "rfc9260");
     for side in &mut setup.sides {

@@ -154,7 +154,7 @@ fn a_sack_too_large_for_a_packet_names_the_lowest_gaps() {
 }
 
 #[test]
-fn much_loss_on_every_path_is_made_good() {
+fn heavy_loss_on_every_path_is_repaired() {
     for scheme in ["sctp", "naive-cmt", "cmt(rtx=rtx-same)", "cmt(rtx=rtx-asap)", "cmt-pf(rtx=rtx-lossrate)"]
     {
         let mut setup = Setup::new(2, scheme, "rfc9260");

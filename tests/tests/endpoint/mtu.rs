@@ -153,7 +153,7 @@ fn without_a_search_packets_have_the_configured_size() {
 }
 
 #[test]
-fn losing_a_tenth_of_the_packets_does_not_lower_what_was_found() {
+fn loss_of_a_tenth_does_not_lower_the_found_mtu() {
     for seed in 1..=5 {
         let mut duo = searching([1_500]);
         duo.run(Span::from_secs(1));
@@ -336,7 +336,7 @@ fn buffers_hold_sixteen_packets_unless_of_the_usual_size() {
 }
 
 #[test]
-fn what_was_cut_for_large_packets_arrives_over_a_path_of_small_ones() {
+fn chunks_cut_for_large_packets_arrive_over_a_small_path() {
     let mut duo = searching_behind([9_000, 1_500], 65_535);
     duo.cut(1, true);
     duo.run(Span::from_secs(20));

@@ -42,7 +42,7 @@ fn immediate_bits(duo: &Duo) -> Vec<bool> {
 }
 
 #[test]
-fn sack_flags_count_packets_only_between_sides_that_have_both_said_so() {
+fn sack_flags_count_packets_only_if_both_announced_it() {
     for (profiles, foreign) in
         [(["net", "net"], false), (["net", "rfc9260"], true), (["rfc9260", "net"], true)]
     {
@@ -65,7 +65,7 @@ fn sack_flags_count_packets_only_between_sides_that_have_both_said_so() {
 }
 
 #[test]
-fn towards_a_stranger_every_packet_beyond_a_gap_is_acknowledged_at_once() {
+fn other_peer_gets_a_sack_for_every_packet_beyond_a_gap() {
     for (profile, expected) in [("net", 1), ("rfc9260", 2)] {
         let mut duo = duo(1, [profile, "net"], |setup| setup.with(|config| config.initial_tsn = Some(1_000)));
         duo.send_all(Side::A, 1_400, 1);
@@ -94,7 +94,7 @@ fn the_last_packet_asks_for_its_acknowledgement_and_the_others_do_not() {
 }
 
 #[test]
-fn what_is_retransmitted_after_a_time_out_asks_for_its_acknowledgement() {
+fn retransmission_after_timeout_sets_the_i_bit() {
     let mut duo = duo(1, ["net"; 2], |setup| setup.with(|config| config.initial_tsn = Some(1_000)));
     duo.send_all(Side::A, 1_400, 4);
     duo.cut(0, true);

@@ -85,7 +85,7 @@ fn a_peer_that_does_not_announce_it_gets_and_sends_sacks() {
 }
 
 #[test]
-fn what_has_arrived_behind_a_hole_leaves_the_send_buffer_at_once() {
+fn nr_acked_data_behind_a_hole_leaves_the_send_buffer() {
     for (schemes, left) in [(BOTH, 1_000), (["cmt", "cmt"], 10_000)] {
         let duo = with_a_hole(schemes, "rfc9260");
         assert_eq!(duo.nodes[A].association().buffered_bytes(), left, "{schemes:?}");
@@ -93,7 +93,7 @@ fn what_has_arrived_behind_a_hole_leaves_the_send_buffer_at_once() {
 }
 
 #[test]
-fn room_in_the_send_buffer_is_told_before_the_hole_is_filled() {
+fn send_buffer_space_is_reported_before_the_hole_is_filled() {
     for (schemes, told) in [(BOTH, true), (["cmt", "cmt"], false)] {
         let limited = |setup: Setup| setup.with_side(Side::A, |a| a.send_buffer_bytes = Some(5_000));
         let mut duo = duo_with(schemes, "rfc9260", limited);
@@ -126,7 +126,7 @@ fn of_nothing(duo: &Duo, non_renegable: bool) -> Packet {
 }
 
 #[test]
-fn what_was_released_is_never_taken_back() {
+fn released_data_is_never_reneged() {
     for profile in ["rfc9260", "ns2"] {
         for (schemes, reneged) in [(BOTH, 0), (["cmt", "cmt"], 9)] {
             let mut duo = with_a_hole(schemes, profile);
@@ -151,7 +151,7 @@ fn latest_blocks(duo: &Duo) -> [Vec<(u16, u16)>; 2] {
 }
 
 #[test]
-fn a_receiver_that_keeps_all_says_so_of_every_block() {
+fn receiver_that_keeps_all_reports_every_block_as_nr() {
     let duo = with_a_hole(BOTH, "rfc9260");
     assert_eq!(latest_blocks(&duo), [vec![], vec![(2, 10)]]);
 }
@@ -199,7 +199,7 @@ fn openings(scheme: &str) -> (Vec<u8>, Vec<u8>) {
 }
 
 #[test]
-fn no_other_scheme_announces_anything() {
+fn other_schemes_announce_no_nr_sack() {
     let (init, _) = openings("sctp");
     let presets = PRESETS.iter().map(|preset| preset.name.to_owned());
     let components = COMPONENTS.iter().map(|component| component.example(PRESETS));

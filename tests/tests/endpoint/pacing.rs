@@ -164,7 +164,7 @@ fn a_cap_limits_what_is_in_flight_beside_the_window() {
 }
 
 #[test]
-fn a_rate_or_a_cap_of_nothing_stops_no_data() {
+fn rate_or_cap_of_zero_does_not_stop_data() {
     let nothing = Pacing { rate: Some(Rate::from_bps(0)), in_flight_cap: Some(ChunkBytes::ZERO) };
     let (mut duo, _) = paced(2, 20, 4, |scheme| scheme, move |_| nothing);
     duo.send_all(Side::A, FULL, 6);
@@ -177,7 +177,7 @@ fn a_rate_or_a_cap_of_nothing_stops_no_data() {
 
 /// The lost timer costs only time, and the burst afterwards is one packet.
 #[test]
-fn a_late_driver_gets_no_burst_where_its_timer_is_said_to_be_exact() {
+fn exact_timer_allows_no_burst_after_a_late_call() {
     let (mut duo, _) = paced(1, 500, 10, |scheme| scheme, |_| at_kbps(1_000));
     duo.send_all(Side::A, FULL, 10);
     duo.oversleep(Span::from_millis(100));

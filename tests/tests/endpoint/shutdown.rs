@@ -160,7 +160,7 @@ fn a_shutdown_whose_last_packet_is_lost_ends_well_all_the_same() {
 }
 
 #[test]
-fn what_overtakes_the_end_of_a_shutdown_does_not_spoil_it() {
+fn packets_that_overtake_shutdown_complete_are_harmless() {
     // B has answered the SHUTDOWN and still sends a HEARTBEAT, on a path that is faster than the one of the SHUTDOWN chunks: A has
     // finished by then, but B has not learnt it yet.
     let mut duo = Duo::connected(Setup::new(2, "sctp", "rfc9260"));

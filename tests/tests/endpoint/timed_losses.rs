@@ -63,7 +63,7 @@ fn timeouts(duo: &Duo) -> u64 {
 }
 
 #[test]
-fn a_recheck_marks_what_is_overdue_and_sends_it_again_at_once() {
+fn recheck_marks_and_retransmits_overdue_chunks() {
     let (mut duo, log, alarm) = steered();
     duo.network.set_filter(lose(1_001, 1));
     duo.send_all(Side::A, FULL, 6);
@@ -129,7 +129,7 @@ fn a_tail_probe_sends_the_latest_chunk_of_each_path_it_is_asked_for() {
 }
 
 #[test]
-fn a_probe_that_follows_an_unanswered_one_does_not_put_t3_off() {
+fn repeated_probe_does_not_postpone_t3() {
     for (repeated, expiry) in [(PathSet::EMPTY, 1_800), (paths([0]), 1_300)] {
         let (mut duo, _, alarm) = steered();
         let blocked = duo.setup.address(Side::B, 0);

@@ -85,7 +85,7 @@ fn driver_that_stops_sending_is_notified_of_an_ended_turn() {
 }
 
 #[test]
-fn the_end_of_an_association_is_told_after_its_last_packet() {
+fn end_of_an_association_is_reported_after_its_last_packet() {
     let mut duo = arriving(1, None);
     let (now, id) = (duo.now, duo.nodes[A].id.expect("it is up"));
     duo.nodes[A].try_association_mut().expect("it is up").abort(now);
@@ -120,7 +120,7 @@ fn an_association_whose_turn_has_ended_goes_behind_the_others() {
 }
 
 #[test]
-fn what_is_to_be_sent_waits_for_no_packet() {
+fn outgoing_data_waits_for_no_packet() {
     let mut duo = arriving(8, None);
     assert_eq!(duo.take_arrival(), Some(Side::B));
     assert!(duo.nodes[B].association().awaits_more());

@@ -119,7 +119,7 @@ fn a_chunk_larger_than_the_whole_receive_buffer_arrives() {
 }
 
 #[test]
-fn a_send_that_is_refused_for_lack_of_room_is_told_when_there_is_some() {
+fn refused_sender_is_notified_of_free_space() {
     let setup = Setup::new(1, "sctp", "rfc9260").with(|config| config.send_buffer_bytes = Some(3_000));
     let mut duo = Duo::connected(setup);
     duo.send_all(Side::A, 2_000, 1);

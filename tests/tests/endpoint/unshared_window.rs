@@ -37,7 +37,7 @@ fn without_a_shared_window_no_sender_waits_for_a_reader() {
 }
 
 #[test]
-fn without_a_shared_window_a_hole_holds_nothing_back() {
+fn without_a_shared_window_a_hole_blocks_no_sender() {
     let mut duo = duo(false);
     duo.reading[B] = Reading::WhenTold;
     duo.network.set_filter(|packet| !sight::tsns(packet).contains(&1_000));
@@ -51,7 +51,7 @@ fn without_a_shared_window_a_hole_holds_nothing_back() {
 }
 
 #[test]
-fn with_one_the_reader_is_waited_for() {
+fn shared_window_waits_for_the_reader() {
     let mut duo = duo(true);
     duo.send_all(Side::A, 1_000, 200);
     duo.run(Span::from_secs(3));

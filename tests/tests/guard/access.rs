@@ -77,7 +77,7 @@ fn an_init_is_answered_up_to_the_edges_of_the_network_and_not_beyond() {
 }
 
 #[test]
-fn ipv6_sources_and_mapped_ones_are_judged_by_what_they_stand_for() {
+fn mapped_ipv6_sources_are_matched_as_ipv4() {
     let address = |text: &str| -> IpAddr { text.parse().expect("an address") };
     let mut net = Net::new();
     let local = at(address("2001:db8::9"), PORT);
@@ -189,7 +189,7 @@ fn a_further_address_needs_the_tag_of_the_association() {
 }
 
 #[test]
-fn an_address_that_an_admitted_peer_lists_opens_nothing_by_itself() {
+fn address_listed_by_an_admitted_peer_opens_no_association() {
     let mut net = Net::new();
     net.choosy_site(&[server()], from(&["10.0.1.0/24"]));
     let client = net.site(&[at(ip(1, 1), PORT), at(ip(2, 1), PORT)], None);
@@ -201,7 +201,7 @@ fn an_address_that_an_admitted_peer_lists_opens_nothing_by_itself() {
 }
 
 #[test]
-fn an_association_restarts_only_from_where_it_could_have_been_opened() {
+fn association_restarts_from_admitted_sources_only() {
     let mut net = two_homed(1);
     net.log.clear();
     let id = net.sites[0].ids()[0];

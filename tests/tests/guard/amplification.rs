@@ -48,7 +48,7 @@ fn the_shortest_init_is_answered_with_three_times_its_length_at_most() {
 }
 
 #[test]
-fn an_init_ack_says_as_much_as_the_length_of_the_init_allows() {
+fn init_ack_is_limited_by_the_length_of_the_init() {
     let mut net = server(8);
     let listed: Vec<_> = (0..8).map(|n| Param::Ipv4Address([10, 1, n, 1].into())).collect();
     net.inject(0, ip(0, 9), at(ip(5, VICTIM), 1), &init(&listed));
@@ -151,7 +151,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_source_gets_more_than_three_times_what_came_from_it(
+    fn source_gets_at_most_three_times_its_bytes(
         packets in prop::collection::vec(arbitrary_packet(), 1..40),
         busy: bool,
     ) {

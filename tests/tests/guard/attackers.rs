@@ -27,7 +27,7 @@ fn tempting(tag: u32) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn an_attacker_who_guesses_no_tag_changes_nothing() {
+fn attacker_without_the_tag_has_no_effect() {
     let mut net = pair();
     let right = net.tag_to(ip(0, 9));
     let id = net.sites[1].ids()[0];
@@ -48,7 +48,7 @@ fn an_attacker_who_guesses_no_tag_changes_nothing() {
 }
 
 #[test]
-fn an_init_in_the_peers_name_changes_nothing() {
+fn forged_init_of_the_peer_has_no_effect() {
     let mut net = pair();
     let id = net.sites[1].ids()[0];
     let before = format!("{:?}", net.sites[1].endpoint.association(id));

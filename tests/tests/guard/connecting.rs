@@ -92,7 +92,7 @@ fn an_init_goes_round_the_paths_once_in_each_time_out() {
 }
 
 #[test]
-fn a_peer_that_does_not_answer_is_given_up_after_the_configured_time() {
+fn attempt_ends_after_the_configured_time_of_silence() {
     let mut net = networks(2, 2);
     net.run(Span::from_millis(14_990));
     assert_eq!(net.sites[0].events, []);

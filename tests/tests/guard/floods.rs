@@ -73,7 +73,7 @@ fn clients_get_through_a_flood_of_forged_inits_and_cookies() {
 }
 
 #[test]
-fn a_source_that_floods_hinders_no_other() {
+fn flood_of_one_source_affects_no_other() {
     let mut net = Net::new();
     let server = at(ip(0, 9), PORT);
     net.guarded_site(&[server], Some(config()), GUARD);

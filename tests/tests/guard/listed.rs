@@ -16,7 +16,7 @@ fn listing(config: &AssociationConfig) -> Net {
 }
 
 #[test]
-fn listed_addresses_get_nothing_where_they_are_ignored() {
+fn ignored_listed_addresses_get_no_packets() {
     let mut net = listing(&config());
     net.run(Span::from_secs(60));
     net.send(0, 20);
@@ -63,7 +63,7 @@ fn unlisted_source_becomes_a_path_after_it_has_answered() {
 }
 
 #[test]
-fn paths_come_and_go_while_the_association_is_up() {
+fn paths_are_added_and_removed_while_established() {
     let mut net = Net::new();
     net.site(&[at(ip(0, 1), PORT), at(ip(1, 1), PORT)], None);
     let server = at(ip(0, 9), 6000);

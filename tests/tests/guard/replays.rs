@@ -78,7 +78,7 @@ fn live(peer: &mut Peer<Target>, end: End) {
 }
 
 #[test]
-fn what_was_delivered_before_an_association_ended_is_not_delivered_again() {
+fn replayed_data_of_an_ended_association_is_not_delivered() {
     for end in ENDS {
         for wait in [1, 10, 55, 59, 61, 600] {
             let mut peer = Peer::new(target(), 1);
@@ -98,7 +98,7 @@ fn what_was_delivered_before_an_association_ended_is_not_delivered_again() {
 }
 
 #[test]
-fn a_restart_in_between_does_not_bring_the_first_life_back() {
+fn replay_after_a_restart_does_not_reopen_the_first_one() {
     let mut peer = Peer::new(target(), 1);
     peer.call().expect("it accepts");
     let first = data(&peer);
@@ -118,7 +118,7 @@ fn a_restart_in_between_does_not_bring_the_first_life_back() {
 }
 
 #[test]
-fn copies_draw_three_times_their_length_at_most() {
+fn replayed_packets_draw_at_most_three_times_their_length() {
     for end in ENDS {
         let mut peer = Peer::new(target(), 1);
         live(&mut peer, end);
@@ -214,7 +214,7 @@ fn cookies_of_more_associations_than_are_remembered_open_none_again() {
 }
 
 #[test]
-fn over_ipv6_it_is_the_same() {
+fn ipv6_replays_open_no_association() {
     let config = duo::config("cmt", "net");
     let mut peer = Peer::new(Target::new(config, Some(Guard::default()), true), 1);
     live(&mut peer, End::Abort);

@@ -28,7 +28,7 @@ fn behind_one_address(clients: &[u8]) -> Net {
 }
 
 #[test]
-fn two_clients_behind_one_address_are_two() {
+fn two_clients_behind_one_address_are_distinct() {
     let mut net = behind_one_address(&[1, 2]);
     let up = |event: &AssociationEvent| *event == AssociationEvent::Connected;
     assert_eq!([0, 1, 2].map(|site| net.sites[site].told(up)), [1, 1, 2]);
@@ -98,7 +98,7 @@ fn transfer_continues_after_a_nat_rebinding() {
 }
 
 #[test]
-fn nothing_but_small_packets_goes_to_a_new_port_before_it_has_answered() {
+fn unconfirmed_new_port_gets_small_packets_only() {
     let mut net = behind_one_address(&[1]);
     net.send(1, 100);
     net.read(0, 200_000);

@@ -104,7 +104,7 @@ fn ootb_shutdown_ack_is_answered_by_shutdown_complete_with_its_tag() {
 //# 7)  If the packet contains an ERROR chunk with the "Stale Cookie" error cause or a COOKIE ACK chunk, the SCTP packet
 //# SHOULD be silently discarded.
 #[test]
-fn what_could_be_an_answer_to_an_answer_is_not_answered() {
+fn possible_answer_to_an_answer_is_not_answered() {
     let stale = Cause::StaleCookie { staleness_us: 1 };
     let bundled = [&data(TAG)[..], &packet(TAG, |w| w.abort(false, []))[12..]].concat();
     let packets = [

@@ -32,7 +32,7 @@ fn echo(life: Span) -> (Wires, Packet) {
 //= type=test
 //# Moreover, "Z" MUST generate and send along with the INIT ACK chunk a State Cookie.
 #[test]
-fn nothing_is_kept_for_a_stranger_until_its_cookie_comes_back() {
+fn no_state_is_kept_until_a_cookie_returns() {
     let (mut wires, echo) = echo(Span::from_secs(60));
     assert_eq!(wires.sent(INIT_ACK).len(), 1);
     assert_eq!(wires.nodes[1].count(), 0);
@@ -170,7 +170,7 @@ fn stale_cookie_is_reported_and_the_handshake_restarts() {
 }
 
 #[test]
-fn a_peer_whose_cookies_are_always_stale_is_given_up() {
+fn attempt_ends_after_repeated_stale_cookies() {
     let mut config = association("sctp");
     config.profile.cookie_life = Span::ZERO;
     let mut wires = Wires::pair(1, &config);

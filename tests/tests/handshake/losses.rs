@@ -40,7 +40,7 @@ fn losing(networks: u8, kind: u8, times: u32) -> Wires {
 //= type=test
 //# If the timer expires, the endpoint MUST retransmit the COOKIE ECHO chunk and restart the T1-cookie timer.
 #[test]
-fn every_chunk_of_the_handshake_may_be_lost_and_is_made_good() {
+fn loss_of_any_handshake_chunk_is_repaired() {
     for kind in [INIT, INIT_ACK, COOKIE_ECHO, COOKIE_ACK] {
         for (networks, times) in [(1, 1), (1, 3), (2, 1), (2, 2)] {
             let mut wires = losing(networks, kind, times);
@@ -176,7 +176,7 @@ fn cookie_repeated_over_another_address_pair_is_accepted() {
 //= type=test
 //# After that, the endpoint MUST abort the initialization process and report the error to the SCTP user.
 #[test]
-fn a_peer_that_never_answers_is_given_up_after_the_retries_allowed() {
+fn attempt_ends_after_the_allowed_init_retries() {
     for networks in [1, 2] {
         let mut wires = losing(networks, INIT, u32::MAX);
         wires.connect(0, 1);
@@ -192,7 +192,7 @@ fn a_peer_that_never_answers_is_given_up_after_the_retries_allowed() {
 }
 
 #[test]
-fn a_peer_that_never_acknowledges_the_cookie_is_given_up() {
+fn attempt_ends_without_a_cookie_ack() {
     let mut wires = losing(1, COOKIE_ECHO, u32::MAX);
     wires.connect(0, 1);
     wires.run(Span::from_secs(600));
@@ -223,7 +223,7 @@ fn a_listener_that_refuses_ends_the_handshake_at_once() {
 //= type=test
 //# If the timer expires, the endpoint MUST resend the SHUTDOWN ACK chunk.
 #[test]
-fn every_chunk_of_the_shutdown_may_be_lost_and_is_made_good() {
+fn loss_of_any_shutdown_chunk_is_repaired() {
     for kind in [SHUTDOWN, SHUTDOWN_ACK, SHUTDOWN_COMPLETE] {
         for (networks, times) in [(1, 1), (1, 3), (2, 1), (2, 3)] {
             let mut wires = losing(networks, kind, times);

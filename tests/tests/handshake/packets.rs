@@ -190,7 +190,7 @@ fn packets_have_ports_tag_and_a_length_within_the_path_mtu() {
 //= type=test
 //# An endpoint MUST NOT bundle INIT, INIT ACK, or SHUTDOWN COMPLETE chunks with any other chunks.
 #[test]
-fn chunks_stand_where_they_may_in_a_packet() {
+fn chunks_are_bundled_as_allowed() {
     for lost in [5, u32::MAX] {
         let wires = whole_association(lost);
         for kinds in wires.log.iter().map(Packet::kinds) {
@@ -271,7 +271,7 @@ fn data_follows_the_handshake_in_sequence_and_is_resent_unchanged() {
 //# If the user indicates that the user message is to be delivered using unordered delivery, then the U flag of each DATA
 //# chunk of the user message MUST be set to 1.
 #[test]
-fn fragments_carry_what_their_message_was_sent_with() {
+fn fragments_have_stream_ppid_and_flags_of_their_message() {
     for lost in [5, u32::MAX] {
         let wires = whole_association(lost);
         for node in [0, 1] {

@@ -74,7 +74,7 @@ fn init_with_a_window_below_1500_bytes_is_refused_without_effect() {
 //= type=test
 //# The Advertised Receiver Window Credit MUST NOT be smaller than 1500.
 #[test]
-fn a_receive_buffer_below_1500_bytes_is_not_told_in_the_handshake() {
+fn handshake_never_advertises_less_than_1500_bytes() {
     let mut config = association("sctp");
     config.recv_buffer_bytes = 800;
     let mut wires = Wires::pair(1, &config);
@@ -157,7 +157,7 @@ fn caller() -> (Wires, u32) {
 //# If an endpoint in the COOKIE-WAIT state receives an INIT ACK chunk with the MIS value set to 0, it MUST destroy the
 //# TCB and SHOULD send an ABORT chunk.
 #[test]
-fn an_init_ack_that_says_what_it_must_not_ends_the_attempt_with_an_abort() {
+fn invalid_init_ack_ends_the_attempt_with_an_abort() {
     let cookie = Param::StateCookie(b"a cookie");
     let host = Param::HostNameAddress(b"host.example\0");
     let cases: [(InitRepr, &[Param<'_>]); 5] = [

@@ -54,7 +54,7 @@ fn a_peer_may_restart_again_and_again() {
 }
 
 #[test]
-fn what_waited_for_the_old_peer_is_not_given_to_the_new_one() {
+fn data_queued_for_the_old_peer_is_not_sent_to_the_new_one() {
     let mut wires = Wires::connected(1);
     let unread = Bytes::from_static(b"unread");
     wires.nodes[0].only_mut().send(unread, SendOptions::default()).expect("it is up");
@@ -76,7 +76,7 @@ fn what_waited_for_the_old_peer_is_not_given_to_the_new_one() {
 }
 
 #[test]
-fn an_application_that_waits_for_room_is_told_when_a_restart_makes_it() {
+fn waiting_application_is_notified_of_space_after_a_restart() {
     let mut config = association("sctp");
     config.send_buffer_bytes = Some(10_000);
     let mut wires = Wires::pair(1, &config);

@@ -176,7 +176,7 @@ fn setting(name: &str) -> Option<u64> {
 }
 
 #[test]
-fn a_hostile_peer_brings_down_nothing_fills_nothing_and_draws_little() {
+fn hostile_peer_causes_no_panic_bounded_memory_and_traffic() {
     let _turn = turn();
     let messages = setting("ANABRANCH_HOSTILE_MESSAGES").unwrap_or(MESSAGES);
     let seeds = match setting("ANABRANCH_HOSTILE_SEED") {

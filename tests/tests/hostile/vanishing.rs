@@ -219,7 +219,7 @@ fn an_association_whose_peer_vanishes_ends_in_every_state() {
 }
 
 #[test]
-fn a_caller_that_vanishes_before_it_ever_answers_is_given_up() {
+fn peer_that_vanishes_before_answering_is_removed() {
     let _turn = turn();
     let mut peer = Peer::new(Target::new(config(), Some(Guard::default()), false), 1).forgetful();
     let cookie = peer.fetch_cookie().expect("a cookie");

@@ -86,7 +86,7 @@ fn a_path_in_the_place_of_the_removed_first_one_is_no_second_primary() {
 }
 
 #[test]
-fn two_paths_to_one_address_do_not_drive_each_other_out() {
+fn two_paths_to_one_address_coexist() {
     let sides = [side(PLAIN, "rfc9260", 65_536), side(PLAIN, "rfc9260", 65_536)];
     let ops = vec![
         advance(0),
@@ -98,7 +98,7 @@ fn two_paths_to_one_address_do_not_drive_each_other_out() {
 }
 
 #[test]
-fn a_packet_that_is_late_does_not_make_a_good_end_a_bad_one() {
+fn late_packet_keeps_a_graceful_end() {
     let a = side("naive-cmt(rtx=rtx-asap,sfr=false,dac=false,sack-every=1,sack-delay=0)", "rfc9260", 65_536);
     let ops = vec![
         advance(75),
@@ -123,7 +123,7 @@ fn a_packet_that_is_late_does_not_make_a_good_end_a_bad_one() {
 }
 
 #[test]
-fn what_a_peer_takes_back_on_a_removed_path_is_lost_there() {
+fn data_reneged_on_a_removed_path_is_lost() {
     // SACKs overtake each other on paths of different delay, which ns-2 treats as reneging.
     let a = side("naive-cmt(rtx=rtx-same,trigger=1,sack-every=1,sack-delay=0)", "ns2", 65_536);
     let ops = vec![
@@ -171,7 +171,7 @@ fn a_path_that_answers_again_has_no_time_out_running_for_what_it_lost() {
 }
 
 #[test]
-fn a_path_put_into_service_for_want_of_a_better_one_keeps_its_time_out() {
+fn promoted_path_keeps_its_timeout() {
     let b = side(
         "cmt-pf(pf=pf1,rtx=rtx-same,trigger=1,sfr=false,cuc=false,dac=false,sack-every=1,sack-delay=0)",
         "rfc9260",
@@ -234,7 +234,7 @@ fn a_message_that_nearly_fills_the_buffer_arrives_in_parts() {
 }
 
 #[test]
-fn a_tail_probe_lets_time_pass_where_a_round_trip_takes_none() {
+fn tail_probe_waits_despite_a_zero_rtt() {
     let b = side(
         "naive-cmt(rtx=rtx-same,trigger=1,sfr=false,cuc=false,dac=false,sack-every=1,sack-delay=0)+rack(ack-delay=133)+round-robin",
         "rfc9260",
@@ -252,7 +252,7 @@ fn two_tails_that_are_due_at_once_are_both_probed() {
 }
 
 #[test]
-fn a_time_out_of_copies_lets_new_data_go() {
+fn timeout_of_copies_allows_new_data() {
     let b = side("cmt-rpv1+opportunistic(when=linux,penalise=false)+sttf(replan=never)", "ns2", 65_536);
     let ops = vec![advance(0), cut(1, true), send(Side::B, 925, 6)];
     let found = case(2, 0, 0, [side(PLAIN, "rfc9260", 3_760), b], ops);
@@ -284,7 +284,7 @@ fn loss_of_a_past_outage_may_be_the_last_error() {
 }
 
 #[test]
-fn under_ns2_what_is_bound_to_a_path_full_of_losses_may_wait_for_ever() {
+fn ns2_profile_may_starve_chunks_bound_to_a_lossy_path() {
     // All data between the bound chunks has arrived, and a SACK of one packet cannot report that.
     let a = side("mptcp-ns2(rto-min=1,rtx=rtx-same,cuc=false,dac=false,floor=profile)", "rfc9260", 65_536);
     let b = side(

@@ -26,7 +26,7 @@ fn next_tsn() -> u32 {
 }
 
 #[test]
-fn a_loss_that_gives_a_message_up_cuts_the_window_as_any_other() {
+fn loss_that_abandons_a_message_cuts_the_window() {
     for reliability in [Reliability::Full, retransmissions(0)] {
         let mut duo = grown();
         let before = cwnd(&duo);
@@ -70,7 +70,7 @@ fn lost_chunk_abandoned_in_flight_cuts_the_window_once() {
 }
 
 #[test]
-fn what_is_given_up_makes_no_window_grow() {
+fn abandoned_data_does_not_grow_the_window() {
     let mut duo = connected(setup(1, "sctp"));
     let before = cwnd(&duo);
     duo.network.set_filter(lose((FIRST_TSN..FIRST_TSN + 3).collect()));
@@ -84,7 +84,7 @@ fn what_is_given_up_makes_no_window_grow() {
 }
 
 #[test]
-fn what_is_given_up_in_flight_gives_its_place_to_new_data() {
+fn abandoned_data_in_flight_frees_the_window() {
     let mut duo = connected(setup(1, "sctp"));
     duo.network
         .set_filter(|packet| anabranch_tests::sight::tsns(packet).iter().all(|&tsn| tsn >= FIRST_TSN + 3));
@@ -102,7 +102,7 @@ fn what_is_given_up_in_flight_gives_its_place_to_new_data() {
 }
 
 #[test]
-fn round_trips_are_measured_again_after_the_measured_chunk_was_given_up() {
+fn rtt_is_measured_again_after_an_abandoned_chunk() {
     let mut duo = connected(setup(1, "sctp"));
     duo.network.set_filter(lose(vec![FIRST_TSN]));
     send(&mut duo, 1_000, lifetime(30));

@@ -30,7 +30,7 @@ fn forward_tsn_lost_on_a_dead_path_is_sent_on_another() {
 }
 
 #[test]
-fn a_path_that_is_removed_takes_no_forward_tsn_with_it() {
+fn removed_path_loses_no_forward_tsn() {
     let mut duo = connected(setup(2, "cmt"));
     duo.cut(0, true);
     duo.cut(1, true);
@@ -47,7 +47,7 @@ fn a_path_that_is_removed_takes_no_forward_tsn_with_it() {
 }
 
 #[test]
-fn an_outage_of_all_paths_leaves_nothing_behind_but_what_is_reliable() {
+fn outage_of_all_paths_keeps_only_reliable_messages() {
     let mut duo = connected(setup(2, "cmt"));
     for pair in 0..2 {
         duo.cut(pair, true);

@@ -32,7 +32,7 @@ fn each_stream_is_named_once_with_the_last_message_that_is_skipped() {
 }
 
 #[test]
-fn one_that_was_lost_is_sent_again_once_in_a_round_trip_while_sacks_come() {
+fn lost_forward_tsn_is_repeated_once_per_rtt_with_sacks() {
     let mut duo = connected(setup(1, "sctp"));
     // All packets that name the abandoned TSN are lost for 400 ms.
     let end = duo.now + Span::from_millis(400);
@@ -60,7 +60,7 @@ fn one_that_was_lost_is_sent_again_once_in_a_round_trip_while_sacks_come() {
 }
 
 #[test]
-fn one_that_is_lost_with_nothing_else_under_way_is_sent_again_by_t3() {
+fn lost_forward_tsn_alone_is_repeated_by_t3() {
     let mut duo = connected(setup(1, "sctp"));
     let mut lost = 0;
     duo.network.set_filter(move |packet| {
@@ -135,7 +135,7 @@ fn the_order_of_streams_survives_the_wrap_of_sequence_numbers_and_tsns() {
 }
 
 #[test]
-fn an_answer_to_a_forward_tsn_goes_back_to_where_it_came_from() {
+fn sack_of_a_forward_tsn_returns_to_its_source() {
     let mut duo = connected(setup(2, "cmt"));
     // The first path becomes silent with data on it; the second carries the FORWARD-TSN and its answer.
     duo.cut(0, true);

@@ -11,7 +11,7 @@ use crate::partial::rig::{
 };
 
 #[test]
-fn a_message_is_retransmitted_as_often_as_it_may_be_and_then_given_up() {
+fn message_is_abandoned_after_its_retransmission_limit() {
     for most in 0..3 {
         let mut duo = connected(setup(1, "sctp"));
         duo.network.set_filter(lose(vec![FIRST_TSN]));
@@ -29,7 +29,7 @@ fn a_message_is_retransmitted_as_often_as_it_may_be_and_then_given_up() {
 }
 
 #[test]
-fn a_message_of_which_one_fragment_is_lost_is_given_up_whole() {
+fn lost_fragment_abandons_the_whole_message() {
     let mut duo = connected(setup(1, "sctp"));
     duo.network.set_filter(lose(vec![FIRST_TSN + 1]));
     send(&mut duo, 4_000, retransmissions(0));
@@ -58,7 +58,7 @@ fn a_message_ends_with_its_lifetime_though_its_path_is_silent() {
 }
 
 #[test]
-fn what_waits_in_the_queue_beyond_its_lifetime_is_never_sent() {
+fn queued_message_beyond_its_lifetime_is_not_sent() {
     let mut duo = connected(setup(1, "sctp"));
     for _ in 0..100 {
         send(&mut duo, 1_000, lifetime(60));
@@ -96,7 +96,7 @@ fn a_message_without_any_lifetime_leaves_no_trace_on_the_wire() {
 }
 
 #[test]
-fn a_message_that_has_arrived_is_not_given_up_when_its_lifetime_ends() {
+fn received_message_is_not_abandoned_by_its_lifetime() {
     let mut duo = connected(setup(1, "sctp"));
     duo.network.set_filter(lose(vec![FIRST_TSN]));
     send(&mut duo, 1_000, Reliability::Full);
@@ -126,7 +126,7 @@ fn further_copies_of_a_chunk_are_no_retransmissions() {
 }
 
 #[test]
-fn a_shutdown_waits_until_the_peer_knows_of_what_was_given_up() {
+fn shutdown_waits_for_the_ack_of_forward_tsn() {
     let mut duo = connected(setup(1, "sctp"));
     duo.network.set_filter(lose(vec![FIRST_TSN]));
     send(&mut duo, 1_000, lifetime(100));

@@ -11,7 +11,7 @@ use anabranch_tests::sight;
 use crate::partial::rig::{A, B, abandoned, forwards, lifetime, setup, statistics};
 
 #[test]
-fn a_peer_of_this_kind_takes_it() {
+fn forward_tsn_is_negotiated_between_two_endpoints() {
     let duo = Duo::connected(setup(1, "sctp"));
     for side in [A, B] {
         assert_eq!(duo.nodes[side].association().supports_partial_reliability(), Some(true));

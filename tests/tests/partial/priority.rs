@@ -39,7 +39,7 @@ fn full_buffer_abandons_lowest_priority_first_and_newest_of_equals() {
 }
 
 #[test]
-fn a_message_that_does_not_matter_more_is_refused_and_nothing_is_given_up() {
+fn message_of_no_higher_priority_is_refused() {
     let mut duo = duo();
     for _ in 0..5 {
         send(&mut duo, 1_000, priority(3));
@@ -58,7 +58,7 @@ fn a_message_that_does_not_matter_more_is_refused_and_nothing_is_given_up() {
 }
 
 #[test]
-fn what_has_been_sent_makes_room_as_well() {
+fn sent_messages_are_abandoned_for_space_too() {
     let mut duo = duo();
     duo.cut(0, true);
     for _ in 0..10 {
@@ -75,7 +75,7 @@ fn what_has_been_sent_makes_room_as_well() {
 }
 
 #[test]
-fn without_a_limit_of_the_buffer_nothing_is_given_up() {
+fn without_a_buffer_limit_no_message_is_abandoned() {
     let mut duo = connected(setup(1, "sctp"));
     for number in 0..200 {
         send(&mut duo, 1_000, priority(number));

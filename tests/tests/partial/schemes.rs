@@ -38,7 +38,7 @@ fn duo(scheme: &str, profile: &str) -> Duo {
 }
 
 #[test]
-fn nothing_waits_for_what_is_given_up_under_any_scheme_and_profile() {
+fn abandoned_messages_block_no_data_under_any_scheme() {
     for profile in ["rfc9260", "ns2", "net"] {
         for scheme in schemes() {
             let mut duo = duo(&scheme, profile);

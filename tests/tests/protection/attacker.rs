@@ -12,7 +12,7 @@ use crate::protection::rig::{
 };
 
 #[test]
-fn without_protection_nothing_counts_any_more() {
+fn unprotected_packets_are_ignored_once_keys_exist() {
     let mut duo = protected(setup(1));
     data_flows(&mut duo);
     let data = DataRepr {
@@ -87,7 +87,7 @@ fn every_packet_sent_again_is_dropped() {
 }
 
 #[test]
-fn no_changed_bit_is_taken() {
+fn record_with_any_changed_bit_is_dropped() {
     let mut duo = protected(setup(1));
     let at = duo.kept.as_ref().map_or(0, Vec::len);
     // The record never arrives, so its sequence number would be new.
@@ -177,6 +177,6 @@ fn besieged(seed: u64) {
 }
 
 #[test]
-fn an_attacker_on_the_way_changes_nothing_that_is_delivered() {
+fn on_path_attacker_does_not_change_delivered_data() {
     (1..=12).for_each(besieged);
 }

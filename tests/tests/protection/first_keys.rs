@@ -142,7 +142,7 @@ fn before_establishment_packets_need_a_cookie_and_carry_no_data() {
 }
 
 #[test]
-fn what_does_not_fit_beside_the_cookie_waits_for_its_answer() {
+fn message_that_does_not_fit_beside_the_cookie_waits_for_cookie_ack() {
     let setup = protecting(1).with(|config| {
         config.mtu_bytes = 576;
         config.profile = Profile::rfc9260();
@@ -223,7 +223,7 @@ fn an_attempt_that_gives_the_sides_other_roles_ends_and_says_so() {
 }
 
 #[test]
-fn paths_do_not_wait_for_what_was_asked_before_there_were_keys() {
+fn paths_do_not_wait_for_heartbeats_sent_before_keys() {
     let setup =
         protecting(3).with(|config| (config.mtu_bytes, config.mtu_search_up_to_bytes) = (1_200, Some(1_500)));
     let mut managed = Managed::new(setup).established();

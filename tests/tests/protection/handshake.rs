@@ -52,7 +52,7 @@ fn a_strict_side_refuses_a_peer_without_protection() {
 }
 
 #[test]
-fn two_clients_and_two_servers_come_to_nothing() {
+fn two_equal_roles_end_the_attempt() {
     for roles in [KeyManagementRoles::Client, KeyManagementRoles::Server] {
         let both = |config: &mut anabranch_core::AssociationConfig| {
             config.protection = wanted(ProtectionMode::Strict, roles);
@@ -68,7 +68,7 @@ fn two_clients_and_two_servers_come_to_nothing() {
 }
 
 #[test]
-fn a_loose_side_goes_without_protection_if_the_peer_does() {
+fn lenient_side_accepts_an_unprotected_peer() {
     for loose in Side::BOTH {
         let roles = KeyManagementRoles::Either;
         let setup = Setup::new(2, "cmt", "rfc9260")
@@ -319,7 +319,7 @@ fn without_an_agreement_there_is_no_key_management() {
 }
 
 #[test]
-fn an_epoch_that_came_to_nothing_can_be_had_again() {
+fn failed_epoch_can_be_retried() {
     let mut duo = protected(setup(1));
     let a = association(&mut duo, Side::A);
     let null = || Box::new(NullCipher);

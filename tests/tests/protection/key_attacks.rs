@@ -59,7 +59,7 @@ fn refused(attacker: Side, messages: &[Bytes]) -> Option<KeyingError> {
 }
 
 #[test]
-fn garbage_ends_the_association_and_says_why() {
+fn garbage_ends_the_association_with_the_reason() {
     let server_refuses = |messages: &[Bytes]| refused(Side::A, messages);
     let garbage = Bytes::from_static(&[3; 300]);
     assert_eq!(server_refuses(&[garbage]), Some(KeyingError::Unexpected));
@@ -103,7 +103,7 @@ fn a_handshake_is_no_longer_than_it_needs_to_be() {
 }
 
 #[test]
-fn a_handshake_that_stalls_is_given_up() {
+fn stalled_handshake_is_abandoned() {
     for silent in Side::BOTH {
         let mut managed = Managed::new(protecting(1)).with_silent(silent);
         managed.duo.connect();
@@ -215,7 +215,7 @@ fn reflected_abort_alone_is_no_verdict() {
 }
 
 #[test]
-fn who_changes_what_was_offered_is_noticed() {
+fn changed_offer_is_detected() {
     let mut managed = Managed::new(protecting(1));
     let held = Rc::new(RefCell::new(Vec::new()));
     let catch = Rc::clone(&held);
@@ -238,7 +238,7 @@ fn who_changes_what_was_offered_is_noticed() {
 }
 
 #[test]
-fn old_handshake_messages_under_a_new_epoch_end_in_nothing() {
+fn old_handshake_messages_under_a_new_epoch_are_ignored() {
     let mut managed = Managed::new(protecting(1)).established();
     managed.association(Side::A).send_key_management(records(4, &hello())).expect("it is sent");
     managed.settle();
@@ -261,7 +261,7 @@ fn old_handshake_messages_under_a_new_epoch_end_in_nothing() {
 }
 
 #[test]
-fn a_peer_that_asks_for_new_keys_all_the_time_is_left() {
+fn peer_that_rekeys_without_pause_is_aborted() {
     let mut managed = Managed::new(protecting(1)).established();
     for _ in 0..40 {
         let Some(association) = managed.duo.nodes[0].try_association_mut() else { break };

@@ -89,7 +89,7 @@ fn each_handshake_has_keys_of_its_own() {
 }
 
 #[test]
-fn both_sides_know_the_peer() {
+fn both_sides_know_the_identity_of_the_peer() {
     let both = done();
     assert_eq!(both.client.0.identity(), Some(&identity(2)));
     assert_eq!(both.server.0.identity(), Some(&identity(1)));
@@ -177,7 +177,7 @@ fn lengths(make: impl Fn(u8, u8) -> Box<dyn KeyExchanges>) -> Vec<usize> {
 }
 
 #[test]
-fn what_simulations_exchange_is_as_long_as_what_tls_does() {
+fn simulated_handshake_is_as_long_as_that_of_tls() {
     let tls = lengths(|own, peer| Box::new(TlsExchanges::new(credentials(own, &[peer]))));
     assert_eq!(lengths(|_, _| Box::new(ScriptedExchanges)), tls);
 }

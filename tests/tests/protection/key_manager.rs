@@ -73,7 +73,7 @@ fn the_keys_come_one_round_trip_after_the_association() {
 }
 
 #[test]
-fn what_the_first_handshake_loses_is_repeated() {
+fn lost_messages_of_the_first_handshake_are_repeated() {
     for seed in 1..30 {
         let mut setup = protecting(2);
         setup.seed = seed;
@@ -157,7 +157,7 @@ fn keys_age_while_nothing_is_sent() {
 }
 
 #[test]
-fn either_side_can_ask_and_one_is_heard_if_both_do() {
+fn either_side_can_rekey_and_one_request_wins() {
     let second = Span::from_secs(60);
     let (a, b) = (Some(second), Some(Span::from_nanos(second.as_nanos() / 9 * 8)));
     // The server waits an eighth longer, so with 8/9 of the age both sides ask at the same time.
@@ -177,7 +177,7 @@ fn either_side_can_ask_and_one_is_heard_if_both_do() {
 }
 
 #[test]
-fn the_side_with_the_servers_role_gives_way_if_both_ask_at_once() {
+fn server_role_yields_to_a_concurrent_rekey() {
     let age = Span::from_secs(63);
     let mut managed = Managed::new(protecting(1))
         .with_policy(Side::A, |policy| policy.rekey_after = age)
@@ -201,7 +201,7 @@ fn rekeyed(managed: &Managed) -> bool {
 }
 
 #[test]
-fn a_peer_that_does_not_read_delays_new_keys_and_ends_nothing() {
+fn peer_that_does_not_read_only_delays_new_keys() {
     let minute = KeyPolicy { rekey_after: Span::from_secs(60), ..KeyPolicy::default() };
     let mut managed = with_policy(protecting(1), minute).established();
     managed.keying[1].paused = true;
@@ -230,7 +230,7 @@ fn new_keys_do_not_wait_for_the_data_that_is_queued() {
 }
 
 #[test]
-fn an_outage_delays_new_keys_and_ends_nothing() {
+fn outage_only_delays_new_keys() {
     let minute = KeyPolicy { rekey_after: Span::from_secs(60), ..KeyPolicy::default() };
     let mut managed = with_policy(protecting(2), minute).established();
     managed.run(Span::from_secs(59));
@@ -245,7 +245,7 @@ fn an_outage_delays_new_keys_and_ends_nothing() {
 }
 
 #[test]
-fn after_the_first_keys_all_is_records_and_before_no_user_data() {
+fn user_data_is_sent_in_records_only() {
     let mut managed = Managed::new(protecting(2));
     managed.duo.kept = Some(Vec::new());
     let mut managed = managed.established();
@@ -260,7 +260,7 @@ fn after_the_first_keys_all_is_records_and_before_no_user_data() {
 }
 
 #[test]
-fn keys_are_shown_nowhere() {
+fn debug_output_has_no_keys() {
     let managed = with_policy(protecting(1), few_records(60)).established();
     for side in Side::BOTH {
         let shown = format!("{:?}", managed.manager(side));

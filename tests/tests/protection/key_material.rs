@@ -34,7 +34,7 @@ fn rekeyed() -> (Managed, Arc<SeenKeys>) {
 }
 
 #[test]
-fn nothing_that_is_printed_or_sent_shows_a_key() {
+fn printed_or_sent_text_has_no_keys() {
     let (managed, seen) = rekeyed();
     // Endpoints, associations, contexts, ciphers, exchanges, key managements, credentials, and all their events.
     let printed = format!("{managed:?}");

@@ -21,7 +21,7 @@ fn mark(duo: &Duo) -> usize {
 }
 
 #[test]
-fn nothing_but_records_leaves_once_there_are_keys() {
+fn only_records_are_sent_once_keys_exist() {
     for suite in CipherSuite::ALL {
         let mut duo = agreed(setup(2));
         duo.run(Span::from_secs(2));
@@ -44,13 +44,13 @@ fn nothing_but_records_leaves_once_there_are_keys() {
 }
 
 #[test]
-fn what_is_said_is_carried_by_endpoints_without_contents_too() {
+fn protected_messages_pass_endpoints_without_contents() {
     let mut duo = protected(Setup { carries_contents: false, ..setup(2) });
     data_flows(&mut duo);
 }
 
 #[test]
-fn what_is_said_cannot_be_read() {
+fn protected_messages_are_unreadable_on_the_wire() {
     let mut duo = protected(setup(1));
     let at = mark(&duo);
     let (payload, _) = duo.flows[0].draft(1_000, 0, false);
@@ -74,7 +74,7 @@ fn packets_with_envelope_fill_the_path_mtu_exactly() {
 }
 
 #[test]
-fn no_record_is_larger_than_dtls_allows_however_much_the_path_carries() {
+fn records_stay_within_the_dtls_limit_on_any_path() {
     const LARGEST: usize = 12 + (1 << 14) + ENVELOPE;
     let mut found = Vec::new();
     for (first, search) in [(65_535, None), (1_200, Some(65_535))] {
@@ -92,7 +92,7 @@ fn no_record_is_larger_than_dtls_allows_however_much_the_path_carries() {
 }
 
 #[test]
-fn a_search_finds_what_the_path_carries_with_the_envelope() {
+fn mtu_search_accounts_for_the_envelope() {
     for mtu in [1_200, 1_281, 1_400, 1_492, 1_500, 9_000] {
         let mut duo = Duo::new(setup(1).with(|config| {
             config.mtu_bytes = 1_200;
@@ -265,7 +265,7 @@ fn a_packet_that_cannot_be_sealed_does_not_leave_empty() {
 }
 
 #[test]
-fn a_key_that_is_used_up_ends_nothing_until_there_is_something_to_send() {
+fn exhausted_key_ends_an_association_at_the_next_packet() {
     let mut duo = with_few_records(30, u64::MAX);
     let sealed = |duo: &Duo| duo.nodes[0].association().key_use().sealed;
     assert!(duo.run_until(Span::from_secs(1_000), |duo| sealed(duo) == 30), "it sends HEARTBEATs");

@@ -134,7 +134,7 @@ fn client_keeps_eight_reported_addresses() {
 }
 
 #[test]
-fn addresses_that_mean_something_else_here_are_skipped() {
+fn reported_addresses_of_local_scope_are_skipped() {
     let mut managed = Managed::new(setup()).established();
     let first = own(&managed, Side::B);
     report(&mut managed, Side::B, &[first]);

@@ -180,7 +180,7 @@ fn the_same_keys_restart_no_second_time_and_newer_ones_do() {
 }
 
 #[test]
-fn a_second_restart_before_there_are_new_keys_comes_to_nothing() {
+fn second_restart_before_new_keys_is_refused() {
     let mut managed = protected();
     let keys = newest(&managed, Side::A);
     managed.crash(Side::A);
@@ -194,7 +194,7 @@ fn a_second_restart_before_there_are_new_keys_comes_to_nothing() {
 }
 
 #[test]
-fn other_keys_restart_nothing() {
+fn restart_with_other_keys_is_refused() {
     let mut managed = protected();
     let others = newest(&Managed::new(restarting(1)).established(), Side::A);
     managed.crash(Side::A);
@@ -207,7 +207,7 @@ fn other_keys_restart_nothing() {
 }
 
 #[test]
-fn a_side_that_has_lost_its_keys_too_restarts_nothing() {
+fn side_without_its_keys_accepts_no_restart() {
     let mut managed = protected();
     managed.crash(Side::A);
     managed.duo.connect_side(Side::A);
@@ -217,7 +217,7 @@ fn a_side_that_has_lost_its_keys_too_restarts_nothing() {
 }
 
 #[test]
-fn a_peer_that_keeps_no_keys_is_told_apart_at_its_init_ack() {
+fn peer_without_restart_keys_is_detected_by_its_init_ack() {
     let keys = newest(&protected(), Side::A);
     let setup = restarting(1)
         .with_side(Side::B, |config| config.protection.as_mut().expect("wanted").restart = false);
@@ -244,7 +244,7 @@ fn record_for_an_unagreed_restart_is_dropped() {
 }
 
 #[test]
-fn who_repeats_a_whole_restart_changes_nothing() {
+fn replay_of_a_whole_restart_has_no_effect() {
     let mut managed = protected();
     let at = mark(&managed);
     crash_and_restart(&mut managed, Side::A);
@@ -283,7 +283,7 @@ fn init_of_another_peer_changes_nothing() {
 }
 
 #[test]
-fn a_restart_from_another_address_is_none() {
+fn restart_from_another_address_is_refused() {
     let mut managed = protected();
     let keys = newest(&managed, Side::A);
     managed.crash(Side::A);
@@ -382,7 +382,7 @@ fn both_sides_restart_at_once() {
 }
 
 #[test]
-fn who_may_open_no_association_may_restart_none() {
+fn source_that_is_not_admitted_cannot_restart() {
     let setup = restarting(1);
     let networks = Networks::new(["10.99.0.0/16".parse().expect("a network")]).expect("a list");
     let config = EndpointConfig {
@@ -463,7 +463,7 @@ fn a_guarded_host_is_restarted_too() {
 }
 
 #[test]
-fn sides_that_crash_again_and_again_on_a_bad_network_go_on_each_time() {
+fn repeated_crashes_on_a_bad_network_continue_each_time() {
     for seed in 1..16 {
         let mut setup = restarting(1 + seed as usize % 3);
         setup.seed = 1_000 * seed;

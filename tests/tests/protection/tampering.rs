@@ -298,7 +298,7 @@ fn rewritten_handshake_of_restart_loses_no_message_silently() {
 }
 
 #[test]
-fn peer_that_knows_the_draft_alone_gets_everything() {
+fn peer_of_the_draft_alone_gets_all_data() {
     for draft_only in Side::BOTH {
         let setup = setup(METHODS[0]).with_side(draft_only, |config| {
             config.protection.iter_mut().for_each(|wanted| wanted.methods = METHODS[1].to_vec());

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_has_what_was_carried_since_the_one_before() {
+    fn interval_counts_bytes_since_the_previous_interval() {
         let mut meter = Meter::default();
         let first = meter.interval(&snapshot([1000, 500], 10, 1), 1.0, true);
         assert_eq!(

@@ -171,7 +171,7 @@ pub(super) mod tests {
     };
 
     #[test]
-    fn what_one_side_sends_the_other_receives() {
+    fn sent_direction_of_client_is_received_direction_of_server() {
         for (direction, client, server) in [
             (Direction::Forward, true, false),
             (Direction::Reverse, false, true),
@@ -196,7 +196,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn target_is_what_the_rate_carries_in_the_time() {
+    fn target_is_rate_times_duration() {
         let timed = Plan { limit: Limit::TimeMs(10_000), ..PLAN };
         assert_eq!(timed.target_bytes(), u64::MAX);
         assert_eq!(Plan { rate_bps: Some(1000), ..timed }.target_bytes(), 1250);

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_control_message_is_an_error() {
+    fn other_bytes_are_refused_as_control_message() {
         for (payload, beginning) in
             [(&b"hello"[..], true), (b"{\"request\":{}}", true), (b"\"begin\"", false), (b"\xff", true)]
         {

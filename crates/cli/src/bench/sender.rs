@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_counts_toward_the_whole_only() {
+    fn omitted_seconds_count_toward_the_total_only() {
         let start = Instant::now();
         let mut tally = Tally::of_sender(&Plan { omit_ms: 1000, ..PLAN }, start);
         tally.add(at(start, 900), 10, true);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn receiver_counts_what_arrives_within_the_time() {
+    fn receiver_counts_bytes_that_arrive_within_the_time() {
         let start = Instant::now();
         let plan = Plan { limit: Limit::TimeMs(2000), omit_ms: 500, ..PLAN };
         let mut tally = Tally::of_receiver(&plan, start);
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_message_is_as_long_as_what_is_left() {
+    fn last_message_has_the_length_of_the_remainder() {
         let plan = Plan { limit: Limit::Bytes(250), ..PLAN };
         let lengths: Vec<_> = [0, 100, 200, 250].map(|sent| next_length(&plan, sent)).into();
         assert_eq!(lengths, [Some(100), Some(100), Some(50), None]);

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_relays_cannot_do_is_refused_by_its_key() {
+    fn key_without_effect_in_relays_is_refused() {
         let path = |rate: &str| format!("[[path]]\nrate = \"{rate}\"\ndelay = \"1 ms\"\n");
         let (slow, fast) = (path("1 Mbit/s"), path("300 Mbit/s"));
         assert_eq!(refused(&format!("{slow}{slow}")), None);

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_question_holds_commands_to_type() {
+    fn question_shows_commands_to_type() {
         let networks = ["192.0.2.0/24", "fd00::/64"].map(|text| text.parse().expect("a network"));
         let file = Path::new("/home/a/authorized_keys");
         let text = question("anabranch serve --dir inbox", file, &networks);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_repeated_only_where_a_shell_takes_it_as_it_is() {
+    fn path_is_printed_only_if_a_shell_needs_no_quotes() {
         assert_eq!(typed(Path::new("/var/lib/in-box.d"), "DIR"), "/var/lib/in-box.d");
         for other in ["", "my files", "$(reboot)", "a\u{1b}[2J", "~/x", "'"] {
             assert_eq!(typed(Path::new(other), "DIR"), "DIR", "{other}");
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_network_is_said_with_what_to_write() {
+    fn invalid_network_is_refused_with_an_example() {
         for (text, expected) in [
             ("10.0.0.0/33", "from 1 to 32"),
             ("host", "names of hosts are not resolved"),

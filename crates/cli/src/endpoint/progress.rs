@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_says_how_many_paths_were_tried_and_how_long_it_may_take() {
+    fn line_has_number_of_tried_paths_and_time_limit() {
         let within = Duration::from_secs(30);
         let attempt = Attempt { target: "example.org", paths: 3, within };
         assert_eq!(

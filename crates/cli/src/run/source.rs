@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_through_a_pipe_has_a_bound() {
+    fn piped_scenario_is_limited_in_size() {
         let error = read(std::io::repeat(b'#')).expect_err("too much").to_string();
         assert!(error.contains("more than 16 MiB"), "{error}");
         let error = read(&[0xff_u8, 0xfe][..]).expect_err("no text").to_string();

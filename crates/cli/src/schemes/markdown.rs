@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_backticks_mean_anything() {
+    fn only_backticks_are_markup() {
         assert_eq!(
             prose("a * b < [c] and x_i, _x_ with `a * b`"),
             "a \\* b \\< \\[c] and x_i, \\_x\\_ with `a * b`"

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_can_be_typed_again() {
+    fn printed_resume_command_has_all_options() {
         assert_eq!(
             command_of(&["/usr/bin/anabranch", "send", "my film.mkv", "host", "--limit", "5Mbit"]).as_deref(),
             Some("anabranch send 'my film.mkv' host --limit 5Mbit")

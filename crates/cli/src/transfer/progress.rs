@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_association_is_shown_until_another_one_is_there() {
+    fn lost_association_is_shown_until_reconnected() {
         let began = Instant::now();
         let mut progress = Progress::new(began);
         let at = |seconds| began + Duration::from_secs(seconds);

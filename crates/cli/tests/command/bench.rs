@@ -66,7 +66,7 @@ fn whole(ended: &Ended) -> Value {
 }
 
 #[test]
-fn both_ends_agree_on_what_was_carried_over_two_paths() {
+fn both_ends_report_equal_bytes_over_two_paths() {
     let server = Server::start(&["127.0.0.41", "127.0.0.42"], &["-1"]);
     let to = server.addresses.clone();
     let paths = ["--path", "127.0.0.43", "--path", "127.0.0.44", "--to", &to[0], "--to", &to[1]];
@@ -102,7 +102,7 @@ fn both_ends_agree_on_what_was_carried_over_two_paths() {
 }
 
 #[test]
-fn the_server_sends_when_asked_and_both_when_asked() {
+fn server_or_both_send_on_request() {
     let server = Server::start(&["127.0.0.41"], &[]);
     let path = ["--path", "127.0.0.43", "-n", "1M", "-J"];
     let reverse = whole(&server.client(&[&path[..], &["-R"]].concat()).with_status(0));
@@ -125,7 +125,7 @@ fn the_server_sends_when_asked_and_both_when_asked() {
 }
 
 #[test]
-fn a_rate_is_kept_and_what_is_omitted_does_not_count() {
+fn rate_is_kept_and_omitted_seconds_are_not_counted() {
     let server = Server::start(&["127.0.0.41"], &["-1"]);
     let more = ["--path", "127.0.0.43", "-t", "1", "-O", "0.5", "-b", "4M", "-l", "1000", "-i", "0.25"];
     let ended = server.client(&[&more[..], &["--json-stream"]].concat()).with_status(0);
@@ -148,7 +148,7 @@ fn measured(server: &Server, more: &[&str]) -> (Value, f64) {
 }
 
 #[test]
-fn low_rate_is_measured_as_asked_and_for_the_time_asked() {
+fn low_rate_and_duration_are_met() {
     let server = Server::start(&["127.0.0.41"], &[]);
     for (rate, bytes) in [("1k", 250), ("100k", 25_000), ("300kbit/s", 75_000)] {
         for way in [&[][..], &["-R"]] {
@@ -191,7 +191,7 @@ fn message_longer_than_the_rate_allows_is_shortened_with_a_notice() {
 }
 
 #[test]
-fn lines_for_people_have_every_path_and_the_sum() {
+fn text_output_has_a_line_per_path_and_the_sum() {
     let server = Server::start(&["127.0.0.41", "127.0.0.42"], &["-1"]);
     let to = server.addresses.clone();
     let paths = ["--path", "127.0.0.43", "--path", "127.0.0.44", "--to", &to[0], "--to", &to[1]];
@@ -213,7 +213,7 @@ fn lines_for_people_have_every_path_and_the_sum() {
 }
 
 #[test]
-fn ctrl_c_prints_what_there_is_and_the_server_lives_on() {
+fn ctrl_c_of_client_prints_partial_result_and_server_continues() {
     let server = Server::start(&["127.0.0.41"], &[]);
     let to = &server.addresses[0];
     let mut client =

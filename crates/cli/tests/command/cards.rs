@@ -52,7 +52,7 @@ fn repeated_writing_leaves_lists_and_pages_unchanged() {
 }
 
 #[test]
-fn pages_that_nothing_stands_behind_any_more_go_and_others_stay() {
+fn pages_without_a_scheme_are_removed_and_others_kept() {
     let folder = copy_of_the_book();
     write_into(folder.path());
     let pages = folder.path().join("schemes");

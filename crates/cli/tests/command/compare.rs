@@ -13,7 +13,7 @@ fn compare(more: &[&str]) -> crate::support::Ended {
 }
 
 #[test]
-fn both_runs_carry_data_over_both_paths_and_stand_side_by_side() {
+fn both_runs_use_both_paths_and_share_a_table() {
     let ended = compare(&[]).with_status(0);
     let rows = ended.rows();
     assert_eq!(rows.len(), 1, "{}", ended.out);
@@ -47,7 +47,7 @@ fn json_has_both_runs_with_equal_fields_and_checks_whole_transfers() {
 }
 
 #[test]
-fn what_a_relay_cannot_do_is_refused_before_anything_runs() {
+fn key_without_effect_in_relays_is_refused_before_any_run() {
     let shared = anabranch(&["compare", "scenarios/shared-bottleneck.toml"]).with_status(2);
     assert!(shared.err.starts_with("scenarios/shared-bottleneck.toml: `path.left.via`"), "{}", shared.err);
     let fast = compare(&["--set", "path.path-1.rate='10 Gbit/s'"]).with_status(2);
@@ -58,7 +58,7 @@ fn what_a_relay_cannot_do_is_refused_before_anything_runs() {
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_ends_the_run_under_way_and_keeps_what_is_there() {
+fn ctrl_c_ends_the_current_run_and_keeps_finished_ones() {
     let arguments = [&SHORT[..4], &["--seeds", "100", "--set", "run.duration='1 s'", "--json"]].concat();
     let mut child = command(&arguments)
         .stdout(Stdio::piped())

@@ -107,7 +107,7 @@ fn answer_without_protection_is_believed_after_three_attempts() {
 }
 
 #[test]
-fn nothing_is_said_about_encryption_before_the_options_are_right() {
+fn invalid_options_are_reported_before_encryption() {
     let taken = UdpSocket::bind("127.0.0.64:0").expect("a socket");
     let port = taken.local_addr().expect("bound").port().to_string();
     let busy = ["bench", "-s", "--from", "127.0.0.0/8", "--listen", "127.0.0.64", "-p", &port];
@@ -128,7 +128,7 @@ fn nothing_is_said_about_encryption_before_the_options_are_right() {
 }
 
 #[test]
-fn a_negative_number_of_seeds_is_told_what_to_write() {
+fn negative_number_of_seeds_is_refused_with_the_remedy() {
     let err = anabranch(&["run", "scenarios/two-path.toml", "--seeds", "-3"]).with_status(2).err;
     assert!(
         err.contains("a seed is not negative; write a count such as 20") && !err.contains("-- -3"),

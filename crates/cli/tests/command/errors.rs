@@ -16,7 +16,7 @@ fn scenario(text: &str) -> (tempfile::TempDir, String) {
 const PATH: &str = "[[path]]\nrate = \"10 Mbit/s\"\ndelay = \"45 ms\"\n";
 
 #[test]
-fn an_unknown_key_is_shown_where_it_stands_with_the_one_that_was_meant() {
+fn unknown_key_is_shown_with_place_and_nearest_key() {
     let (_folder, file) = scenario(&format!("[run]\nduratoin = \"2 s\"\n{PATH}"));
     let ended = anabranch(&["run", &file]).with_status(2);
     assert!(ended.err.contains(&format!("{file}:2:1: unknown key")), "{}", ended.err);
@@ -52,7 +52,7 @@ fn mistakes_on_the_command_line_name_their_option() {
 }
 
 #[test]
-fn commands_of_the_python_package_say_where_they_are_to_be_had() {
+fn commands_of_the_python_package_name_its_installation() {
     for arguments in [&["sweep", "plan.toml"][..], &["report"], &["plot", "--help"], &["help", "sweep"]] {
         let ended = anabranch(arguments).with_status(2);
         assert!(ended.err.contains("comes with the Python package"), "{arguments:?}: {}", ended.err);
@@ -65,7 +65,7 @@ fn commands_of_the_python_package_say_where_they_are_to_be_had() {
 }
 
 #[test]
-fn schemes_and_profiles_in_a_file_are_blamed_on_the_file() {
+fn invalid_scheme_or_profile_in_a_file_names_the_file() {
     let cases = [
         ("schemes = [\"cmt\", \"scpt\"]", "", "`run.schemes`: unknown scheme `scpt`, did you mean `sctp`?"),
         ("profile = \"rfc926\"", "", "`run.profile`: unknown profile `rfc926`, did you mean `rfc9260`?"),

@@ -64,7 +64,7 @@ fn number(value: &Value) -> f64 {
 }
 
 #[test]
-fn its_sums_are_those_that_the_runs_counted() {
+fn sums_of_explain_equal_counters_of_the_runs() {
     for profile in ["rfc9260", "ns2"] {
         let folder = tempfile::tempdir().expect("a folder");
         let schemes = ["--schemes", "all", "--profile", profile];
@@ -126,7 +126,7 @@ fn the_time_of_each_path_adds_up_and_its_packets_are_those_of_the_run() {
 }
 
 #[test]
-fn traces_and_what_is_said_of_them_depend_on_the_run_alone() {
+fn traces_and_explanations_depend_on_the_run_alone() {
     let read = || {
         let folder = tempfile::tempdir().expect("a folder");
         hard(folder.path(), &["--schemes", "cmt-pf", "--seeds", "1,"]);
@@ -199,7 +199,7 @@ fn a_flow_can_be_chosen_by_name() {
 }
 
 #[test]
-fn what_is_no_trace_is_refused_and_a_broken_one_says_where() {
+fn other_file_is_refused_and_damaged_trace_names_the_line() {
     let ended = anabranch(&["explain", "scenarios"]).with_status(2);
     assert!(
         ended.err.contains("scenarios: not a run's trace") && ended.err.contains("--trace"),

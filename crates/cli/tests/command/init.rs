@@ -66,7 +66,7 @@ fn a_scenario_comes_through_a_pipe_once_for_all_values_of_a_sweep() {
 }
 
 #[test]
-fn what_comes_with_the_program_is_listed_and_written() {
+fn built_in_files_are_listed_and_written() {
     let folder = tempfile::tempdir().expect("a folder");
     let list = in_folder(folder.path(), &["init"]).with_status(0).out;
     for expected in ["two-path", "second-path", "anabranch run NAME", "fails for twenty seconds"] {

@@ -82,7 +82,7 @@ fn hosts_are_trusted_before_the_first_connection_and_forgotten() {
 }
 
 #[test]
-fn what_is_no_key_host_or_label_is_refused_with_what_to_write() {
+fn invalid_key_host_or_label_is_refused_with_an_example() {
     let folder = tempfile::tempdir().expect("a folder");
     for (arguments, expected) in [
         (&["add", "ssh-ed25519"][..], "43 characters of base64"),

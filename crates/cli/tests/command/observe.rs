@@ -167,7 +167,7 @@ fn metrics_can_be_scraped_while_data_moves() {
 }
 
 #[test]
-fn what_cannot_be_written_or_bound_is_said_before_anything_is_opened() {
+fn unwritable_file_or_used_port_is_reported_before_connecting() {
     let ask = |options: &[&str]| -> Ended {
         anabranch(&[&["bench", "-c", "127.0.4.7:1", "--path", "127.0.4.8"], options].concat())
     };
@@ -182,7 +182,7 @@ fn what_cannot_be_written_or_bound_is_said_before_anything_is_opened() {
 }
 
 #[test]
-fn the_unit_is_one_that_systemd_accepts() {
+fn systemd_accepts_the_unit() {
     let unit = workspace().join("contrib/systemd/anabranch-serve.service");
     let text = std::fs::read_to_string(&unit).expect("the unit");
     for line in ["DynamicUser=yes", "ProtectSystem=strict", "NoNewPrivileges=yes", "CapabilityBoundingSet="] {

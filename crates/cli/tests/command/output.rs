@@ -199,7 +199,7 @@ fn reader_of_the_first_line_does_not_stop_a_transfer() {
 }
 
 #[test]
-fn services_run_on_without_a_reader() {
+fn services_continue_without_a_reader() {
     for (stream, broken) in [(1, Broken::NoReader), (1, Broken::Full), (2, Broken::Closed)] {
         let port = free_port();
         let target = UdpSocket::bind("127.0.0.1:0").expect("a socket");

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use crate::support::{anabranch, command};
 
 #[test]
-fn loopback_is_listed_with_what_it_is_good_for() {
+fn loopback_is_listed_with_its_use() {
     let ended = anabranch(&["paths"]).with_status(0);
     let rows = ended.rows();
     let row = rows.iter().find(|row| row.contains(&"127.0.0.1")).expect("loopback");
@@ -21,7 +21,7 @@ fn loopback_is_listed_with_what_it_is_good_for() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_what_to_write() {
+fn invalid_options_are_refused_with_an_example() {
     for (arguments, status, expected) in [
         (&["--path", "127.0.0.1"][..], 2, "--path has no effect without --check HOST"),
         (&["--scheme", "cmt"], 2, "--scheme has no effect without --check HOST"),
@@ -74,7 +74,7 @@ fn path_to_an_unused_address_fails() {
 }
 
 #[test]
-fn each_path_is_tried_by_itself_and_one_that_works_is_enough() {
+fn paths_are_tried_separately_and_one_suffices() {
     let mut server = command(&["bench", "-s", "--from", "127.0.0.0/8", "--listen", "127.0.0.48:0"]);
     let mut server = server.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
     let mut line = String::new();

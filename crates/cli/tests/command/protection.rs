@@ -275,7 +275,7 @@ fn shows(bytes: &[u8], hex: &str) -> bool {
 }
 
 #[test]
-fn keys_stand_in_the_key_log_and_in_nothing_else_that_is_written() {
+fn keys_are_written_to_the_key_log_only() {
     let users = Users::new();
     users.authorize("anna", "bert");
     let outputs = |side: &str| {
@@ -336,7 +336,7 @@ fn fetch(users: &Users, user: &str, code: &str, address: &str, more: &[&str]) ->
 }
 
 #[test]
-fn two_who_share_a_code_and_nothing_else_transfer_a_file() {
+fn shared_code_alone_allows_a_transfer() {
     let users = Users::new();
     let (mut offering, code) = offer(&users, "bert", &["--pin"]);
     // People type codes in this form.
@@ -513,7 +513,7 @@ fn command_that_cannot_work_is_refused_before_the_code_is_used() {
 }
 
 #[test]
-fn refusal_of_what_is_offered_leaves_the_code_valid() {
+fn refused_offer_keeps_the_code_valid() {
     let users = Users::new();
     let (offering, code) = offer(&users, "bert", &[]);
     let large = fetch(&users, "anna", &code, &offering.address, &["--yes", "--max", "10B"]).with_status(1);

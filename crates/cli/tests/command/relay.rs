@@ -159,7 +159,7 @@ fn help_and_completions_have_the_keys_of_links() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_what_to_write() {
+fn invalid_options_are_refused_with_an_example() {
     let usual = ["--listen", "127.0.0.1:0", "--to", "127.0.0.1:9", "--link", LINK];
     let with = |more: &[&str]| anabranch(&[&["relay"], &usual[..], more].concat());
     for (more, expected) in [
@@ -211,7 +211,7 @@ fn what_is_wrong_is_said_with_what_to_write() {
 }
 
 #[test]
-fn an_address_that_cannot_be_had_is_a_failure() {
+fn unavailable_address_is_a_failure() {
     let taken = socket();
     let ended = anabranch(&["relay", "--listen", &address(&taken), "--to", "127.0.0.1:9", "--link", LINK]);
     let ended = ended.with_status(1);

@@ -175,7 +175,7 @@ fn fairness_is_in_the_table_and_in_json() {
 }
 
 #[test]
-fn captures_and_traces_are_written_where_it_says() {
+fn captures_and_traces_are_written_to_the_named_folders() {
     let folder = tempfile::tempdir().expect("a folder");
     let (pcap, trace) = (folder.path().join("new/pcap"), folder.path().join("new/trace"));
     let (pcap, trace) = (pcap.to_str().expect("a path"), trace.to_str().expect("a path"));
@@ -193,7 +193,7 @@ fn captures_and_traces_are_written_where_it_says() {
 }
 
 #[test]
-fn captures_of_runs_keep_headers_unless_told_otherwise() {
+fn captures_of_runs_keep_headers_by_default() {
     let folder = tempfile::tempdir().expect("a folder");
     let size = |name: &str, more: &[&str]| {
         let pcap = folder.path().join(name);
@@ -208,7 +208,7 @@ fn captures_of_runs_keep_headers_unless_told_otherwise() {
 }
 
 #[test]
-fn a_receive_buffer_that_limits_is_named_with_what_to_try() {
+fn limiting_receive_buffer_is_named_with_a_remedy() {
     let wide = ["--set", "path.*.loss=0", "--set", "path.*.rate='100 Mbit/s'", "--set", "run.duration='3 s'"];
     let small = ["run", "scenarios/two-path.toml", "--schemes", "cmt", "--seeds", "1"];
     let buffer = |size: &str| {
@@ -225,7 +225,7 @@ fn a_receive_buffer_that_limits_is_named_with_what_to_try() {
 }
 
 #[test]
-fn messages_that_are_given_up_have_a_column_for_each_cause() {
+fn abandoned_messages_have_a_column_for_each_cause() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("late.toml");
     let text = "[run]\nduration = \"5 s\"\n[[path]]\nrate = \"1 Mbit/s\"\ndelay = \"20 ms\"\nloss = 0.1\n[[flow]]\n\

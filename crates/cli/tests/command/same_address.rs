@@ -91,7 +91,7 @@ fn address_lost_by_one_interface_stays_in_use_at_the_other() {
 }
 
 #[test]
-fn named_interface_is_the_one_that_a_path_leaves_through() {
+fn path_sends_through_its_named_interface() {
     let Some(network) = with_one_address() else { return };
     for link in 1..=2 {
         network.client.run(&format!("ip route add 10.91.0.0/16 dev c{link} metric {link}"));

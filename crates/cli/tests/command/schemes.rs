@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::support::anabranch;
 
 #[test]
-fn all_schemes_are_listed_with_what_they_do_and_their_sources() {
+fn all_schemes_are_listed_with_summary_and_source() {
     let ended = anabranch(&["schemes"]).with_status(0);
     for expected in ["Schemes\nsctp ", "\nnaive-cmt ", "\ncmt-pf ", "(RFC 9260)"] {
         assert!(ended.out.contains(expected), "no `{expected}` in:\n{}", ended.out);
@@ -62,7 +62,7 @@ fn an_expression_is_taken_apart() {
 }
 
 #[test]
-fn a_component_can_be_looked_up_and_added() {
+fn component_can_be_shown_and_added() {
     let all = anabranch(&["schemes", "--json"]).with_status(0);
     let all: Value = serde_json::from_str(&all.out).expect("JSON");
     let all = all.as_array().expect("an array");

@@ -47,7 +47,7 @@ fn wait_until(mut happened: impl FnMut() -> bool) {
 }
 
 #[test]
-fn ctrl_c_prints_what_is_finished() {
+fn ctrl_c_prints_finished_runs() {
     let folder = tempfile::tempdir().expect("a folder");
     let pcap = folder.path().to_str().expect("a path");
     let child = start(&["--set", "run.duration='2 s'", "--threads", "1", "--pcap", pcap]);
@@ -64,7 +64,7 @@ fn ctrl_c_prints_what_is_finished() {
 }
 
 #[test]
-fn a_run_that_is_given_up_leaves_nothing_that_passes_for_a_whole_one() {
+fn aborted_run_leaves_no_output_that_looks_complete() {
     let folder = tempfile::tempdir().expect("a folder");
     let [pcap, trace] = ["pcap", "trace"].map(|name| folder.path().join(name));
     let [pcap, trace] = [pcap.to_str().expect("a path"), trace.to_str().expect("a path")];
@@ -134,7 +134,7 @@ fn dropped_reader_is_no_error() {
 }
 
 #[test]
-fn a_sweep_that_is_interrupted_prints_what_is_finished() {
+fn interrupted_sweep_prints_finished_runs() {
     let folder = tempfile::tempdir().expect("a folder");
     let pcap = folder.path().to_str().expect("a path");
     let sweep = ["--sweep", "path.path-2.loss=0,0.1", "--schemes", "cmt"];

@@ -20,7 +20,7 @@ fn a_sweep_is_a_table_of_schemes_and_values() {
 }
 
 #[test]
-fn each_column_is_what_the_value_gives_alone_and_the_mean_is_over_columns() {
+fn column_equals_a_run_of_its_value_and_mean_is_over_columns() {
     let scheme = ["--schemes", "cmt", "--seeds", "1"];
     let alone = |loss: &str| {
         let set = format!("path.path-2.loss={loss}");

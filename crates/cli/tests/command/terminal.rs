@@ -105,7 +105,7 @@ fn is_harmless(text: &str) -> bool {
 }
 
 #[test]
-fn nothing_that_a_peer_says_reaches_the_terminal_as_a_control_character() {
+fn control_characters_of_a_peer_do_not_reach_the_terminal() {
     let dir = tempfile::tempdir().expect("a folder");
     let path = |name: &str| dir.path().join(name).to_str().expect("UTF-8").to_owned();
     for name in ["one", "two"] {

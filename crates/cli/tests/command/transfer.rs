@@ -201,7 +201,7 @@ fn a_sender_that_is_killed_sends_less_than_a_twentieth_again() {
 }
 
 #[test]
-fn a_signal_on_either_side_leaves_what_can_be_resumed() {
+fn signal_on_either_side_leaves_a_resumable_transfer() {
     let from = tempfile::tempdir().expect("a folder");
     let file = from.path().join("file");
     fs::write(&file, noise(20 * MB)).expect("written");
@@ -236,7 +236,7 @@ fn a_signal_on_either_side_leaves_what_can_be_resumed() {
 }
 
 #[test]
-fn pipes_go_in_and_come_out() {
+fn pipes_are_sent_and_received() {
     let serving = Serving::start(&[]);
     let content = noise(3 * MB + 1);
     let arguments = serving.arguments("send", &["-", "--name", "d/piped"]);
@@ -257,7 +257,7 @@ fn pipes_go_in_and_come_out() {
 }
 
 #[test]
-fn one_transfer_is_waited_for_and_then_it_is_over() {
+fn command_ends_after_one_transfer() {
     let dir = tempfile::tempdir().expect("a folder");
     let fixed = ["recv", "--json", "--dir", text(dir.path()), "file"];
     let waiting = Running::start(command(&[&fixed[..], &LISTEN].concat()));
@@ -275,7 +275,7 @@ fn one_transfer_is_waited_for_and_then_it_is_over() {
 }
 
 #[test]
-fn everything_is_fetched_only_on_request_and_hidden_names_only_on_another() {
+fn all_and_hidden_names_are_fetched_on_separate_request() {
     let serving = Serving::start(&[]);
     for name in [".bashrc", "file"] {
         fs::write(serving.dir.path().join(name), "content").expect("written");
@@ -296,7 +296,7 @@ fn everything_is_fetched_only_on_request_and_hidden_names_only_on_another() {
 }
 
 #[test]
-fn a_clash_is_told_to_both_sides_and_nothing_is_lost() {
+fn clash_is_reported_to_both_sides_and_no_file_is_lost() {
     let mut serving = Serving::start(&[]);
     fs::write(serving.dir.path().join("file"), "theirs").expect("written");
     let from = tempfile::tempdir().expect("a folder");
@@ -437,7 +437,7 @@ fn overwrite_of_a_killed_sender_is_resumed_by_the_same_command() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_server_may_open_as_many_files_as_the_system_lets_it() {
+fn server_raises_its_limit_of_open_files() {
     let dir = tempfile::tempdir().expect("a folder");
     let fixed = ["serve", "--json", "--dir", text(dir.path())];
     let limited = within_limit("-S -n 100", &[&fixed[..], &LISTEN].concat());
@@ -449,7 +449,7 @@ fn a_server_may_open_as_many_files_as_the_system_lets_it() {
 }
 
 #[test]
-fn a_peer_that_is_gone_for_ever_is_given_up() {
+fn transfer_fails_when_the_peer_never_returns() {
     let mut serving = Serving::start(&[]);
     let from = tempfile::tempdir().expect("a folder");
     let file = from.path().join("file");
@@ -468,7 +468,7 @@ fn a_peer_that_is_gone_for_ever_is_given_up() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_what_to_do() {
+fn errors_name_the_remedy() {
     let serving = Serving::start(&["--allow", "read"]);
     let address = serving.addresses[0].as_str();
     let dir = tempfile::tempdir().expect("a folder");
@@ -542,7 +542,7 @@ fn tree_with_surplus_at(serving: &Serving) -> TempDir {
 }
 
 #[test]
-fn what_only_the_receiver_has_is_removed_where_both_want_that() {
+fn surplus_files_are_removed_if_both_sides_allow_deletion() {
     let mut serving = Serving::start(&["--allow-delete"]);
     let from = tree_with_surplus_at(&serving);
     let (tree, address) = (from.path().join("tree"), serving.addresses[0].clone());
@@ -570,7 +570,7 @@ fn what_only_the_receiver_has_is_removed_where_both_want_that() {
 }
 
 #[test]
-fn a_receiver_that_lets_nothing_be_removed_says_what_can_be_done() {
+fn refused_deletion_is_reported_with_the_remedy() {
     let serving = Serving::start(&[]);
     let from = tree_with_surplus_at(&serving);
     let tree = from.path().join("tree");
@@ -582,7 +582,7 @@ fn a_receiver_that_lets_nothing_be_removed_says_what_can_be_done() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_made_and_that_is_said_once() {
+fn missing_folder_is_created_and_reported_once() {
     let dir = tempfile::tempdir().expect("a folder");
     let inbox = dir.path().join("new/inbox");
     let fixed = ["serve", "--json", "--allow", "both", "--dir", text(&inbox)];
@@ -600,7 +600,7 @@ fn a_folder_that_is_not_there_is_made_and_that_is_said_once() {
 }
 
 #[test]
-fn links_are_copied_and_those_that_lead_out_are_told_and_no_failure() {
+fn links_that_leave_the_folder_are_reported_without_failure() {
     let serving = Serving::start(&[]);
     let from = tempfile::tempdir().expect("a folder");
     let tree = from.path().join("tree");
@@ -622,7 +622,7 @@ fn links_are_copied_and_those_that_lead_out_are_told_and_no_failure() {
 }
 
 #[test]
-fn what_a_host_has_is_listed_in_order_and_what_is_excluded_is_left_out() {
+fn host_lists_files_in_order_without_excluded_ones() {
     let serving = Serving::start(&[]);
     let from = tempfile::tempdir().expect("a folder");
     let tree = from.path().join("tree");
@@ -664,7 +664,7 @@ fn what_a_host_has_is_listed_in_order_and_what_is_excluded_is_left_out() {
 }
 
 #[test]
-fn names_that_not_every_system_stores_are_refused_where_that_is_wanted() {
+fn portable_names_option_refuses_other_names() {
     let from = tempfile::tempdir().expect("a folder");
     for name in ["aux.txt", "fine.txt"] {
         fs::write(from.path().join(name), "content").expect("written");
@@ -687,7 +687,7 @@ fn names_that_not_every_system_stores_are_refused_where_that_is_wanted() {
 }
 
 #[test]
-fn a_server_tells_of_what_is_unfinished_and_keeps_it() {
+fn server_reports_and_keeps_unfinished_files() {
     let dir = tempfile::tempdir().expect("a folder");
     let left = [".a.00.anabranch-part", ".a.00.anabranch-journal"];
     fs::create_dir(dir.path().join("d")).expect("made");
@@ -707,7 +707,7 @@ fn a_server_tells_of_what_is_unfinished_and_keeps_it() {
 }
 
 #[test]
-fn a_sender_whose_identity_cannot_be_kept_says_so_and_sends() {
+fn sender_that_cannot_store_its_identity_warns_and_sends() {
     let serving = Serving::start(&[]);
     let from = tempfile::tempdir().expect("a folder");
     let file = from.path().join("file");

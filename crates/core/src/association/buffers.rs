@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_carried_in_a_round_trip_follows_from_any_stretch_of_time() {
+    fn bytes_per_round_trip_are_independent_of_the_interval() {
         assert_eq!(carried_in(1_000, Span::from_millis(10), Span::from_millis(100)), 10_000);
         assert_eq!(carried_in(1_000, Span::from_secs(2), Span::from_millis(100)), 50);
         assert_eq!(carried_in(u64::MAX, Span::from_nanos(1), Span::from_secs(60)), u64::MAX);

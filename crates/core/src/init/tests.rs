@@ -129,7 +129,7 @@ fn no_more_addresses_are_listed_or_read_than_there_can_be_paths() {
 }
 
 #[test]
-fn nothing_is_read_behind_an_unknown_parameter_that_stops() {
+fn parameters_after_an_unknown_one_that_stops_are_ignored() {
     let address: IpAddr = [10, 0, 0, 1].into();
     let behind =
         [address_params(&[address])[0], Param::SupportedExtensions(List::new(&[ChunkType::NR_SACK]))];

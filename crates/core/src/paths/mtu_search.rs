@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn it_comes_within_some_bytes_of_what_the_path_carries() {
+    fn search_ends_within_some_bytes_of_the_path_mtu() {
         for mtu in [548, 600, 972, 1164, 1172, 1180, 1252, 1372, 1472, 4000, 8960, 8972] {
             let (found, probes) = search(JUMBO, mtu, |_| false);
             assert!(
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_by_the_system_is_not_tried_again() {
+    fn size_refused_by_the_system_is_not_probed_again() {
         let mut search = MtuSearch::new(ETHERNET);
         search.refused(1472);
         assert!(matches!(search.next(), Next::Probe(size) if size < 1472));
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_falls_below_what_was_found_is_the_size_from_then_on() {
+    fn limit_below_the_found_size_becomes_the_size() {
         let mut search = MtuSearch::new(JUMBO);
         search.answered(1472);
         search.answered(8972);

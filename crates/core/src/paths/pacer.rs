@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn another_rate_rescales_what_is_left_of_the_wait() {
+    fn another_rate_rescales_the_remaining_wait() {
         let mut pacer = paced(Span::ZERO);
         pacer.occupy(PACKET, ms(0));
         pacer.set(Some(Rate::from_bps(2_000_000)), PACKET, Span::ZERO, ms(2));

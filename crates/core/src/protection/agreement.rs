@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn two_clients_do_not_agree() {
+    fn two_client_roles_are_no_agreement() {
         for roles in [Client, Server] {
             assert_eq!(both(offer(roles, &[TLS], 1), offer(roles, &[TLS], 2)), [Err(Mismatch::Roles); 2]);
         }
@@ -269,14 +269,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_offered_is_no_parameter() {
+    fn empty_offer_writes_no_parameter() {
         let nothing = offer(Client, &[], 1);
         assert_eq!(both(nothing, offer(Server, &[TLS], 1)), [Err(Mismatch::Missing); 2]);
     }
 
     proptest! {
         #[test]
-        fn both_sides_come_to_the_same(a in any::<(u32, u8, [u8; 3])>(), b in any::<(u32, u8, [u8; 3])>()) {
+        fn both_sides_compute_the_same_agreement(a in any::<(u32, u8, [u8; 3])>(), b in any::<(u32, u8, [u8; 3])>()) {
             let make = |(tie, roles, methods): (u32, u8, [u8; 3])| {
                 let roles = [Client, Server, Either][usize::from(roles % 3)];
                 offer(roles, &methods.map(|method| KeyManagementMethod(method % 4)), tie)

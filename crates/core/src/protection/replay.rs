@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_seen_twice() {
+    fn repeated_number_is_refused() {
         let mut window = ReplayWindow::new();
         for number in [0, 1, 5, 3, 70, 69] {
             assert!(window.is_fresh(number));
@@ -167,7 +167,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_fresh_is_what_a_set_says(steps in prop::collection::vec(-40_000_i64..50_000, 1..200)) {
+        fn replay_window_agrees_with_a_set(steps in prop::collection::vec(-40_000_i64..50_000, 1..200)) {
             let (mut window, mut seen, mut highest) = (ReplayWindow::new(), BTreeSet::new(), 0_u64);
             for step in steps {
                 let number = highest.saturating_add_signed(step);

@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restart_needs_keys_of_its_epoch() {
+    fn restart_without_keys_of_its_epoch_is_refused() {
         let mut protection = protected(3..=3);
         assert!(!protection.follow_restart(4) && protection.is_required());
     }

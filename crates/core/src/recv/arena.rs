@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_counted_takes_no_memory_and_is_read_as_zeros() {
+    fn counted_bytes_take_no_memory_and_read_as_zeros() {
         let mut arena = Arena::new().with_contents(Contents::Counted);
         let [a, b] = [(1, "aa"), (2, "bbb")].map(|(tsn, text)| insert(&mut arena, tsn, text.as_bytes()));
         arena.join(a, b);
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_keep_their_order_and_let_go_in_the_middle() {
+    fn lists_keep_their_order_after_removal_in_the_middle() {
         let mut arena = Arena::new();
         let slots = [1, 2, 3].map(|tsn| insert(&mut arena, tsn, b"x"));
         slots.iter().for_each(|&slot| arena.list_last(READY, slot));
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn kept_buffers_are_bounded_by_what_was_held() {
+    fn spare_buffers_are_bounded_by_the_peak_use() {
         let mut arena = Arena::new();
         let mut small: Vec<_> = (0..100).map(|tsn| insert(&mut arena, tsn, &[0; 10])).collect();
         // One large fragment at a time passes through every slot, and must not leave a large buffer in each.

@@ -304,7 +304,7 @@ proptest! {
     }
 
     #[test]
-    fn numbers_from_the_whole_range_do_no_harm(
+    fn numbers_of_the_whole_range_are_handled(
         initial: u64,
         steps in prop::collection::vec((any::<u64>(), any::<u16>(), any::<u16>(), any::<u8>()), 1..30),
     ) {

@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_up_to_the_cumulative_tsn_is_in_no_block() {
+    fn data_up_to_the_cumulative_tsn_is_in_no_block() {
         let profile = Profile::rfc9260();
         let mut receiver = Receiver::new(FIRST, 4, 0, 10_000);
         let piece = |offset, stream, ssn| Fragment { stream, ssn, ..part(FIRST + offset, true, true, b"x") };
@@ -332,7 +332,7 @@ mod tests {
     //# When the receiver's advertised window is 0, the receiver MUST drop any new incoming DATA chunk with a TSN larger
     //# than the largest TSN received so far.
     #[test]
-    fn a_full_buffer_takes_nothing_that_waits_for_the_application_alone() {
+    fn full_buffer_refuses_chunks_if_only_unread_data_waits() {
         let profile = Profile::rfc9260();
         let mut receiver = Receiver::new(FIRST, 1, 0, 100);
         assert_eq!(receiver.take(part(FIRST, true, true, &[0; 100]), &profile), Ok(Taken::New));
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_and_what_can_be_read_are_counted_until_they_are_read() {
+    fn buffered_and_readable_bytes_are_counted_until_read() {
         let profile = Profile::rfc9260();
         let mut receiver = Receiver::new(FIRST, 2, 0, 100);
         assert!(!receiver.has_message());
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forward_tsn_lets_what_waited_behind_the_gap_be_read() {
+    fn forward_tsn_makes_messages_behind_the_gap_readable() {
         let profile = Profile::rfc9260();
         let mut receiver = Receiver::new(FIRST, 1, 0, 100);
         let behind = Fragment { ssn: 1, ..part(FIRST + 1, true, true, b"x") };

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_that_is_not_above_the_floor_or_out_of_reach_changes_nothing() {
+    fn mark_below_the_floor_or_out_of_reach_is_ignored() {
         let mut ring = Ring::new(100);
         ring.mark(100, arrived());
         for tsn in [99, 100, 100 + WIDEST] {

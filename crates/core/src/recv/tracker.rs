@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_number_range_does_no_harm() {
+    fn wrap_of_the_number_range_is_handled() {
         let mut tracker = Tracker::new(5);
         tracker.forward(u64::MAX - 2);
         record_all(&mut tracker, &[u64::MAX, u64::MAX - 1, u64::MAX]);
@@ -360,7 +360,7 @@ mod tests {
         }
 
         #[test]
-        fn no_numbers_cause_a_panic(
+        fn random_numbers_do_not_panic(
             initial: u64,
             steps in prop::collection::vec((any::<bool>(), any::<u64>(), 0_u64..70_000), 0..40),
         ) {

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_in_tsn_order_is_the_set_of_what_was_put_in_and_not_taken_out() {
+    fn list_in_tsn_order_equals_the_set_of_inserted_chunks() {
         let (mut ring, mut list, mut set) = (ring(97), ChunkList::<KIND>::default(), BTreeSet::new());
         // Powers of 3 modulo 113 visit all numbers from 1 to 112 in an irregular order.
         let mut number = 1_u64;

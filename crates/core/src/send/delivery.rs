@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_says_what_was_lost_since_and_what_was_in_flight() {
+    fn sample_has_bytes_lost_since_and_bytes_in_flight() {
         let mut path = Script::default();
         let sent: Vec<SendStamps> = (0..4).map(|n| path.send(n)).collect();
         path.counts.lost += CHUNK;

@@ -632,7 +632,7 @@ mod tests {
     const FIRST: u64 = 1 << 32;
 
     #[test]
-    fn of_two_walks_the_shorter_one_is_known_without_an_end_of_the_other() {
+    fn shorter_walk_is_found_without_completing_the_longer() {
         assert!(ends_first(0..3, 0..));
         assert!(!ends_first(0.., 0..3));
         assert!(ends_first(0..3, 0..3), "of two that are as long the first will do");
@@ -688,7 +688,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_receiver_keeps_is_let_go_once_however_often_it_says_so() {
+    fn nr_acked_chunk_is_released_once() {
         let mut outstanding = Outstanding::new(FIRST, false);
         for _ in 0..6 {
             send(&mut outstanding, 0);
@@ -740,7 +740,7 @@ mod tests {
     }
 
     #[test]
-    fn user_bytes_are_held_until_their_chunk_leaves_or_the_receiver_keeps_it() {
+    fn user_bytes_are_stored_until_chunk_is_released_or_nr_acked() {
         let mut outstanding = Outstanding::new(FIRST, false);
         assert!(outstanding.is_empty());
         for _ in 0..3 {
@@ -762,7 +762,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_receiver_keeps_is_sought_only_among_chunks_that_are_here() {
+    fn nr_ack_is_matched_with_stored_chunks_only() {
         let mut outstanding = Outstanding::new(FIRST, false);
         for _ in 0..3 {
             send(&mut outstanding, 0);
@@ -821,7 +821,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_that_wait_to_be_sent_are_not_what_a_path_has_outstanding() {
+    fn chunks_that_wait_to_be_sent_are_not_outstanding() {
         let mut outstanding = Outstanding::new(FIRST, false);
         let path = PathId::new(0);
         let bound = outstanding.push(draft(), path);

@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_never_left_takes_no_ssn_with_it() {
+    fn abandoned_unsent_message_uses_no_ssn() {
         let mut queue = SendQueue::new(1, 5);
         for payload in [&b"abc"[..], b"de", b"f", b"gh"] {
             queue.push(Bytes::from_static(payload), SendOptions::default(), None);
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_message_that_has_begun_an_end_is_left_that_takes_its_ssn() {
+    fn abandoned_partly_sent_message_keeps_an_end_with_its_ssn() {
         let mut queue = SendQueue::new(1, u16::MAX);
         queue.push(Bytes::from_static(b"abcde"), SendOptions::default(), None);
         queue.push(Bytes::from_static(b"f"), SendOptions::default(), None);
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_of_the_key_management_go_ahead_of_all_but_one_that_has_begun() {
+    fn key_management_precedes_all_but_a_partly_sent_message() {
         let mut queue = SendQueue::new(1, 5);
         let push = |queue: &mut SendQueue, payload| queue.push(payload, SendOptions::default(), None);
         push(&mut queue, Bytes::from_static(b"abcd"));

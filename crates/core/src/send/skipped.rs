@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_cumulative_tsn_has_passed_is_not_named_again() {
+    fn streams_below_the_cumulative_tsn_are_not_listed_again() {
         let mut list = list(&[(4, Some((2, 0))), (6, Some((1, 0)))]);
         list.forget_up_to(4);
         let mut streams = Vec::new();

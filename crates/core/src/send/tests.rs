@@ -282,7 +282,7 @@ proptest! {
 
     /// Ends all chunks; then every total is zero.
     #[test]
-    fn nothing_is_left_once_everything_has_arrived(
+    fn state_is_empty_once_all_data_is_acked(
         profile in profiles(),
         steps in prop::collection::vec(step(), 1..150),
     ) {

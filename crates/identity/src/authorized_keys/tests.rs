@@ -36,7 +36,7 @@ fn byte_order_mark_before_the_first_key_is_ignored() {
 }
 
 #[test]
-fn wrong_line_is_an_error_so_that_no_key_is_skipped_silently() {
+fn invalid_line_is_an_error_and_not_skipped() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("authorized_keys");
     for (line, reason) in [
@@ -53,7 +53,7 @@ fn wrong_line_is_an_error_so_that_no_key_is_skipped_silently() {
 }
 
 #[test]
-fn rights_stand_before_the_key_and_are_written_as_they_are_read() {
+fn rights_precede_the_key_and_are_written_as_read() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("authorized_keys");
     let line = format!("read,write,folder=\"a b\",quota=10GB {} Anna, laptop", key(1));

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_code_is_refused_before_a_guess_is_spent() {
+    fn malformed_code_is_refused_without_using_a_guess() {
         for text in ["", "7", "7-apple", "7-apple-river-apple", "100-apple-river", "+7-apple-river", "a-b-c"]
         {
             assert_eq!(text.parse::<OneTimeCode>(), Err(WrongCode::Form), "{text}");

@@ -122,7 +122,7 @@ fn a_file_that_is_full_stays_as_it_is() {
 }
 
 #[test]
-fn what_several_writers_add_at_the_same_time_is_all_there() {
+fn concurrent_additions_of_several_writers_are_all_stored() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("known_hosts");
     thread::scope(|scope| {

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_this_user_or_to_root_is_taken_and_nothing_else() {
+    fn only_files_of_this_user_or_root_are_accepted() {
         let path = Path::new("keys/file");
         for (owner, user) in [(ROOT, ROOT), (ROOT, 1000), (1000, 1000)] {
             assert!(check_owner(owner, path, &Trusted { user, top: ROOT }).is_ok(), "{owner} {user}");
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn files_and_their_folders_are_asked_for_their_owner() {
+    fn owners_of_files_and_their_folders_are_checked() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("file");
         write(&file, "");

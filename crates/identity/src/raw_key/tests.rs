@@ -104,7 +104,7 @@ fn a_key_whose_private_half_the_peer_does_not_have_is_refused() {
 }
 
 #[test]
-fn the_verifier_shows_no_more_than_whom_it_admits() {
+fn debug_output_of_verifier_has_admitted_keys_only() {
     let verifier =
         RawKeyVerifier { provider: Arc::new(aws_lc_rs::default_provider()), admission: Admission::Anyone };
     assert_eq!(format!("{verifier:?}"), "RawKeyVerifier { admission: Anyone, .. }");

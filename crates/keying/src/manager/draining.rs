@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_has_heard_already() {
+    fn client_drains_old_keys_at_once() {
         let policy = KeyPolicy::default();
         let mut draining = Draining::new(at(0), Replaced::Primary(3), Part::Client, &policy);
         assert!(

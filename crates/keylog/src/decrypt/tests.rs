@@ -124,7 +124,7 @@ fn a_capture_may_begin_when_many_records_were_sealed() {
 }
 
 #[test]
-fn what_no_key_opens_stays_as_it_is() {
+fn packet_without_a_matching_key_is_copied_unchanged() {
     let files = Files::new();
     let log = files.log();
     let mut ours = logged(&log, CipherSuite::Aes128Gcm, 1, 3);

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_repeat_knows_why_and_whence_and_whether_it_was_needed() {
+    fn retransmission_has_cause_path_and_whether_it_was_spurious() {
         let mut chunks = Chunks::default();
         assert_eq!(chunks.sent(u32::MAX, 0, 10), None);
         assert_eq!(chunks.sent(0, 1, 10), None);

@@ -171,7 +171,7 @@ fn each_moment_of_a_path_counts_once_for_the_first_obstacle() {
 }
 
 #[test]
-fn messages_that_were_given_up_are_counted_by_cause_and_told() {
+fn abandoned_messages_are_counted_and_reported_by_cause() {
     let rule = "lost once too often";
     let flow = busy()
         .decides(1.0, "abandoned", "", &format!("7,retransmissions,{rule}"))
@@ -209,7 +209,7 @@ fn a_path_that_is_chosen_is_no_longer_refused() {
 }
 
 #[test]
-fn a_path_whose_rate_held_it_back_was_not_passed_over() {
+fn paced_path_is_not_counted_as_refused() {
     let trace = busy()
         .path(1.0, "a", ("Active", 2000, 0, 0, "", 9))
         .decides(1.0, "pacing", "a", ",,probes,pacing_rate_kbps,1000,")
@@ -222,7 +222,7 @@ fn a_path_whose_rate_held_it_back_was_not_passed_over() {
 }
 
 #[test]
-fn lost_chunks_fill_the_window_where_the_run_says_that_they_count() {
+fn lost_chunks_occupy_the_window_if_the_profile_counts_them() {
     let trace = busy().path(1.0, "a", ("Active", 2000, 1000, 1000, "", 9));
     trace.finish();
     assert_eq!(trace.explain().flows[0].paths[0].time.lost_wait_s, 9.0);
@@ -293,7 +293,7 @@ fn sent(trace: Trace, tsn: u32) -> Trace {
 }
 
 #[test]
-fn each_repeat_has_the_cause_that_was_given_for_its_chunk_last() {
+fn retransmission_has_the_latest_loss_cause_of_its_chunk() {
     let first = [1, 2, 3, 4, 5, 6, 7].into_iter().fold(busy(), sent);
     let trace = first
         .packet(1.0, "sent", "b", 7)
@@ -422,7 +422,7 @@ fn protected_packets_of_a_host_count_where_its_chunks_cannot_be_read() {
 }
 
 #[test]
-fn what_arrived_is_set_against_what_the_link_could_have_carried() {
+fn delivered_bytes_are_compared_with_link_capacity() {
     let flow = busy()
         .packet(1.0, "sent", "a", 1)
         .packet(1.0, "sent", "a", 2)
@@ -452,7 +452,7 @@ fn what_arrived_is_set_against_what_the_link_could_have_carried() {
 }
 
 #[test]
-fn time_is_ranked_and_what_hardly_took_any_is_left_out() {
+fn shares_of_time_are_sorted_and_negligible_ones_omitted() {
     let flow = busy().path(9.999, "a", ("Active", 2000, 0, 0, "100.000", 0)).flow();
     let expected = [
         "100.0 % of the time (10.0 s) b's window was full, with a mean of 3.9 KiB.",
@@ -462,7 +462,7 @@ fn time_is_ranked_and_what_hardly_took_any_is_left_out() {
 }
 
 #[test]
-fn a_run_that_did_not_end_is_explained_as_far_as_all_its_files_go() {
+fn unfinished_run_is_explained_up_to_its_shortest_file() {
     let trace = busy()
         .path(4.0, "a", ("Active", 2000, 0, 0, "", 0))
         .path(8.0, "a", ("Active", 2000, 2000, 0, "", 9))
@@ -507,7 +507,7 @@ fn a_file_that_is_cut_short_is_used_up_to_its_last_whole_row() {
 }
 
 #[test]
-fn decisions_of_a_later_version_are_left_out_and_noted() {
+fn decisions_of_a_later_version_are_skipped_with_a_note() {
     let trace = busy().decides(1.0, "divine", "a", "").decides(2.0, "divine", "", "");
     let expected = ["f: 2 decisions `divine`, which this version does not know, are left out"];
     assert_eq!(trace.finish().explain().notes, expected);

@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_say_whose_they_are() {
+    fn addresses_identify_host_and_path() {
         assert_eq!(place_of(address(3, 7, 1)), Some((3, 7, 1)));
         assert_eq!(place_of(Address::from([10, 0, 0, 9])), None);
     }

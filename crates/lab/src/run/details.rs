@@ -153,7 +153,7 @@ direction = "both"
     }
 
     #[test]
-    fn looking_closer_changes_nothing_and_agrees_with_the_result() {
+    fn details_agree_with_the_result_and_leave_it_unchanged() {
         let job = job();
         let (result, details) = job.run_in_detail().expect("a run");
         assert_eq!(result, job.run().expect("a run"));

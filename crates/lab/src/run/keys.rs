@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_number_but_the_key_managements_can_be_sent() {
+    fn every_stream_and_ppid_except_key_management_can_be_sent() {
         for number in [0, 4_241, 4_242, 4_243, u32::MAX - 1] {
             assert_ne!(identifier_of(number), KEY_MANAGEMENT_PPID);
             assert_eq!(number_of(identifier_of(number)), number);

@@ -203,7 +203,7 @@ delay = "5 ms"
 "#;
 
     #[test]
-    fn a_path_is_what_the_simulated_link_is() {
+    fn path_of_a_lane_equals_the_simulated_link() {
         let PathLanes { forward, reverse } = lanes(WHOLE, "rfc9260").expect("one link each way");
         let queue = QueueConfig::bytes(WireBytes::new(65_536));
         let delay = Span::from_millis(20);
@@ -233,7 +233,7 @@ delay = "5 ms"
     }
 
     #[test]
-    fn what_takes_more_than_one_link_is_refused_by_its_key() {
+    fn key_that_needs_several_links_is_refused() {
         let path = "rate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n";
         let loss = "loss = [{ model = \"bernoulli\", rate = 0.1 }, { model = \"trace\", lost = [1] }]\n";
         let traffic = "[[path.background]]\nkind = \"cbr\"\nrate = \"1 kbit/s\"\npacket = \"500 B\"\n";

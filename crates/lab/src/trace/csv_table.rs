@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_what_a_library_for_csv_makes_of_them() {
+    fn rows_equal_those_of_a_csv_library() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut table = CsvTable::create(folder.path(), "t.csv", &["a", "b, c"]).expect("a table");
         let words = ["", "plain", "a,b", "say \"so\"", "two\nlines", "back\rslash\\"];

@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_reads_as_the_same() {
+    fn written_manifest_reads_as_the_same() {
         let manifest = Manifest {
             format: FORMAT,
             version: "0.1.0".to_owned(),

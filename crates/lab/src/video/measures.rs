@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn without_frames_there_is_nothing_to_divide_by() {
+    fn measures_of_a_clip_without_frames_are_undefined() {
         let none = VideoResult::of(Vec::new(), 3, &Playout::of(&[], 50.0));
         assert_eq!((none.decodable_frame_ratio, none.delay), (0.0, None));
         // A negative zero equals 0.0 and is printed as "-0.00".

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line_and_a_remedy() {
+    fn invalid_trace_is_refused_with_line_and_remedy() {
         for (text, expected) in [
             ("", "line 1: there is no column `number`; begin the file with"),
             (HEAD, "it has no frame; write a row"),
@@ -254,7 +254,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_read_is_what_was_written(
+        fn written_trace_is_read_unchanged(
             rows in proptest::collection::vec((0usize..3, 1u64..100_000, 0u32..100), 1..60)
         ) {
             let mut text = HEAD.to_owned();

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_is_told_before_what_is_new() {
+    fn removals_are_reported_before_additions() {
         let (before, now) = ([local("a", 1), local("a", 2)], [local("a", 2), local("b", 3)]);
         let told = changes(&before, &now);
         assert_eq!(told, [Change::Removed(local("a", 1)), Change::Added(local("b", 3))]);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn another_mtu_is_told_and_the_address_stays() {
+    fn changed_mtu_is_reported_and_the_address_stays() {
         let other = LocalAddress { mtu_bytes: Some(9000), ..local("a", 1) };
         assert_eq!(changes(&[local("a", 1)], std::slice::from_ref(&other)), [Change::Resized(other)]);
     }

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn loopback_is_for_loopback_and_what_has_no_obstacle_for_the_rest() {
+    fn loopback_reaches_loopback_and_usable_addresses_the_rest() {
         let usable = |to_this_machine| {
             let all = machine().all.into_iter().filter(|local| is_usable(local, to_this_machine));
             all.map(|local| local.address.to_string()).collect::<Vec<_>>()
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_named_with_the_reason() {
+    fn unusable_address_is_refused_with_the_reason() {
         let of = |path: &str| {
             machine().choose(&[path.to_owned()], &resolved("192.0.2.1:7"), OPTIONS).expect_err("an error")
         };

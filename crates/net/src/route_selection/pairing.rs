@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_to_as_path_go_together_in_their_order() {
+    fn equal_numbers_of_to_and_path_pair_in_order() {
         let paths = paired(&asked(&[&["10.0.0.1"], &["10.0.0.2"]]), &to(&["10.9.0.2", "10.9.0.1"]));
         assert_eq!(paths, ["10.0.0.1>10.9.0.2", "10.0.0.2>10.9.0.1"]);
     }
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn every_to_is_used_however_few_addresses_there_are() {
+    fn every_to_is_used_with_few_local_addresses() {
         let relays = to(&["10.9.0.1", "10.9.0.2", "10.9.0.3"]);
         let one = paired(&found(&["10.0.0.1"]), &relays);
         assert_eq!(one, ["10.0.0.1>10.9.0.1", "10.0.0.1>10.9.0.2", "10.0.0.1>10.9.0.3"]);
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_paired_is_said() {
+    fn unpairable_addresses_are_refused_with_the_reason() {
         let of = |starts: &LocalChoice, ends: &RemoteChoice| {
             pair(starts, ends, &|_, _| Reach::Routed, OPTIONS).expect_err("no paths")
         };

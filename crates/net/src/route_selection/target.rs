@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_target_is_said_with_what_to_write() {
+    fn invalid_target_is_refused_with_an_example() {
         for (text, expected) in [
             ("", "is not a host"),
             (":9899", "is not a host"),

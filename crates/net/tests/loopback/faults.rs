@@ -86,7 +86,7 @@ fn runtime() -> Runtime {
 }
 
 #[tokio::test]
-async fn a_peer_that_was_killed_is_noticed() {
+async fn killed_peer_is_detected() {
     in_both_modes(async |mode| {
         let mut config = quick();
         config.peer_silence_limit = Some(Span::from_secs(2));
@@ -113,7 +113,7 @@ async fn a_peer_that_was_killed_is_noticed() {
 }
 
 #[tokio::test]
-async fn a_peer_that_restarts_is_told_apart_from_its_previous_incarnation() {
+async fn restarted_peer_is_distinguished_from_its_predecessor() {
     let server = server(&[1], quick());
     let peer = || Peer::new([PathAddress::over_udp(ip(11), server.local_addresses()[0])]);
     let first = runtime();
@@ -196,7 +196,7 @@ async fn failed_path_is_reported_and_the_other_continues() {
 }
 
 #[tokio::test]
-async fn a_host_that_was_held_up_reads_what_came_before_it_counts_time_outs() {
+async fn delayed_host_reads_received_packets_before_timeouts() {
     in_both_modes(async |mode| {
         let life = runtime();
         let server =

@@ -30,7 +30,7 @@ async fn two_clients_at_one_address_with_one_sctp_port_are_two() {
 }
 
 #[tokio::test]
-async fn a_dead_first_route_does_not_hold_connecting_up() {
+async fn dead_first_route_does_not_delay_connecting() {
     let silent = std::net::UdpSocket::bind(any_port(9)).expect("a socket");
     let server = server(&[2], quick());
     let client = client(&[11, 12]);
@@ -50,7 +50,7 @@ async fn a_dead_first_route_does_not_hold_connecting_up() {
 }
 
 #[tokio::test]
-async fn a_peer_that_never_answers_is_given_up_in_the_configured_time() {
+async fn silent_peer_is_abandoned_after_the_configured_time() {
     let silent = std::net::UdpSocket::bind(any_port(9)).expect("a socket");
     let client = client(&[11]);
     let peer = Peer::new([PathAddress::over_udp(ip(11), silent.local_addr().expect("bound"))]);
@@ -62,7 +62,7 @@ async fn a_peer_that_never_answers_is_given_up_in_the_configured_time() {
 }
 
 #[tokio::test]
-async fn addresses_that_the_peer_lists_are_used_only_if_that_is_asked_for() {
+async fn addresses_listed_by_the_peer_are_used_on_request_only() {
     for (listed, paths) in [(ListedAddresses::Ignore, 1), (ListedAddresses::Use, 2)] {
         let mut config = quick();
         config.listed_addresses = listed;
@@ -141,7 +141,7 @@ fn choosy() -> Host {
 }
 
 #[tokio::test]
-async fn a_peer_gets_in_only_from_the_networks_that_were_named() {
+async fn only_peers_from_named_networks_are_admitted() {
     let server = choosy();
     let (admitted, other) = (client(&[81]), client(&[82]));
     let mut config = quick();

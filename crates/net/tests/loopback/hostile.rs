@@ -68,12 +68,12 @@ async fn undisturbed(host: &Host, from: SocketAddr, us: &Host) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_peer_without_manners_does_not_disturb_another() {
+async fn misbehaving_peer_does_not_disturb_another() {
     undisturbed(&server(&[1], quick()), any_port(66), &client(&[11])).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nor_does_one_without_manners_over_ipv6() {
+async fn misbehaving_ipv6_peer_does_not_disturb_another() {
     let v6 = SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), 0);
     let host = Host::builder(Protection::Insecure).local(v6).accept(quick()).bind().expect("a server");
     let us = Host::builder(Protection::Insecure).local(v6).bind().expect("a client");
@@ -98,7 +98,7 @@ async fn forged_cookies_do_not_keep_a_client_at_the_same_address_out() {
 }
 
 #[tokio::test]
-async fn a_copied_handshake_opens_nothing_on_a_socket_either() {
+async fn replayed_handshake_opens_no_association_on_a_socket() {
     let host = server(&[1], quick());
     let mut bad = hostile(&host, any_port(66), 5);
     let calling = std::thread::spawn(move || {

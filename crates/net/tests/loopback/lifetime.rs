@@ -62,7 +62,7 @@ async fn a_shutdown_delivers_what_both_sides_had_accepted() {
 }
 
 #[tokio::test]
-async fn an_abort_is_told_to_both_sides() {
+async fn abort_is_reported_to_both_sides() {
     in_both_modes(async |mode| {
         let duo = Duo::connected_in(mode, 2, quick()).await;
         let mut events = duo.theirs.events();
@@ -84,7 +84,7 @@ async fn an_abort_is_told_to_both_sides() {
 }
 
 #[tokio::test]
-async fn a_handle_that_is_dropped_does_not_look_like_a_good_end() {
+async fn dropped_handle_is_not_reported_as_graceful_end() {
     let Duo { ours, theirs, client, server } = Duo::connected(1, quick()).await;
     send(&ours, "half of it").await;
     let clone = ours.clone();
@@ -115,7 +115,7 @@ async fn shutdown_completes_without_its_future_handles_and_host() {
 }
 
 #[tokio::test]
-async fn a_connection_attempt_that_is_given_up_leaves_nothing_behind() {
+async fn abandoned_connection_attempt_leaves_no_state() {
     let silent = std::net::UdpSocket::bind(any_port(9)).expect("a socket");
     let client = client(&[11]);
     let peer = Peer::new([PathAddress::over_udp(ip(11), silent.local_addr().expect("bound"))]);
@@ -152,7 +152,7 @@ async fn a_host_without_handles_gives_its_ports_back() {
 }
 
 #[tokio::test]
-async fn associations_of_a_host_are_apart() {
+async fn associations_of_a_host_are_independent() {
     let first = server(&[1], quick());
     let second = server(&[2], quick());
     let clients = [client(&[11]), client(&[12])];
@@ -224,7 +224,7 @@ async fn a_full_backlog_turns_peers_away() {
 //= type=test
 //# The Destination Port Number 0 MUST NOT be used.
 #[tokio::test]
-async fn mistakes_are_told_before_anything_is_sent() {
+async fn invalid_arguments_are_reported_before_sending() {
     let bind = |addresses: &[&str]| {
         let parsed = addresses.iter().map(|address| address.parse().expect("an address"));
         parsed.fold(Host::builder(Protection::Insecure), |builder, address| builder.local(address)).bind()
@@ -272,7 +272,7 @@ async fn addresses_whose_port_is_open_get_the_same_one() {
 }
 
 #[tokio::test]
-async fn ports_are_free_once_a_host_is_gone_and_it_is_gone_with_its_last_handle() {
+async fn dropping_the_last_handle_frees_ports() {
     let Duo { ours, theirs, client, server } = Duo::connected(1, quick()).await;
     let address = server.local_addresses()[0];
     let monitor = server.monitor();

@@ -51,7 +51,7 @@ async fn a_new_local_address_gets_a_path_and_an_old_one_loses_it() {
 }
 
 #[tokio::test]
-async fn an_association_that_does_not_follow_keeps_its_paths() {
+async fn association_that_ignores_address_changes_keeps_its_paths() {
     let mut config = quick();
     config.address_changes.follow = false;
     let duo = Duo::connected(1, config).await;

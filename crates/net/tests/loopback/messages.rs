@@ -89,7 +89,7 @@ async fn a_message_larger_than_the_receive_buffer_comes_in_pieces() {
 //= type=test
 //# An endpoint SHOULD NOT send a DATA chunk with no user data part.
 #[tokio::test]
-async fn what_cannot_be_sent_is_refused_with_a_reason() {
+async fn invalid_message_is_refused_with_the_reason() {
     let duo = Duo::connected(1, quick()).await;
     let refused = |error: SendError| error.to_string();
     let empty = within(duo.ours.send("", on(0))).await.map_err(refused);
@@ -207,7 +207,7 @@ async fn futures_that_are_dropped_neither_lose_nor_double_a_message() {
 }
 
 #[tokio::test]
-async fn a_send_that_was_given_up_while_it_waited_was_not_sent() {
+async fn cancelled_waiting_send_sends_no_data() {
     let mut config = quick();
     config.send_buffer_bytes = Some(64 << 10);
     config.buffer_growth = None;

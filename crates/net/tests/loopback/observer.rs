@@ -142,7 +142,7 @@ async fn each_datagram_is_seen_at_both_ends_with_its_bytes_and_in_order() {
 }
 
 #[tokio::test]
-async fn decisions_come_if_they_are_wanted_and_only_then() {
+async fn decisions_are_observed_on_request_only() {
     let [here, there] = exchange(true).await;
     for seen in [here, there] {
         assert!(seen.lock().expect("not poisoned").scheduled >= 50);
@@ -154,7 +154,7 @@ async fn decisions_come_if_they_are_wanted_and_only_then() {
 }
 
 #[tokio::test]
-async fn associations_are_shown_as_they_stand_and_when_they_end() {
+async fn snapshots_show_running_and_ended_associations() {
     let [here, there] = exchange(false).await;
     for seen in [here, there] {
         let deadline = std::time::Instant::now() + Duration::from_secs(60);
@@ -171,7 +171,7 @@ async fn associations_are_shown_as_they_stand_and_when_they_end() {
 }
 
 #[tokio::test]
-async fn what_the_endpoint_drops_is_seen_with_its_reason() {
+async fn dropped_packet_is_observed_with_its_reason() {
     let (note, seen) = Note::new(false);
     let host = Host::builder(Protection::Insecure)
         .local(any_port(45))

@@ -32,7 +32,7 @@ async fn loopback_carries_more_than_a_path_begins_with() {
 }
 
 #[tokio::test]
-async fn packets_that_ip_cannot_carry_are_not_waited_for() {
+async fn packet_larger_than_ip_allows_does_not_block_the_path_mtu() {
     let mut config = quick();
     // More than the maximum IP packet.
     config.mtu_search_up_to_bytes = Some(65_600);

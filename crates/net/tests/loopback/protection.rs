@@ -55,7 +55,7 @@ fn hosts(paths: u8, policy: &KeyPolicy) -> (Host, Host) {
 }
 
 #[tokio::test]
-async fn both_sides_know_each_other_and_talk() {
+async fn both_sides_authenticate_and_exchange_messages() {
     let (client, server) = hosts(2, &KeyPolicy::default());
     let (ours, theirs) =
         tokio::join!(within(client.connect(peer(&client, &server), quick())), within(server.accept()));
@@ -118,7 +118,7 @@ async fn the_first_message_of_the_key_management_leaves_with_the_cookie() {
 }
 
 #[tokio::test]
-async fn without_protection_there_is_no_identity_and_nothing_to_export() {
+async fn association_without_dtls_has_no_identity_or_exporter() {
     let (client, server) =
         (host(&[11], None, Protection::Insecure), host(&[1], Some(quick()), Protection::Insecure));
     let (ours, theirs) =
@@ -192,7 +192,7 @@ async fn server_with_another_identity_is_refused() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_not_accepted_hears_it() {
+async fn refused_client_learns_of_the_refusal() {
     let server = host(&[1], Some(quick()), dtls(credentials(2, &[9]), KeyPolicy::default()));
     let client = host(&[11], None, dtls(credentials(1, &[2]), KeyPolicy::default()));
     let refused = within(client.connect(peer(&client, &server), quick())).await;
@@ -230,7 +230,7 @@ async fn refusal_of_the_client_is_the_alert_and_not_the_abort() {
 }
 
 #[tokio::test]
-async fn a_side_that_protects_its_packets_and_one_that_does_not_say_so() {
+async fn mismatch_of_protection_is_reported_on_both_sides() {
     let secure = || dtls(credentials(1, &[2]), KeyPolicy::default());
     for (here, there, why) in [
         (secure(), Protection::Insecure, "the peer does not protect its packets"),
@@ -279,7 +279,7 @@ async fn stalled_handshake_takes_no_accept_slot_and_is_abandoned() {
 }
 
 #[tokio::test]
-async fn of_too_many_handshakes_the_oldest_are_given_up() {
+async fn oldest_handshakes_are_abandoned_above_the_limit() {
     let builder = Host::builder(Protection::dtls(credentials(2, &[1]))).local(any_port(1)).accept(quick());
     let server = builder.max_handshakes(4).bind().expect("a server");
     let mut strangers = Vec::new();
@@ -299,7 +299,7 @@ async fn of_too_many_handshakes_the_oldest_are_given_up() {
 }
 
 #[tokio::test]
-async fn an_attempt_that_is_given_up_leaves_nothing_behind() {
+async fn abandoned_attempt_leaves_no_state() {
     // The server never answers the key management, because it does not know of it.
     let config = without_key_management(KeyManagementRoles::Server);
     let server = host(&[1], Some(config), Protection::Insecure);
@@ -356,7 +356,7 @@ impl Observer for Scribe {
 }
 
 #[tokio::test]
-async fn nothing_that_a_host_shows_has_a_key_in_it() {
+async fn debug_output_of_a_host_has_no_keys() {
     let policy = KeyPolicy { rekey_records: 60, peer_burst: 1_000, ..KeyPolicy::default() };
     let (seen, text) = (Arc::new(SeenKeys::default()), Arc::new(Mutex::new(String::new())));
     let logged = credentials(2, &[1]).with_key_log(Arc::clone(&seen) as Arc<dyn KeyLog>);

@@ -123,7 +123,7 @@ async fn host_without_restart_keys_refuses_restarts_and_returns_none() {
 }
 
 #[tokio::test]
-async fn without_protection_there_is_nothing_to_restart() {
+async fn association_without_dtls_has_no_restart_keys() {
     let insecure = Host::builder(Protection::Insecure).local(any_port(11)).bind().expect("a client");
     let server = Host::builder(keeping(2, 1)).local(any_port(2)).accept(quick()).bind().expect("a server");
     let client = Host::builder(keeping(1, 2)).local(any_port(12)).bind().expect("a client");

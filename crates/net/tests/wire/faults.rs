@@ -32,7 +32,7 @@ fn active(paths: &[anabranch_net::PathSnapshot]) -> usize {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "slow: make wire"]
-async fn two_unlike_paths_carry_it_whole() {
+async fn transfer_over_two_different_paths_is_complete() {
     in_both_modes(async |mode| {
         let length = length();
         let wire = Wire::connected(mode, &FAST, usual()).await;
@@ -133,7 +133,7 @@ async fn the_udp_port_of_each_path_may_change_midway() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "slow: make wire"]
-async fn a_path_that_becomes_slow_and_lossy_midway_does_not_hold_it_up() {
+async fn path_that_becomes_slow_and_lossy_does_not_stall_a_transfer() {
     in_both_modes(async |mode| {
         let length = length() / 2;
         let wire = Wire::connected(mode, &LASTING, usual()).await;
@@ -157,7 +157,7 @@ async fn a_path_that_becomes_slow_and_lossy_midway_does_not_hold_it_up() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "slow: make wire"]
-async fn a_peer_that_is_gone_for_ever_is_told_as_such() {
+async fn vanished_peer_is_reported_as_lost() {
     in_both_modes(async |mode| {
         let mut config = usual();
         config.peer_silence_limit = Some(Span::from_secs(4));

@@ -93,7 +93,7 @@ impl Page {
 }
 
 #[tokio::test]
-async fn a_transfer_is_seen_while_it_runs_and_gone_when_it_has_ended() {
+async fn transfer_is_exported_until_it_ends() {
     let exporter = Exporter::bind("127.0.0.1:0".parse().expect("an address")).expect("bound");
     let pair = Pair::new(61, None);
     exporter.show(&pair.client);
@@ -163,7 +163,7 @@ async fn silent_or_garbled_clients_affect_no_other_client() {
 }
 
 #[tokio::test]
-async fn other_places_and_methods_are_answered_with_what_there_is() {
+async fn other_paths_and_methods_are_answered_with_valid_ones() {
     let exporter = Exporter::bind("127.0.0.1:0".parse().expect("an address")).expect("bound");
     let ask = async |line: &str| {
         request(
@@ -190,7 +190,7 @@ async fn request_for_a_foreign_host_name_reads_no_figures() {
 }
 
 #[tokio::test]
-async fn idle_clients_leave_their_place_to_one_that_asks() {
+async fn idle_client_is_replaced_by_one_with_a_request() {
     let exporter = Exporter::bind("127.0.0.1:0".parse().expect("an address")).expect("bound");
     let mut idle = Vec::new();
     for _ in 0..40 {

@@ -70,7 +70,7 @@ fn every_key_is_accepted() {
 }
 
 #[test]
-fn what_is_left_out_has_a_default() {
+fn omitted_keys_have_defaults() {
     let scenario = good(SMALL, &[]);
     assert_eq!(scenario.run.schemes, ["cmt"]);
     assert_eq!((scenario.run.seeds.as_slice(), scenario.run.profile.as_str()), (&[1][..], "rfc9260"));
@@ -93,7 +93,7 @@ fn a_loss_of_zero_is_no_loss() {
 }
 
 #[test]
-fn an_empty_list_of_flows_is_none_given() {
+fn empty_list_of_flows_equals_an_omitted_one() {
     let scenario = good(SMALL, &["flow=[]"]);
     assert_eq!(scenario, good(SMALL, &[]));
     assert_eq!(good(&scenario.to_toml(), &[]), scenario);
@@ -150,7 +150,7 @@ fn an_override_is_checked_like_the_file() {
 }
 
 #[test]
-fn an_override_can_mend_the_file() {
+fn override_can_repair_an_invalid_file() {
     assert!(parse("[[path]]\nrate = \"1 Mbit/s\"\n", &[]).is_err());
     let set =
         ["path.path-1.delay=1 ms", "run.stop=transfer", "flow.flow-1.kind=file", "flow.flow-1.size=1 MB"];

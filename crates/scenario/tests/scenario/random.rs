@@ -423,7 +423,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_the_reader_of_links_panic(
+    fn reader_of_links_does_not_panic_on_random_text(
         text in any::<String>(),
         keys in vec(vec(select(LINK_PIECES.to_vec()), 1..8), 1..4),
     ) {
@@ -454,14 +454,14 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_a_quantity_panic(text in any::<String>(), number in "[-+0-9.,e]{0,50}", unit in "[ a-z/%]{0,8}") {
+    fn quantity_does_not_panic_on_random_text(text in any::<String>(), number in "[-+0-9.,e]{0,50}", unit in "[ a-z/%]{0,8}") {
         for text in [text, format!("{number}{unit}")] {
             let _ = (parse_span(&text), parse_rate(&text), parse_size(&text), parse_queue(&text));
         }
     }
 
     #[test]
-    fn no_text_makes_the_reader_panic(text in any::<String>(), pieces in vec(select(PIECES.to_vec()), 0..40)) {
+    fn reader_does_not_panic_on_random_text(text in any::<String>(), pieces in vec(select(PIECES.to_vec()), 0..40)) {
         read(&text, &[]);
         read(&pieces.concat(), &[]);
     }
@@ -474,7 +474,7 @@ proptest! {
     }
 
     #[test]
-    fn no_override_makes_the_reader_panic(
+    fn reader_does_not_panic_on_random_overrides(
         keys in vec(vec(select(PIECES.to_vec()), 1..8), 1..4),
         values in vec(prop_oneof![select(PIECES.to_vec()).prop_map(str::to_owned), any::<String>()], 4),
     ) {

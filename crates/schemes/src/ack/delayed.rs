@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_has_run_past_the_threshold_still_asks_for_a_sack() {
+    fn count_beyond_the_threshold_still_requests_a_sack() {
         assert_eq!(timing(CMT, Arrival { packets: 3, ..ARRIVAL }), AckTiming::Now);
     }
 

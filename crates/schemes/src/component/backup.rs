@@ -118,7 +118,7 @@ mod tests {
     //# If more than one alternate address is active when the primary path is marked inactive, only ONE transport address
     //# SHOULD be chosen and used as the new destination transport address.
     #[test]
-    fn the_first_active_path_stands_in_while_the_primary_is_not_active() {
+    fn first_active_path_replaces_an_inactive_primary() {
         let mut world = World::new(Profile::rfc9260(), 3);
         world.paths[1].state = PathState::Unconfirmed;
         for state in [PathState::Inactive, PathState::PotentiallyFailed, PathState::Unconfirmed] {
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_primary_path_is_waited_for_though_others_are_empty() {
+    fn full_primary_path_is_awaited_despite_empty_others() {
         let mut world = World::new(Profile::rfc9260(), 2);
         world.paths[0].in_flight = bytes(4380);
         let decision = world.pick(&mut PrimaryOnly);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stand_in_that_has_sent_its_burst_is_waited_for() {
+    fn substitute_path_with_a_spent_burst_is_awaited() {
         let mut world = World::new(Profile::rfc9260(), 3);
         world.paths[0].state = PathState::Inactive;
         world.paths[1].burst_left = 0;
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_active_path_it_waits_for_any() {
+    fn backup_waits_for_any_path_if_none_is_active() {
         let mut world = World::new(Profile::rfc9260(), 2);
         world.paths[0].state = PathState::Inactive;
         world.paths[1].state = PathState::PotentiallyFailed;

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn both_paths_are_done_at_the_same_time() {
+    fn both_paths_finish_at_the_same_time() {
         let [front, back] = split(&mut world());
         let done = [10.0 + front as f64 * 2.0, 50.0 + back as f64 * 10.0];
         assert!((done[0] - done[1]).abs() <= 10.0, "{front} and {back} chunks, after {done:?} ms");

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn while_it_is_full_the_next_fastest_is_used() {
+    fn full_fastest_path_is_replaced_by_the_next() {
         let mut world = world(&[60, 20, 40]);
         world.paths[1].in_flight = bytes(4380);
         let decision = world.pick(&mut { FIRST });
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unmeasured_path_goes_first_or_last_as_told() {
+    fn unmeasured_path_goes_first_or_last_as_configured() {
         let mut world = world(&[60, 20, 40]);
         world.paths[2].rtt.smoothed = None;
         let decision = world.pick(&mut { FIRST });

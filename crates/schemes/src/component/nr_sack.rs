@@ -94,7 +94,7 @@ mod tests {
     const DELAYED: DelayedAcks = DelayedAcks { every: 2, delay: Span::from_millis(200), for_cmt: true };
 
     #[test]
-    fn the_form_says_what_is_kept() {
+    fn form_of_sack_reports_retained_data() {
         for keeps_all in [false, true] {
             let acks = NonRenegable { inner: Box::new(DELAYED), keeps_all };
             assert_eq!(acks.form(), AckForm::NrSack { keeps_all });
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn timing_and_flags_are_those_of_the_policy_inside() {
+    fn timing_and_flags_come_from_the_wrapped_policy() {
         let world = World::new(Profile::ns2_multipath(), 2);
         let mut acks = NonRenegable { inner: Box::new(DELAYED), keeps_all: true };
         let mut plain = DELAYED;

@@ -143,14 +143,14 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_the_window_waits_for_nothing() {
+    fn data_within_the_free_window_has_no_wait() {
         // 2 free: 0 and 1 chunks ahead leave room.
         assert_eq!([0, 1].map(|bound| rounds(&PUBLISHED, 2, bound)), [0, 0]);
         assert_eq!([0, 1].map(|bound| rounds(&BEGUN, 2, bound)), [0, 0]);
     }
 
     #[test]
-    fn what_does_not_fit_waits_for_the_whole_windows_ahead() {
+    fn data_beyond_the_free_window_waits_for_whole_windows() {
         // 2 free of 4: (2-2)/4 = 0, (5-2)/4 = 0.75, (6-2)/4 = 1, (9-2)/4 = 1.75, (10-2)/4 = 2.
         assert_eq!([2, 5, 6, 9, 10].map(|bound| rounds(&PUBLISHED, 2, bound)), [0, 0, 1, 1, 2]);
         assert_eq!([2, 5, 6, 9, 10].map(|bound| rounds(&BEGUN, 2, bound)), [1, 1, 2, 2, 3]);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_is_never_taken_back() {
+    fn placed_chunk_is_never_moved() {
         assert!(!{ PUBLISHED }.replan(&world(4, 100).view()));
     }
 

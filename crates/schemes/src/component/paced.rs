@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_paced_before_a_round_trip_was_measured() {
+    fn unmeasured_path_is_not_paced() {
         let mut world = World::new(Profile::rfc9260(), 1);
         let mut control = paced();
         world.dispatch(&mut control, &Event::PathAdded(path(0)));

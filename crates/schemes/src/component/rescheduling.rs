@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_share_less_needs_to_wait() {
+    fn smaller_share_requires_less_waiting_data() {
         let mut world = world();
         // 10 chunks of 40 are a quarter, and half of a share of two.
         world.association.send_buffer_limit = Some(40 * M);
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_flight_or_bound_does_not_wait_and_what_is_lost_does() {
+    fn lost_chunks_count_as_waiting_but_not_bound_or_flying_ones() {
         let mut world = world();
         world.paths[0].in_flight = bytes(2 * M + 1);
         assert_eq!(moved(&mut world, SENDER), None);
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_in_the_network_stays() {
+    fn chunk_that_is_not_in_flight_is_not_moved() {
         let mut world = world();
         if let Some(head) = &mut world.association.head_of_line {
             head.in_flight_on = anabranch_core::PathSet::EMPTY;
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn without_anything_known_nothing_moves() {
+    fn no_chunk_moves_without_measurements() {
         let mut world = world();
         world.association.peer_window = WindowBytes::ZERO;
         world.association.send_buffer_limit = Some(0);

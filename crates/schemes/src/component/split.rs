@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn each_side_looks_at_its_own_buffer_and_both_sides_at_both() {
+    fn sender_receiver_or_both_buffers_limit_as_configured() {
         let sides = [Side::Sender, Side::Receiver, Side::Both];
         let first = |world: &World| sides.map(|side| admits(Split { side, ..QUEUED }, world)[0]);
         let mut world = world();
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_to_be_sent_again_is_outstanding_where_the_profile_says_so() {
+    fn waiting_retransmissions_are_outstanding_if_the_profile_says_so() {
         let split = Split { side: Side::Sender, ..OUTSTANDING };
         for (profile, expected) in [(Profile::ns2_multipath(), false), (Profile::rfc9260_multipath(), true)] {
             // 4 + 1 + 1 chunks in a share of 5 in ns-2; the standard does not count lost chunks.
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_with_nothing_takes_a_chunk_however_small_its_share_is() {
+    fn empty_path_takes_a_chunk_with_any_share() {
         let mut world = World::new(Profile::ns2_multipath(), 4);
         world.association.send_buffer_limit = Some(0);
         for by in [Occupancy::Queued, Occupancy::Outstanding] {

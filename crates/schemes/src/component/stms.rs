@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_reserved_for_a_path_that_is_no_faster_or_cannot_take_it() {
+    fn no_reservation_for_a_path_that_is_slower_or_full() {
         let mut equal = world();
         equal.paths[1].rtt.smoothed = equal.paths[0].rtt.smoothed;
         let mut failed = world();

@@ -57,7 +57,7 @@ fn placed(choice: Pick) -> PathSet {
 }
 
 #[test]
-fn a_path_that_is_not_active_gets_nothing_while_another_is() {
+fn inactive_path_gets_no_data_while_another_is_active() {
     for state in [PathState::Unconfirmed, PathState::PotentiallyFailed, PathState::Inactive] {
         for failed in 0..3 {
             for (name, mut scheduler) in schedulers() {
@@ -90,7 +90,7 @@ fn take(world: &mut World, scheduler: &mut dyn Scheduler, choice: Pick) {
 }
 
 #[test]
-fn no_scheduler_waits_while_nothing_is_in_flight_and_a_path_has_room() {
+fn no_scheduler_waits_with_an_empty_flight_and_free_path() {
     for (name, mut scheduler) in schedulers() {
         for (active, measured) in [(0b11, 0b11), (0b11, 0b10), (0b11, 0b00), (0b01, 0b01), (0b10, 0b01)] {
             let mut world = world(&[20, 100]);
@@ -108,7 +108,7 @@ fn no_scheduler_waits_while_nothing_is_in_flight_and_a_path_has_room() {
 }
 
 #[test]
-fn nothing_goes_or_is_bound_to_a_path_beyond_its_share_of_the_buffers() {
+fn path_beyond_its_buffer_share_gets_no_chunk() {
     for (name, mut scheduler) in schedulers() {
         let mut world = world(&[20, 100]);
         for within in [false, true] {
@@ -133,7 +133,7 @@ fn a_window_probe_leaves_at_once_on_a_path_with_room() {
 }
 
 #[test]
-fn facts_without_figures_are_borne() {
+fn views_without_figures_are_handled() {
     for (name, mut scheduler) in schedulers() {
         let mut world = world(&[20, 100, 50]);
         for facts in &mut world.paths {

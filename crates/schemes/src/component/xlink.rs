@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_that_has_time_gets_no_copy_and_one_in_need_gets_one() {
+    fn copies_are_sent_only_below_the_playout_threshold() {
         assert_eq!(copied(&mut world(1_001), WAITING), None);
         assert_eq!(copied(&mut world(199), WAITING), Some(1));
     }
@@ -221,13 +221,13 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_waits_the_end_has_no_time() {
+    fn end_of_data_has_no_remaining_time() {
         let end = HeadOfLineBlocking { next_chunk: None, peer_window_closed: false };
         assert_eq!(copied(&mut world(60_000), end), Some(1));
     }
 
     #[test]
-    fn a_path_without_room_or_that_carries_it_gets_no_copy() {
+    fn full_path_or_path_with_the_chunk_gets_no_copy() {
         let mut world = world(0);
         world.paths[1].in_flight = bytes(4_380);
         assert_eq!(copied(&mut world, WAITING), Some(2));
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_copied_before_a_rate_is_known_or_that_is_not_in_flight() {
+    fn no_copy_without_rate_or_outstanding_chunk() {
         let mut unmeasured = world(0);
         unmeasured.paths.iter_mut().for_each(|facts| facts.delivery_rate = None);
         assert_eq!(copied(&mut unmeasured, WAITING), None);

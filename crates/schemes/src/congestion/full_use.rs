@@ -19,7 +19,7 @@ mod tests {
     use anabranch_core::profile::Profile;
 
     #[test]
-    fn a_window_that_pacing_holds_back_is_in_full_use_if_enough_waits_for_it() {
+    fn paced_window_is_fully_used_if_enough_data_waits() {
         let used = |outstanding, limiter, queued| {
             let mut world = World::new(Profile::rfc9260(), 1);
             world.paths[0].limiter = limiter;

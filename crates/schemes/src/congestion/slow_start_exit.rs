@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rise_of_an_eighth_between_rounds_is_one_and_less_is_not() {
+    fn rtt_rise_of_an_eighth_ends_slow_start() {
         for (second, seen) in [(100, false), (111, false), (113, true), (160, true)] {
             let mut trips = RoundTrips::default();
             assert!(!round(&mut trips, 0, |_| 100));
@@ -82,14 +82,14 @@ mod tests {
     }
 
     #[test]
-    fn one_quick_packet_of_a_round_shows_that_no_queue_stands() {
+    fn one_fast_packet_of_a_round_shows_an_empty_queue() {
         let mut trips = RoundTrips::default();
         assert!(!round(&mut trips, 0, |_| 100));
         assert!(!round(&mut trips, 101, |n| if n == 0 { 100 } else { 160 }));
     }
 
     #[test]
-    fn what_was_sent_more_than_once_or_answered_another_way_is_no_sample() {
+    fn retransmitted_or_otherwise_acked_chunk_is_no_sample() {
         let mut trips = RoundTrips::default();
         assert!(!round(&mut trips, 0, |_| 100));
         assert!((0..10).all(|n| !trips.rising(&acked(101 + n, false), at(400 + n))));

@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_taken_with_both_bounds_and_nothing_else() {
+    fn numbers_are_accepted_within_inclusive_bounds_only() {
         let count = parameter(Kind::Count { min: 2, max: 100 }, Value::Number(3));
         for n in [2, 3, 100] {
             assert_eq!(count.read(&n.to_string()), Ok(Value::Number(n)));
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn times_may_say_their_unit() {
+    fn times_may_have_a_unit() {
         let delay = parameter(Kind::Milliseconds { min: 0, max: 500 }, Value::Number(200));
         for text in ["200", "200ms", "200 ms"] {
             assert_eq!(delay.read(text), Ok(Value::Number(200)));

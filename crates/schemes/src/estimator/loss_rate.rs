@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_known_of_a_path_before_an_ack_or_a_loss() {
+    fn loss_rate_is_unknown_before_an_ack_or_a_loss() {
         let mut world = two_of_eight();
         let mut estimator = MeasuredLossRate::default();
         world.begin_send_opportunity(&mut estimator);

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_something_else_limited_lowers_nothing_and_may_raise() {
+    fn limited_rate_sample_never_lowers_the_estimate() {
         let mut rig = Rig::new();
         rig.sample(8_000, Limiter::Window, 0);
         for round in 1..=30 {

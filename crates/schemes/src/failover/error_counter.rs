@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_promoted() {
+    fn error_counter_promotes_no_path() {
         let mut world = World::new(Profile::rfc9260(), 2);
         world.paths[0].state = PathState::PotentiallyFailed;
         world.paths[1].state = PathState::Inactive;

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn without_split_the_highest_tsn_newly_acked_is_itself_no_hole_below() {
+    fn without_split_the_highest_newly_acked_tsn_is_no_hole() {
         assert_eq!(reports(PLAIN, hole(104, 1), &sack(&[gap(104, 104), NOTHING]), ns2()), 0);
     }
 
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delayed_sack_for_one_path_stands_for_all_packets_it_answers() {
+    fn delayed_sack_of_one_path_counts_all_its_packets() {
         let paths = [gap(103, 104), NOTHING];
         for profile in [rfc(), ns2()] {
             let count =

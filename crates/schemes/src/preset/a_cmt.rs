@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_measured_makes_no_difference() {
+    fn unmeasured_rtt_gives_no_difference() {
         let mut world = one(20_000, 120, 100);
         let rtt = world.paths[0].rtt;
         assert_eq!(rate_difference(bytes(20_000), &rtt, RttSource::Latest), 0.0);
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_light_load_adds_a_chunk_a_moderate_one_half_and_a_heavy_one_nothing() {
+    fn light_moderate_and_heavy_load_add_one_half_and_no_chunk() {
         // With RTT = 200 ms and RTTmin = 100 ms, D is half the window. lambda = 1468 and delta = 4404; equality is between.
         let cases = [(2935, M), (2936, 734), (2938, 734), (8806, 734), (8808, 734), (8809, 0), (20_000, 0)];
         for (cwnd, step) in cases {
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_happens_before_a_window_is_acknowledged() {
+    fn window_is_unchanged_until_a_window_is_acked() {
         assert_eq!(grown(&mut rule(), &mut one(5000, 200, 100), 0, 4999), (5000, 4999));
     }
 

@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_was_passed_over_is_not_visited_again_in_the_same_turn() {
+    fn skipped_path_is_not_visited_again_in_the_same_turn() {
         let mut world = World::new(Profile::ns2_multipath(), 2);
         let mut scheduler = RotatingWindowFill::default();
         world.paths[0].in_flight = bytes(4404);

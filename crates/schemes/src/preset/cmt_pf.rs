@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_beyond_the_limit_goes_before_the_first_error() {
+    fn error_limit_takes_precedence_over_the_first_error() {
         assert_eq!(after(Profile { path_max_retrans: 0, ..ns2() }, 1, Active), Inactive);
     }
 
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ack_of_a_chunk_that_was_sent_twice_proves_nothing() {
+    fn ack_of_a_retransmitted_chunk_does_not_reactivate_a_path() {
         let mut world = World::new(ns2(), 1);
         for state in [Active, Failing, Inactive] {
             world.paths[0].state = state;
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_equal_in_both_is_decided_by_coin() {
+    fn equal_candidates_are_chosen_at_random() {
         let counts = all_failing(&[(2, 4), (2, 4)]).tally(|world| promoted(world).expect("one is left"));
         assert!(counts.iter().all(|count| (75..=125).contains(count)), "{counts:?} of 200");
     }

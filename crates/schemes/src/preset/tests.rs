@@ -147,7 +147,7 @@ fn reported(text: &str, on_own_path: bool) -> MissingVerdict {
 }
 
 #[test]
-fn losses_are_found_as_trigger_sfr_and_dac_say() {
+fn losses_follow_trigger_sfr_and_dac() {
     let verdict = |reports, lost| MissingVerdict { reports, lost };
     assert_eq!(reported("cmt", true), verdict(3, true));
     assert_eq!(reported("cmt(trigger=4)", true), verdict(3, false));
@@ -159,7 +159,7 @@ fn losses_are_found_as_trigger_sfr_and_dac_say() {
 }
 
 #[test]
-fn acks_are_timed_as_dac_sack_every_and_sack_delay_say() {
+fn acks_follow_dac_sack_every_and_sack_delay() {
     let timing = |text: &str, packets, gap| {
         let (mut policies, world) = built(text);
         let arrival = Arrival { packets, gap, duplicate: false, immediate: false, first: false };
@@ -186,7 +186,7 @@ fn time_out_makes_a_path_pf_in_schemes_with_that_state() {
 }
 
 #[test]
-fn a_probed_path_comes_back_with_the_window_that_pf_says() {
+fn probed_path_returns_with_the_window_of_pf() {
     for (text, cwnd) in [("cmt-pf", 2936), ("cmt-pf(pf=pf1)", 1468), ("cmt-pf(pf=pf2)", 2936), ("cmt", 4380)]
     {
         let (mut policies, mut world) = built(text);

@@ -257,7 +257,7 @@ fn mptcp_ns2_fills_windows_in_order_up_to_a_cap() {
 }
 
 #[test]
-fn resource_pooling_grows_by_shares_and_gives_up_half_of_the_sum() {
+fn resource_pooling_grows_by_shares_and_cuts_half_of_the_sum() {
     for text in ["cmt-rpv1", "cmt-rpv2"] {
         assert_eq!(growth(text), 734, "{text}: half a chunk");
         // Two equal paths: half of the sum is the whole window.
@@ -271,7 +271,7 @@ fn resource_pooling_grows_by_shares_and_gives_up_half_of_the_sum() {
 }
 
 #[test]
-fn resource_poolings_first_windows_are_shared_unless_it_is_told_otherwise() {
+fn resource_pooling_shares_initial_windows_by_default() {
     for preset in ["cmt-rpv1", "cmt-rpv2"] {
         for (how, cwnd) in [("shared", 2936), ("whole", 4380)] {
             let mut rig = Rig::new(&format!("{preset}(initial-window={how})"));

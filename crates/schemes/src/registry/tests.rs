@@ -46,7 +46,7 @@ fn every_default_is_a_value_that_its_parameter_takes() {
 }
 
 #[test]
-fn everything_says_what_it_does_and_where_it_comes_from() {
+fn every_scheme_and_component_has_summary_and_source() {
     for entry in entries() {
         assert!(!entry.texts.contains(&""), "{}", entry.name);
     }
@@ -69,7 +69,7 @@ fn counts_and_times_have_a_unit_and_names_have_none() {
 }
 
 #[test]
-fn no_name_stands_for_two_things() {
+fn names_are_unique() {
     let entries = entries();
     for (index, entry) in entries.iter().enumerate() {
         assert!(entries[..index].iter().all(|other| other.name != entry.name), "{}", entry.name);
@@ -116,7 +116,7 @@ fn every_rule_names_a_file_that_exists() {
 }
 
 #[test]
-fn every_choice_is_answered_and_names_a_parameter_that_exists() {
+fn every_open_question_names_an_existing_parameter() {
     for entry in entries() {
         for choice in entry.card.choices() {
             let question = choice.question;
@@ -130,7 +130,7 @@ fn every_choice_is_answered_and_names_a_parameter_that_exists() {
 }
 
 #[test]
-fn every_component_can_be_added_to_some_scheme_and_says_how() {
+fn every_component_has_a_valid_example() {
     for component in COMPONENTS {
         let example = component.example(PRESETS);
         let scheme = parse(&example).unwrap_or_else(|error| panic!("{example}: {error}"));

@@ -75,7 +75,7 @@ mod tests {
     //# active destination transport address that is different from the last destination address to which the chunk was
     //# sent.
     #[test]
-    fn what_times_out_goes_to_the_next_active_path() {
+    fn timed_out_chunk_moves_to_the_next_active_path() {
         let mut world = World::new(Profile::rfc9260(), 3);
         world.paths[1].state = PathState::PotentiallyFailed;
         let to = [0, 1, 2].map(|from| route(&mut world, ON_TIMEOUT, from, LossCause::Timeout));
@@ -94,7 +94,7 @@ mod tests {
     //# When its peer is multi-homed, an endpoint SHOULD send fast retransmissions to the same destination transport
     //# address to which the original data was sent.
     #[test]
-    fn what_fast_retransmit_finds_stays_unless_that_goes_away_too() {
+    fn fast_retransmission_stays_on_its_path_unless_configured() {
         let mut world = World::new(Profile::rfc9260(), 2);
         assert_eq!(
             route(&mut world, ON_TIMEOUT, 0, LossCause::FastRetransmit),
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn without_another_active_path_a_chunk_goes_where_it_was() {
+    fn chunk_stays_on_its_path_without_another_active_one() {
         let mut world = World::new(Profile::rfc9260(), 2);
         world.paths[1].state = PathState::Inactive;
         assert_eq!(route(&mut world, ON_TIMEOUT, 0, LossCause::Timeout), RetransmitChoice::Path(path(0)));
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fast_retransmission_leaves_a_path_that_is_not_active_any_more() {
+    fn fast_retransmission_avoids_an_inactive_path() {
         let mut world = World::new(Profile::rfc9260(), 3);
         world.paths[1].state = PathState::Inactive;
         assert_eq!(
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_alternate_path_is_waited_for_though_the_old_one_has_room() {
+    fn full_alternate_path_is_awaited_despite_room_on_the_old() {
         let mut world = World::new(Profile::rfc9260(), 2);
         world.paths[1].in_flight = bytes(4380);
         let mut policy = ON_TIMEOUT;

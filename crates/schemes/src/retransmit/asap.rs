@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_paths_with_room_each_is_chosen_half_the_time() {
+    fn two_paths_with_room_are_chosen_equally_often() {
         let counts = World::new(Profile::ns2_multipath(), 2).tally(|world| routed(&route(world)));
         assert!(counts.iter().all(|count| (75..=125).contains(count)), "{counts:?} of 200");
     }
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exempt_packet_is_room_and_a_spent_burst_is_none() {
+    fn exempt_packet_counts_as_room_and_spent_burst_does_not() {
         let mut world = World::new(Profile::ns2_multipath(), 2);
         world.paths[0].in_flight = bytes(4380);
         world.paths[0].exempt_packets = 1;

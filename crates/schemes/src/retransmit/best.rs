@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn where_and_how_the_chunk_was_lost_changes_nothing() {
+    fn path_and_cause_of_the_loss_do_not_affect_the_choice() {
         let mut world = each_best_in_one();
         for cause in [LossCause::FastRetransmit, LossCause::Timeout] {
             for from in 0..3 {
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn rtx_cl_throws_a_coin_between_paths_that_are_equal_in_both() {
+    fn rtx_cl_chooses_at_random_between_equal_paths() {
         let mut world = each_best_in_one();
         world.paths[1].cwnd = bytes(9000);
         world.paths[1].estimates.loss_rate = Some(0.03);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tie_below_the_best_is_no_matter_of_coins() {
+    fn tie_below_the_best_draws_no_random_number() {
         let mut world = World::new(Profile::ns2_multipath(), 3);
         world.paths[2].cwnd = bytes(4381);
         assert_eq!(world.tally(|world| routed(&route(world, Preference::Cwnd))), [0, 0, 200]);
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exempt_packet_is_room_and_a_spent_burst_is_none() {
+    fn exempt_packet_counts_as_room_and_spent_burst_does_not() {
         let mut world = each_best_in_one();
         world.paths[0].in_flight = bytes(9000);
         world.paths[0].exempt_packets = 1;
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_are_not_active_are_passed_over_however_good() {
+    fn inactive_paths_are_skipped_despite_a_better_figure() {
         for state in [PathState::Unconfirmed, PathState::PotentiallyFailed, PathState::Inactive] {
             for (by, best, second) in [
                 (Preference::Cwnd, 0, 1),

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_to_the_next_path_when_its_own_is_inactive() {
+    fn chunk_of_an_inactive_path_moves_to_the_next() {
         assert_eq!(from_the_second([Active, Inactive, Active]), RetransmitChoice::Path(path(2)));
         assert_eq!(from_the_second([Active, Inactive, Inactive]), RetransmitChoice::Path(path(0)));
     }
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_window_is_waited_for_unless_a_packet_is_exempt() {
+    fn full_window_is_awaited_unless_a_packet_is_exempt() {
         let mut world = World::new(Profile::ns2_multipath(), 2);
         world.paths[1].in_flight = bytes(4380);
         let lost = lost_on(1, LossCause::FastRetransmit);

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn only_active_paths_serve_and_one_will_do_without_a_measurement() {
+    fn only_active_paths_serve_even_if_unmeasured() {
         let mut world = world([5, 0]);
         world.paths[0].state = PathState::PotentiallyFailed;
         assert_eq!(route(&mut world), RetransmitChoice::Path(path(1)));

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_bound_to_a_path_that_is_not_active_or_beyond_its_share() {
+    fn inactive_path_or_path_beyond_its_share_gets_no_chunk() {
         let mut world = world(&[40, 50, 80]);
         world.paths[0].state = PathState::PotentiallyFailed;
         world.paths[1].within_share = false;
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unmeasured_path_takes_what_leaves_at_once_and_nothing_more() {
+    fn unmeasured_path_takes_only_immediate_chunks() {
         let mut world = world(&[40, 50]);
         world.paths[1].rtt.smoothed = None;
         assert_eq!(pick(&world, ASK).choice, Pick::Path(path(1)));

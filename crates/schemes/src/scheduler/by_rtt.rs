@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fast_path_whose_burst_is_used_up_is_waited_for_as_a_full_one_is() {
+    fn fast_path_with_a_spent_burst_is_awaited() {
         let mut world = world(&[20, 100]);
         world.paths[0].in_flight = bytes(1);
         assert_eq!(alternatives(&world), None, "it has room, so it is the best itself");
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_not_waited_for_if_no_acknowledgement_will_make_room_on_it() {
+    fn path_with_an_empty_flight_is_not_awaited() {
         let mut all_lost = world(&[20, 100]);
         all_lost.profile.lost_counts_until_resent = true;
         all_lost.paths[0].in_flight = bytes(0);

@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_background_traffic_the_order_is_that_of_what_came_before_it() {
+    fn order_behind_background_traffic_follows_earlier_arrivals() {
         let (mut one, mut other) = (link(), link());
         offer(&mut one, at(0), &[None, None]);
         offer(&mut other, at(100), &[None]);
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_of_what_arrived_is_bounded_and_the_order_is_unknown_beyond_it() {
+    fn memory_of_arrivals_is_bounded_and_older_order_unknown() {
         let (mut one, mut other) = (link(), link());
         offer(&mut one, at(0), &[Some(1)]);
         offer(&mut other, at(0), &[Some(2)]);

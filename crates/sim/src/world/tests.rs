@@ -138,7 +138,7 @@ fn serialisation_is_exact_at_awkward_rates() {
 }
 
 #[test]
-fn a_new_busy_period_owes_nothing_to_the_last() {
+fn new_busy_period_carries_no_remainder() {
     let config = LinkConfig::new("link", Rate::from_bps(3 * 8 * MBIT), Span::ZERO, QueueConfig::unlimited());
     let line = line(config, [(us(0), 1000), (us(1000), 1000), (us(1000), 1000)]).run();
     let times: Vec<_> = line.received().iter().map(|(time, _)| *time).collect();
@@ -239,7 +239,7 @@ fn an_idle_link_takes_any_packet() {
 }
 
 #[test]
-fn what_is_on_a_link_can_be_observed() {
+fn packets_on_a_link_can_be_observed() {
     let mut line = line(link(QueueConfig::packets(50)), burst(5, 1000));
     line.world.run_until(us(1500));
     let link = line.world.link(line.link);
@@ -284,7 +284,7 @@ fn fates(place: LossPlace, model: &LossModel, gap: u64, company: bool) -> Vec<u3
 }
 
 #[test]
-fn the_fate_of_a_packet_depends_on_neither_time_nor_company() {
+fn loss_of_a_packet_is_independent_of_time_and_other_packets() {
     let chain = LossModel::GilbertElliott(GilbertElliott::simple(0.05, 0.3));
     for model in [LossModel::Bernoulli(0.1), chain] {
         for place in [LossPlace::BeforeQueue, LossPlace::AfterQueue] {
@@ -326,7 +326,7 @@ fn sources_meet_their_own_losses() {
 // Dynamics
 
 #[test]
-fn an_outage_drops_what_comes_and_what_leaves_but_not_what_flies() {
+fn outage_drops_queued_and_arriving_but_not_flying_packets() {
     // The link is down from 3.5 ms to 6.5 ms. Packets 0 to 2 have left by then, 3 to 5 leave during the outage, 6 leaves later, and
     // 7 arrives during the outage.
     let sends = burst(7, 1000).chain([(us(5000), 1000), (us(20_000), 1000)]);
@@ -648,7 +648,7 @@ fn no_packet_is_unaccounted_for() {
 }
 
 #[test]
-fn a_part_elsewhere_changes_nothing_here() {
+fn added_part_does_not_affect_other_parts() {
     let arrivals = |extra: bool| {
         let mut world = busy_world(1);
         if extra {
@@ -714,7 +714,7 @@ fn a_tap_sees_every_kind_of_event_and_changes_none() {
 }
 
 #[test]
-fn a_tap_that_does_not_follow_links_is_told_of_hosts_and_of_drops() {
+fn tap_that_ignores_links_gets_hosts_and_drops() {
     #[derive(Default)]
     struct Seen(Vec<String>);
     impl Tap for Seen {

@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_message_is_read_unchanged() {
         let runs = vec![Run { first: 0, count: 2 }, Run { first: 3, count: u64::MAX - 3 }];
         for message in [
             offer("a/b"),
@@ -563,7 +563,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_and_another_protocol_are_told_apart() {
+    fn other_version_and_other_protocol_are_distinguished() {
         let mut bytes = Message::Welcome { terms: Terms::Take { window_blocks: 1 } }.encode();
         bytes[5] = 9;
         assert_eq!(Message::decode_first(&bytes), Err(ProtocolError::Version(9)));
@@ -573,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn what_exceeds_a_bound_or_has_something_behind_it_is_garbled() {
+    fn message_beyond_a_bound_or_with_a_tail_is_garbled() {
         let have = |runs: &[(u64, u64)]| Message::Answer {
             id: 0,
             answer: Answer::Take { have: runs.iter().map(|&(first, count)| Run { first, count }).collect() },

@@ -105,12 +105,12 @@ fn unread_answers_block_the_thread_until_the_reader_is_dropped() {
 }
 
 #[test]
-fn what_waits_for_the_thread_fits_the_memory_that_a_transfer_has_for_it() {
+fn data_queued_for_the_thread_stays_within_its_memory() {
     assert!(super::WAITING_MESSAGES * MAX_SEGMENT_BYTES <= BLOCK_BYTES as usize);
 }
 
 #[test]
-fn blocks_that_wait_for_one_before_them_in_a_pipe_are_within_the_window() {
+fn out_of_order_blocks_of_a_pipe_stay_within_the_window() {
     let (output, _outputs) = mpsc::channel(1000);
     let mut machine = machine(Store::Pipe(Pipe::new(std::io::sink())), output);
     machine.take(offer(0, "file", Kind::Stream { token: [1; 16] })).expect("it is taken");
@@ -182,7 +182,7 @@ fn open_files_and_waiting_folders_stay_within_the_agreed_limits() {
 }
 
 #[test]
-fn folders_without_their_end_are_as_many_as_agreed() {
+fn unfinished_folders_stay_within_the_agreed_limit() {
     let ((_dir, store), (output, _outputs)) = (folder(), mpsc::channel(2000));
     let mut machine = machine(store, output);
     for id in 0..1024 {

@@ -235,7 +235,7 @@ fn a_file_that_cannot_be_recorded_is_stored_and_compared_next_time() {
 }
 
 #[test]
-fn a_file_that_does_not_fit_is_refused_and_what_was_kept_of_it_counts() {
+fn refused_file_without_space_counts_its_stored_blocks() {
     let ((_dir, folder), content) = (folder(), content());
     let kind = || Kind::File { size_bytes: content.len() as u64, first: None };
     folder.disk().set_free_bytes(content.len() as u64 - 1);

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_that_had_nothing_to_send_does_not_make_up_for_it() {
+    fn idle_sender_gains_no_burst() {
         let start = Instant::now();
         let mut pace = pace(80_000_000, start);
         let now = start + Duration::from_secs(60);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_leaves_when_it_was_to_leave_however_often_it_is_asked() {
+    fn polling_does_not_change_the_time_of_a_segment() {
         let start = Instant::now();
         let mut pace = pace(8_000, start);
         let leaves = pace.leaves(1_000, start);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_limit_nothing_waits() {
+    fn without_a_limit_no_segment_waits() {
         let now = Instant::now();
         assert_eq!(Pace::new(None, now).leaves(1, now), None);
     }

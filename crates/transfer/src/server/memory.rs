@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn without_memory_there_is_no_transfer() {
+    fn transfer_without_memory_is_refused() {
         let memory = Memory::new(5 * MIB);
         let only = memory.grant(WINDOW_BLOCKS, 0).expect("enough for one");
         assert!(memory.grant(WINDOW_BLOCKS, 0).is_none());

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn associations_that_say_nothing_are_as_few() {
+    fn silent_associations_are_limited_too() {
         let mut slots = slots(3, 2);
         let silent: Vec<_> = (0..3).map(|_| slots.enter(site("192.0.2.1"))).collect();
         assert_eq!(silent[2], None);
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_one_that_came_no_further_for_the_longest_time_gives_way() {
+    fn transfer_without_progress_for_longest_is_replaced() {
         let (mut slots, start) = (slots(3, 2), Instant::now());
         let first = begin(&mut slots, start, 0, "192.0.2.1").0;
         let second = begin(&mut slots, start, 1, "192.0.2.1").0;
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_keeps_a_place() {
+    fn progress_keeps_a_slot() {
         let (mut slots, start) = (slots(1, 1), Instant::now());
         let number = slots.enter(site("192.0.2.1")).expect("room");
         let progress = Moment::at(start + Duration::from_secs(20));

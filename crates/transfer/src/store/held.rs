@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_told_as_runs_in_order() {
+    fn blocks_are_reported_as_ordered_runs() {
         let held = held(&[9, 1, 0, 2, 7, 10]);
         let run = |first, count| Run { first, count };
         let runs = held.runs(usize::MAX);

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_holds_what_was_written_and_belongs_to_one_source() {
+    fn journal_has_written_blocks_of_one_source() {
         let file = tempfile::tempfile().expect("a file");
         let mut first = journal(&file, &[0, 5, 2]);
         first.erase(HEADER_LEN as u64 + RECORD_LEN as u64).expect("written");
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_is_as_long_as_what_was_received_wherever_that_lies() {
+    fn journal_length_depends_on_received_blocks_only() {
         let file = tempfile::tempfile().expect("a file");
         let mut far = journal(&file, &[1 << 40, u64::MAX / 2]);
         assert_eq!(file.metadata().expect("metadata").len(), (HEADER_LEN + 2 * RECORD_LEN) as u64);
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_half_written_is_written_again() {
+    fn partly_written_block_is_written_again() {
         let file = tempfile::tempfile().expect("a file");
         drop(journal(&file, &[0, 1]));
         file.set_len((HEADER_LEN + RECORD_LEN + 7) as u64).expect("cut");
@@ -331,7 +331,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_garbled_or_cut_journal_never_tells_of_a_block_that_was_not_written(
+        fn damaged_journal_reports_no_unwritten_block(
             cut in 0_u64..700,
             garbled in prop::collection::vec((0_u64..700, any::<u8>()), 0..8),
         ) {

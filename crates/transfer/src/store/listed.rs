@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_held_than_agreed() {
+    fn list_stays_within_the_agreed_size() {
         let mut names = ListedNames::default();
         let mut number = 0_usize;
         while names.push(&format!("{number:08}")).is_ok() {
@@ -85,7 +85,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_listed_is_found_and_nothing_else(
+        fn only_listed_names_are_found(
             listed in prop::collection::btree_set("[a-cé]{1,3}", 0..40),
             asked in prop::collection::btree_set("[a-cé]{0,3}", 0..40),
         ) {

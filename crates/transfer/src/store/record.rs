@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ours_is_left_alone_and_nothing_is_believed() {
+    fn foreign_record_is_unchanged_and_ignored() {
         let dir = with_file("file");
         let path = dir.path().join(RECORD_NAME);
         fs::write(&path, "somebody's notes").expect("written");

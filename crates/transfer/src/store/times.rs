@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_that_nothing_can_count_with_is_the_nearest_that_a_file_may_have() {
+    fn unrepresentable_time_becomes_the_nearest_valid_one() {
         for (seconds, set) in [
             (0, 0),
             (-5, -5),

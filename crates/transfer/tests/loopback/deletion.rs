@@ -131,7 +131,7 @@ fn sent_folders_are_equal_afterwards_and_others_unchanged() {
 }
 
 #[test]
-fn a_receiver_that_does_not_allow_it_refuses_before_anything_is_sent() {
+fn receiver_that_forbids_deletion_refuses_before_sending() {
     run(async {
         let (serving, from) = (Serving::usual(), source(&["t/new"]));
         fill(serving.dir.path(), ["t/old"]);
@@ -145,7 +145,7 @@ fn a_receiver_that_does_not_allow_it_refuses_before_anything_is_sent() {
 }
 
 #[test]
-fn nothing_is_removed_unless_it_is_asked_for() {
+fn no_file_is_removed_without_a_request() {
     run(async {
         let (serving, from) = (serving(), source(&["t/new"]));
         fill(serving.dir.path(), ["t/old"]);
@@ -156,7 +156,7 @@ fn nothing_is_removed_unless_it_is_asked_for() {
 }
 
 #[test]
-fn what_is_left_out_stays_at_the_receiver() {
+fn excluded_files_stay_at_the_receiver() {
     run(async {
         let (serving, from) = (serving(), source(&["t/a.c", "t/a.o", "t/cache/x", "t/src/a.c"]));
         fill(
@@ -191,7 +191,7 @@ fn unsent_links_stay_and_surplus_links_are_not_followed() {
 }
 
 #[test]
-fn a_dry_run_tells_what_would_be_removed_and_removes_nothing() {
+fn dry_run_lists_removals_and_removes_no_file() {
     run(async {
         let (serving, from) = (serving(), source(&["t/new", "u/file"]));
         fill(serving.dir.path(), ["t/old/file"]);
@@ -206,7 +206,7 @@ fn a_dry_run_tells_what_would_be_removed_and_removes_nothing() {
 }
 
 #[test]
-fn nothing_is_removed_after_a_transfer_in_which_something_was_left_out() {
+fn incomplete_transfer_removes_no_file() {
     run(async {
         let from = source(&["t/file"]);
         let serving = serving();
@@ -234,7 +234,7 @@ fn nothing_is_removed_after_a_transfer_in_which_something_was_left_out() {
 }
 
 #[test]
-fn sources_that_leave_out_different_things_remove_nothing() {
+fn sources_with_different_filters_remove_no_file() {
     run(async {
         let (serving, from) = (serving(), source(&["t/a", "u/a"]));
         fill(serving.dir.path(), ["t/old"]);
@@ -250,7 +250,7 @@ fn sources_that_leave_out_different_things_remove_nothing() {
 }
 
 #[test]
-fn two_folders_of_one_name_remove_nothing_of_each_other() {
+fn two_folders_of_one_name_keep_files_of_each_other() {
     run(async {
         let (serving, from) = (serving(), source(&["one/t/a", "two/t/b"]));
         fill(serving.dir.path(), ["t/old"]);
@@ -263,7 +263,7 @@ fn two_folders_of_one_name_remove_nothing_of_each_other() {
 }
 
 #[test]
-fn interrupted_sender_removes_nothing_until_it_reconnects() {
+fn interrupted_sender_removes_no_file_until_it_reconnects() {
     run(async {
         let (serving, from) = (serving(), source(&["t/a", "t/z/file", "u/b"]));
         fs::write(from.path().join("u/big"), noise(1, 6 << 20)).expect("written");
@@ -351,7 +351,7 @@ impl Read for Gate {
 }
 
 #[test]
-fn replaced_or_missing_folder_removes_nothing_and_others_do() {
+fn replaced_or_missing_folder_keeps_files_and_others_remove() {
     run(async {
         for is_replaced in [true, false] {
             let (serving, from) = (serving(), source(&["t/a", "u/b"]));
@@ -382,7 +382,7 @@ fn replaced_or_missing_folder_removes_nothing_and_others_do() {
 }
 
 #[test]
-fn a_listing_that_is_not_complete_removes_nothing() {
+fn incomplete_listing_removes_no_file() {
     run(async {
         let serving = serving();
         fill(serving.dir.path(), ["t/old"]);
@@ -403,7 +403,7 @@ fn a_listing_that_is_not_complete_removes_nothing() {
 }
 
 #[test]
-fn what_is_unfinished_of_others_stays() {
+fn unfinished_files_of_other_senders_stay() {
     run(async {
         let (serving, from) = (serving(), source(&["t/file"]));
         let part = "t/.movie.0011223344556677.anabranch-part";
@@ -467,7 +467,7 @@ fn fetching_side_removes_locally_without_informing_the_host() {
 }
 
 #[test]
-fn fetching_side_removes_nothing_if_a_file_was_left_out() {
+fn fetching_side_removes_no_file_after_an_omission() {
     run(async {
         let (serving, to) = (Serving::usual(), tempfile::tempdir().expect("a folder"));
         fill(serving.dir.path(), ["t/file"]);

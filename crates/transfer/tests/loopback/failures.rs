@@ -14,7 +14,7 @@ use anabranch_transfer::{Allow, Hash, OnClash, SendSource, SenderId, ServerOptio
 use crate::loopback::support::{PART_ENDING, Serving, connect, folder, identity, names, noise, rate, run};
 
 #[test]
-fn a_clash_is_settled_as_the_receiver_wants() {
+fn clash_follows_the_rule_of_the_receiver() {
     run(async {
         let from = tempfile::tempdir().expect("a folder");
         let file = from.path().join("file");
@@ -61,7 +61,7 @@ fn the_same_content_with_another_time_is_not_sent() {
 }
 
 #[test]
-fn a_file_that_changes_while_it_is_sent_arrives_as_it_is_in_the_end() {
+fn file_changed_during_transfer_arrives_in_its_final_state() {
     run(async {
         let serving = Serving::usual();
         let from = tempfile::tempdir().expect("a folder");
@@ -242,7 +242,7 @@ impl Rogue {
 }
 
 #[test]
-fn no_name_leads_out_of_the_folder() {
+fn names_cannot_leave_the_folder() {
     run(async {
         let serving = Serving::usual();
         let outside = tempfile::tempdir().expect("a folder");
@@ -293,7 +293,7 @@ fn a_block_that_arrives_wrong_is_asked_for_again_and_never_stored() {
 }
 
 #[test]
-fn garbage_ends_only_its_own_transfer_and_is_told_what_is_wrong() {
+fn garbled_transfer_ends_alone_with_the_reason() {
     run(async {
         let serving = Serving::usual();
         let mut newer = Message::Hello { session: [1; 16], intent: push() }.encode();

@@ -88,7 +88,7 @@ fn delete_converges_after_a_name_became_another_kind() {
 }
 
 #[test]
-fn name_at_the_top_makes_way_only_where_it_may_be_overwritten() {
+fn top_level_name_is_replaced_only_if_overwriting_is_allowed() {
     run(async {
         for (on_clash, is_replaced) in [(OnClash::Refuse, false), (OnClash::Overwrite, true)] {
             let options = ServerOptions { allow_delete: true, ..ServerOptions::default() };

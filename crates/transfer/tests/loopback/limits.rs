@@ -50,7 +50,7 @@ fn only_the_silent_holder_of_a_contended_file_is_ended() {
 }
 
 #[test]
-fn one_address_has_a_limited_number_of_places() {
+fn slots_per_address_are_limited() {
     run(async {
         let options = ServerOptions { most_per_address: 2, ..ServerOptions::default() };
         let serving = Serving::start(OnClash::Refuse, options);
@@ -108,7 +108,7 @@ fn windows_stay_within_the_memory_of_the_server() {
 }
 
 #[test]
-fn a_peer_that_does_not_read_is_not_answered_without_limit() {
+fn answers_to_a_peer_that_does_not_read_are_bounded() {
     run(async {
         let serving = Serving::start(
             OnClash::Refuse,

@@ -37,7 +37,7 @@ fn target(path: PathBuf) -> PathBuf {
 }
 
 #[test]
-fn links_that_stay_inside_arrive_as_links_and_the_others_are_told() {
+fn links_inside_the_folder_are_copied_and_others_reported() {
     run(async {
         for _ in 0..2 {
             let (serving, from) = (Serving::usual(), tree());
@@ -61,7 +61,7 @@ fn links_that_stay_inside_arrive_as_links_and_the_others_are_told() {
 }
 
 #[test]
-fn what_links_lead_to_is_sent_on_request_and_no_circle_is_followed() {
+fn targets_of_links_are_sent_on_request_without_cycles() {
     run(async {
         let (serving, from) = (Serving::usual(), tree());
         let source = SendSource::path(from.path().join("tree")).with_links(Links::Follow);
@@ -182,7 +182,7 @@ fn no_file_is_stored_through_a_received_or_existing_link() {
 }
 
 #[test]
-fn a_link_where_something_else_is_is_a_clash_that_the_receiver_settles() {
+fn link_in_place_of_another_kind_is_a_clash() {
     run(async {
         for (on_clash, expected) in [
             (OnClash::Refuse, vec![("l", None)]),

@@ -105,7 +105,7 @@ fn sender_chooses_the_clash_rule_where_the_receiver_permits_it() {
 }
 
 #[test]
-fn a_dry_run_says_what_would_happen_and_changes_nothing() {
+fn dry_run_reports_actions_and_changes_no_file() {
     run(async {
         let from = tempfile::tempdir().expect("a folder");
         let tree = from.path().join("tree");
@@ -151,7 +151,7 @@ fn a_dry_run_says_what_would_happen_and_changes_nothing() {
 }
 
 #[test]
-fn a_list_tells_what_there_is_in_order_and_nothing_is_fetched() {
+fn list_prints_names_in_order_and_fetches_no_file() {
     run(async {
         let serving = Serving::usual();
         fs::create_dir(serving.dir.path().join("d")).expect("made");
@@ -180,7 +180,7 @@ fn a_list_tells_what_there_is_in_order_and_nothing_is_fetched() {
 }
 
 #[test]
-fn what_is_excluded_is_neither_sent_nor_fetched() {
+fn excluded_files_are_neither_sent_nor_fetched() {
     run(async {
         let serving = Serving::usual();
         let from = tempfile::tempdir().expect("a folder");
@@ -206,7 +206,7 @@ fn what_is_excluded_is_neither_sent_nor_fetched() {
 }
 
 #[test]
-fn a_server_that_offers_what_was_excluded_is_not_believed() {
+fn excluded_offer_of_a_server_is_refused() {
     run(async {
         let (host, to) = (crate::loopback::support::listener(), tempfile::tempdir().expect("a folder"));
         let accept = Accept::names(["d"]).expect("names").with_filters(filters(&[(false, "*.o")]));
@@ -247,7 +247,7 @@ fn patterns_that_cannot_be_read_and_too_many_of_them_are_refused() {
 }
 
 #[test]
-fn what_was_recorded_is_compared_all_the_same_where_that_is_asked() {
+fn recorded_file_is_compared_on_request() {
     run(async {
         let serving = serving(None);
         let file = Kind::File { size_bytes: 0, first: None };

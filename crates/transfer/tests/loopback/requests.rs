@@ -49,7 +49,7 @@ fn is_empty(dir: &Path) -> bool {
 }
 
 #[test]
-fn a_server_cannot_store_anything_that_was_not_asked_for() {
+fn unrequested_file_of_a_server_is_refused() {
     run(async {
         let accept = Accept::names(["video.mkv"]).expect("a name");
         for (name, kind) in [
@@ -78,7 +78,7 @@ fn a_server_cannot_store_anything_that_was_not_asked_for() {
 }
 
 #[test]
-fn everything_is_fetched_without_hidden_names_and_says_so() {
+fn fetch_of_all_omits_and_reports_hidden_names() {
     run(async {
         let serving = Serving::usual();
         fs::write(serving.dir.path().join(".bashrc"), "evil").expect("written");
@@ -100,7 +100,7 @@ fn everything_is_fetched_without_hidden_names_and_says_so() {
 }
 
 #[test]
-fn a_server_stores_hidden_names_only_if_told_to() {
+fn server_stores_hidden_names_only_if_configured() {
     run(async {
         let from = tempfile::tempdir().expect("a folder");
         fs::write(from.path().join(".profile"), "evil").expect("written");
@@ -117,7 +117,7 @@ fn a_server_stores_hidden_names_only_if_told_to() {
 }
 
 #[test]
-fn one_who_waits_for_a_name_takes_nothing_else() {
+fn receiver_of_a_named_file_refuses_others() {
     run(async {
         let from = tempfile::tempdir().expect("a folder");
         fs::write(from.path().join("wanted"), "content").expect("written");
@@ -149,7 +149,7 @@ fn setuid_setgid_and_sticky_bits_of_files_are_refused() {
 }
 
 #[test]
-fn a_request_leads_no_way_out_of_the_folder() {
+fn request_cannot_leave_the_folder() {
     run(async {
         let serving = Serving::usual();
         let rogue = Rogue::ask(&serving).await;
@@ -163,7 +163,7 @@ fn a_request_leads_no_way_out_of_the_folder() {
 }
 
 #[test]
-fn a_list_of_names_that_never_ends_is_cut_off() {
+fn endless_list_of_names_is_aborted() {
     run(async {
         let serving = Serving::usual();
         let rogue = Rogue::ask(&serving).await;
@@ -179,7 +179,7 @@ fn a_list_of_names_that_never_ends_is_cut_off() {
 }
 
 #[test]
-fn a_peer_that_ends_every_association_does_not_set_the_pace_of_new_ones() {
+fn peer_that_ends_associations_does_not_set_the_retry_rate() {
     run(async {
         let host = listener();
         let mut greeted = 0;

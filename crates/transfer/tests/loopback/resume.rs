@@ -131,7 +131,7 @@ fn fetch_continues_over_another_association() {
 }
 
 #[test]
-fn a_part_of_another_version_is_of_no_use() {
+fn part_of_another_version_is_not_resumed() {
     run(async {
         let serving = Serving::usual();
         let from = tempfile::tempdir().expect("a folder");
@@ -201,7 +201,7 @@ fn file_is_correct_after_any_change_of_kept_data() {
 }
 
 #[test]
-fn a_crash_between_naming_and_tidying_up_costs_no_file() {
+fn crash_between_rename_and_cleanup_loses_no_file() {
     run(async {
         let serving = Serving::start(OnClash::Rename, ServerOptions::default());
         let from = tempfile::tempdir().expect("a folder");

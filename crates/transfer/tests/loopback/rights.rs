@@ -121,7 +121,7 @@ fn only_the_right_overwrite_replaces_files() {
 }
 
 #[test]
-fn key_with_a_folder_sees_nothing_outside_of_it() {
+fn key_with_a_folder_has_no_access_outside_it() {
     run(async {
         let (served, from, to) = (dir(), dir(), dir());
         fs::write(served.path().join("secret"), "secret").expect("written");
@@ -142,7 +142,7 @@ fn key_with_a_folder_sees_nothing_outside_of_it() {
 }
 
 #[test]
-fn folder_of_a_key_is_reached_through_no_link() {
+fn folder_of_a_key_behind_a_link_is_refused() {
     run(async {
         let (served, from) = (dir(), dir());
         fs::create_dir(served.path().join("bert")).expect("made");
@@ -158,7 +158,7 @@ fn folder_of_a_key_is_reached_through_no_link() {
 }
 
 #[test]
-fn quota_counts_what_is_there_and_what_comes() {
+fn quota_counts_stored_and_incoming_bytes() {
     run(async {
         let from = dir();
         let serving = serving(dir(), options(), quota(1000));

@@ -72,7 +72,7 @@ fn state(path: &Path) -> (SystemTime, u32) {
 }
 
 #[test]
-fn the_end_of_a_folder_changes_only_what_the_transfer_has_made() {
+fn end_of_a_folder_changes_only_received_entries() {
     run(async {
         let serving = Serving::usual();
         let there = |name: &str| serving.dir.path().join(name);
@@ -149,7 +149,7 @@ fn a_file_that_does_not_fit_is_refused_before_anything_is_sent() {
 }
 
 #[test]
-fn a_block_far_away_ends_its_file_and_costs_nothing() {
+fn distant_block_ends_its_file_without_allocation() {
     run(async {
         let serving = Serving::usual();
         let rogue = Rogue::greet(&serving).await;
@@ -241,7 +241,7 @@ fn planted_blocks_are_detected_and_the_file_restarts() {
 }
 
 #[test]
-fn the_size_and_time_of_what_others_stored_prove_nothing() {
+fn equal_size_and_time_of_foreign_file_are_no_proof() {
     run(async {
         let serving = Serving::usual();
         let from = tempfile::tempdir().expect("a folder");
@@ -284,7 +284,7 @@ fn changed_and_backdated_stored_file_counts_as_different() {
 }
 
 #[test]
-fn what_one_sender_left_unfinished_is_not_anothers() {
+fn unfinished_file_of_one_sender_is_not_used_for_another() {
     run(async {
         let serving = Serving::start(OnClash::Rename, ServerOptions::default());
         let from = tempfile::tempdir().expect("a folder");

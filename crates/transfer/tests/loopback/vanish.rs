@@ -126,7 +126,7 @@ async fn ask(rogue: Rogue, point: Point) -> Rogue {
 }
 
 #[test]
-fn a_client_that_is_gone_holds_nothing_for_long() {
+fn vanished_client_frees_its_resources_in_time() {
     run(async {
         let deadlines = Deadlines { start: SILENCE, ..Deadlines::default() };
         let options = ServerOptions { silence: SILENCE, deadlines, ..ServerOptions::default() };
@@ -176,7 +176,7 @@ async fn never() -> Result<Association, TransferError> {
 }
 
 #[test]
-fn a_server_that_is_gone_is_given_up_in_time() {
+fn vanished_server_ends_the_transfer_in_time() {
     run(async {
         let timeouts = Timeouts { silence: SILENCE, retry: SILENCE };
         for steps in 0..4 {
@@ -209,7 +209,7 @@ fn a_server_that_is_gone_is_given_up_in_time() {
 }
 
 #[test]
-fn a_receiver_that_is_gone_is_given_up_in_time() {
+fn vanished_receiver_ends_the_transfer_in_time() {
     run(async {
         let timeouts = Timeouts { silence: SILENCE, retry: SILENCE };
         let from = tempfile::tempdir().expect("a folder");
@@ -249,7 +249,7 @@ fn a_receiver_that_is_gone_is_given_up_in_time() {
 }
 
 #[test]
-fn a_client_that_says_nothing_is_not_waited_for() {
+fn silent_client_is_closed() {
     run(async {
         let deadlines = Deadlines { start: Duration::from_millis(200), ..Deadlines::default() };
         let serving =

@@ -77,7 +77,7 @@ fn many_small_files_arrive() {
 }
 
 #[test]
-fn links_that_lead_out_and_devices_are_left_out_and_said() {
+fn outside_links_and_devices_are_omitted_and_reported() {
     run(async {
         let serving = Serving::usual();
         let from = tempfile::tempdir().expect("a folder");
@@ -105,7 +105,7 @@ fn links_that_lead_out_and_devices_are_left_out_and_said() {
 }
 
 #[test]
-fn what_a_server_offers_is_fetched_by_name_or_altogether() {
+fn offered_files_are_fetched_by_name_or_all_at_once() {
     run(async {
         let serving = Serving::usual();
         fs::create_dir(serving.dir.path().join("d")).expect("made");
@@ -165,7 +165,7 @@ fn a_pipe_goes_into_a_file_and_a_file_into_a_pipe() {
 }
 
 #[test]
-fn several_send_at_a_time() {
+fn several_senders_are_served_concurrently() {
     run(async {
         let serving = Serving::usual();
         let from = tempfile::tempdir().expect("a folder");

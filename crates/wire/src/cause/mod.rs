@@ -381,7 +381,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn unknown_codes_come_out_whole() {
+    fn unknown_codes_are_read_completely() {
         for code in [0, 14, 0xA5, 0xFFFF] {
             let bytes = tlv(code, b"info");
             let raw = RawCauses::new(&bytes, 0).next().unwrap().unwrap();
@@ -401,7 +401,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn reading_any_bytes_ends(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+        fn reading_random_bytes_terminates(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
             prop_assert!(RawCauses::new(&bytes, 0).count() <= bytes.len() / 4 + 1);
             prop_assert!(RawCauses::new(&bytes, 0).decoded().count() <= bytes.len() / 4 + 1);
         }

@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_alone_is_what_a_list_of_one_holds() {
+    fn single_cause_equals_a_list_of_one() {
         let cause = Cause::UnsupportedHmac { hmac_id: 2 };
         let mut space = [0xEE; 8];
         let len = cause.put(&mut space).unwrap();

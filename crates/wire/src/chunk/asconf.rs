@@ -131,7 +131,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn without_a_whole_address_at_its_beginning_an_asconf_is_an_error() {
+    fn asconf_without_a_complete_address_is_an_error() {
         let good = [0, 0, 0, 1, 0, 5, 0, 8, 192, 0, 2, 1];
         assert!(decode(0xC1, 0, &good).is_ok());
         for len in 0..good.len() {

@@ -99,7 +99,7 @@ mod tests {
     const REPR: AuthRepr = AuthRepr { key_id: 1, hmac_id: 3 };
 
     #[test]
-    fn the_code_covers_the_chunk_with_zeros_and_all_behind_it() {
+    fn hmac_covers_the_zeroed_chunk_and_all_following_bytes() {
         let mut seen = Vec::new();
         let packet = write(|packet| {
             packet.cookie_ack()?;

@@ -202,7 +202,7 @@ mod tests {
     //= type=test
     //# The following format MUST be used for the DATA chunk:
     #[test]
-    fn flags_stand_where_the_layout_says() {
+    fn flags_have_the_documented_positions() {
         for (bits, name) in [(1, "ending"), (2, "beginning"), (4, "unordered"), (8, "immediate")] {
             let flags = DataFlags::from_bits(bits | 0xF0);
             assert_eq!(flags.bits(), bits);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_place_of_unwritten_data_is_at_the_end_or_does_not_count() {
+    fn placeholder_of_unwritten_data_is_last_or_ignored() {
         let mut buf = [7; 12 + 16 + 8 + 4];
         let mut packet = PacketWriter::new(&mut buf, crate::Header::default()).unwrap();
         assert_eq!(packet.data_unwritten(&DataRepr::default(), 13), Err(NoSpace));

@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_encryption_fails_with_is_passed_on() {
+    fn error_of_encryption_is_returned() {
         let mut buf = [0; 100];
         let packet = PacketWriter::protected(&mut buf, HEADER, 16).unwrap();
         assert_eq!(packet.finish_protected(DtlsUse::Primary, |_| Err(Spent("key"))), Err(Spent("key")));

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn an_init_ack_is_told_from_an_init() {
+    fn init_ack_is_distinguished_from_init() {
         let repr =
             InitRepr { initiate_tag: 7, outbound_streams: 2, inbound_streams: 3, ..InitRepr::default() };
         let packet = write(|packet| packet.init_ack(&repr, [Param::StateCookie(b"cookie")]));

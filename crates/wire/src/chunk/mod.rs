@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_types_come_out_whole() {
+    fn unknown_types_are_read_completely() {
         for kind in [0x11, 0x3F, 0x7F, 0x81, 0xC2, 0xFF] {
             let packet = write(|packet| packet.raw_parts(ChunkType(kind), 0x5A, b"value"));
             let raw = only_chunk(&packet);

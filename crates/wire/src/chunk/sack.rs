@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_judged_not_refused() {
+    fn invalid_blocks_are_kept_and_reported() {
         let block = |start, end| GapBlock { start, end };
         let odd = [block(0, 3), block(5, 4), block(1, 1), block(2, 0xFFFF)];
         let packet = write(|packet| packet.sack(&SackRepr::default(), odd, []));

@@ -475,7 +475,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn unknown_types_come_out_whole() {
+    fn unknown_types_are_read_completely() {
         for kind in [0x0001, 0x3FFF, 0x4001, 0x8001, 0xC0DE] {
             let bytes = tlv(kind, b"value");
             let raw = RawParam::parse(&bytes).unwrap();
@@ -503,13 +503,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn reading_any_bytes_ends(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+        fn reading_random_bytes_terminates(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
             prop_assert!(RawParams::new(&bytes, 0).count() <= bytes.len() / 4 + 1);
             prop_assert!(RawParams::new(&bytes, 0).decoded().count() <= bytes.len() / 4 + 1);
         }
 
         #[test]
-        fn no_space_for_a_part_is_no_space(param in param(), len in 0_usize..40) {
+        fn too_little_space_for_a_part_is_an_error(param in param(), len in 0_usize..40) {
             let mut space = vec![0; len];
             let mut room = [0; 200];
             let mut whole = Cursor::new(&mut room);

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_quoted_has_to_be_an_address() {
+    fn quoted_parameter_must_be_an_address() {
         let cookie = [0, 0, 0, 1, 0, 7, 0, 8, 192, 0, 2, 1];
         assert_eq!(param_error(0xC001, &cookie), ParseErrorKind::WrongLength);
         let short = [0, 0, 0, 1, 0, 5, 0, 7, 192, 0, 2];

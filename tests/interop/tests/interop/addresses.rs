@@ -7,7 +7,7 @@ const MB: u64 = 1_000_000;
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
-fn an_address_that_they_add_carries_on_when_the_first_path_is_cut() {
+fn address_added_by_usrsctp_carries_data_after_a_cut() {
     let data = Input::Random { seed: 13, bytes: 24 * MB };
     let network = Network::new(2);
     network.limit(1, 60, 256);

@@ -20,19 +20,19 @@ fn shutdown(opens: Opens, we_end: bool) {
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
-fn a_shutdown_of_ours_ends_gracefully() {
+fn anabranch_shutdown_ends_gracefully() {
     [Opens::We, Opens::They].into_iter().for_each(|opens| shutdown(opens, true));
 }
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
-fn a_shutdown_of_theirs_ends_gracefully() {
+fn usrsctp_shutdown_ends_gracefully() {
     [Opens::We, Opens::They].into_iter().for_each(|opens| shutdown(opens, false));
 }
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
-fn an_abort_of_ours_is_told_there() {
+fn anabranch_abort_is_reported_by_usrsctp() {
     for opens in [Opens::We, Opens::They] {
         let network = Network::new(1);
         let pair = Pair::new(&network, opens).ours("--end abort --expect-bytes 300000 pipe").theirs("pipe");
@@ -44,7 +44,7 @@ fn an_abort_of_ours_is_told_there() {
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
-fn an_abort_of_theirs_is_told_here() {
+fn usrsctp_abort_is_reported_by_anabranch() {
     for opens in [Opens::We, Opens::They] {
         let network = Network::new(1);
         let pair = Pair::new(&network, opens).ours("pipe").theirs("--end abort --expect 300000 pipe");
@@ -55,7 +55,7 @@ fn an_abort_of_theirs_is_told_here() {
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
-fn a_peer_of_theirs_that_was_killed_connects_again_from_the_same_ports() {
+fn killed_usrsctp_reconnects_from_the_same_ports() {
     let network = Network::new(1);
     let pair = Pair::new(&network, Opens::They).ours("echo").theirs("--end shutdown --expect 300000 pipe");
     let (ours, theirs) =
@@ -71,7 +71,7 @@ fn a_peer_of_theirs_that_was_killed_connects_again_from_the_same_ports() {
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
-fn a_peer_of_ours_that_was_killed_connects_again_from_the_same_ports() {
+fn killed_anabranch_reconnects_from_the_same_ports() {
     let network = Network::new(1);
     let pair =
         Pair::new(&network, Opens::We).ours("--end shutdown --expect-bytes 300000 pipe").theirs("echo");
@@ -86,7 +86,7 @@ fn a_peer_of_ours_that_was_killed_connects_again_from_the_same_ports() {
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
-fn a_server_of_theirs_that_lost_its_memory_aborts_what_it_does_not_know() {
+fn restarted_usrsctp_server_aborts_unknown_associations() {
     let network = Network::new(1);
     let pair = Pair::new(&network, Opens::We).ours("pipe").theirs("pipe");
     let endless = Input::Random { seed: 6, bytes: 1 << 40 };

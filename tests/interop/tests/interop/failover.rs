@@ -55,45 +55,45 @@ fn a_path_failed(ours: &Ended) {
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
-fn what_we_send_survives_a_path_that_falls_silent() {
+fn anabranch_data_survives_a_silent_path() {
     a_path_failed(&we_send(Opens::We, "", 1, Cut::Silent).0);
     a_path_failed(&we_send(Opens::They, "", 2, Cut::Silent).0);
 }
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
-fn what_we_send_survives_our_link_going_down() {
+fn anabranch_data_survives_loss_of_its_link() {
     a_path_failed(&we_send(Opens::They, "", 1, Cut::OurLinkDown).0);
 }
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
-fn what_we_send_survives_our_address_going_away() {
+fn anabranch_data_survives_removal_of_its_address() {
     a_path_failed(&we_send(Opens::We, "", 1, Cut::OurAddressGone).0);
 }
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
-fn what_they_send_survives_a_path_that_falls_silent() {
+fn usrsctp_data_survives_a_silent_path() {
     they_send(Opens::We, "", 1, Cut::Silent);
     they_send(Opens::They, "", 1, Cut::Silent);
 }
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
-fn what_they_send_survives_their_link_going_down() {
+fn usrsctp_data_survives_loss_of_its_link() {
     they_send(Opens::We, "", 1, Cut::TheirLinkDown);
 }
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
-fn what_they_send_survives_their_address_going_away() {
+fn usrsctp_data_survives_removal_of_its_address() {
     they_send(Opens::They, "", 1, Cut::TheirAddressGone);
 }
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
-fn both_ways_survive_with_their_cmt_on() {
+fn both_directions_survive_with_usrsctp_cmt() {
     we_send(Opens::We, "--set cmt=1", 1, Cut::Silent);
     they_send(Opens::They, "--set cmt=1", 2, Cut::Silent);
     they_send(Opens::We, "--set cmt=1", 1, Cut::OurLinkDown);

@@ -94,7 +94,7 @@ fn pion_ends_gracefully() {
 
 #[test]
 #[ignore = "needs Go and pion/sctp: make interop"]
-fn aborts_are_told_both_ways_with_pion() {
+fn aborts_are_reported_both_ways_with_pion() {
     let some = Input::Random { seed: 11, bytes: 300_000 };
     for opens in BOTH {
         let (ours, _) = run(opens, ("pipe", some), ("-expect 300000 -end abort pipe", Input::None));

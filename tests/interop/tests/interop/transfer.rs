@@ -95,13 +95,13 @@ const CMT: &str = "--set cmt=1 --set rto-min-ms=300";
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
-fn both_send_at_once_over_two_paths_with_their_cmt_off() {
+fn both_send_over_two_paths_without_usrsctp_cmt() {
     both_paths_carried(&both_send_over_two_paths(Opens::We, "cmt", "").0);
 }
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
-fn both_send_at_once_over_two_paths_with_their_cmt_on() {
+fn both_send_over_two_paths_with_usrsctp_cmt() {
     for opens in [Opens::We, Opens::They] {
         both_paths_carried(&both_send_over_two_paths(opens, "cmt", CMT).0);
     }
@@ -109,14 +109,14 @@ fn both_send_at_once_over_two_paths_with_their_cmt_on() {
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
-fn their_delayed_acknowledgement_counts_do_no_harm() {
+fn usrsctp_delayed_ack_counts_are_accepted() {
     let knobs = format!("{CMT} --set dac=1");
     both_paths_carried(&both_send_over_two_paths(Opens::They, "cmt", &knobs).0);
 }
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
-fn other_schemes_work_with_their_cmt_too() {
+fn other_schemes_work_with_usrsctp_cmt() {
     for scheme in ["sctp", "cmt-pf", "cmt+ecf"] {
         both_send_over_two_paths(Opens::We, scheme, CMT);
     }
@@ -124,7 +124,7 @@ fn other_schemes_work_with_their_cmt_too() {
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
-fn messages_that_they_give_up_do_not_stop_the_others() {
+fn messages_abandoned_by_usrsctp_do_not_block_others() {
     // A message has a lifetime of 30 ms, or is not retransmitted, and the path carries a tenth of the offered data.
     for limit in ["--lifetime 30", "--retransmissions 0"] {
         let network = Network::new(1);
@@ -143,7 +143,7 @@ fn messages_that_they_give_up_do_not_stop_the_others() {
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
-fn messages_that_we_give_up_do_not_stop_the_others() {
+fn messages_abandoned_by_anabranch_do_not_block_others() {
     // These limits are always reached: slow start fills the queues, which loses a chunk once, but not always twice.
     for (opens, paths, limit) in [
         (Opens::We, 1, "--lifetime-ms 60"),

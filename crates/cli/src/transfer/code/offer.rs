@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn absent_receiver_is_waited_for_as_long_as_asked() {
+    fn offer_waits_for_an_absent_receiver_for_the_given_time() {
         let retry = Some(Duration::from_secs(120));
         assert_eq!(ended(retry, Err(TransferError::Stopped), None), (None, retry));
         let mut absence = Absence::new(retry);

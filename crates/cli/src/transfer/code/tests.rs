@@ -120,7 +120,7 @@ async fn begin(association: &Association, typed: &str) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn strangers_who_say_nothing_do_not_keep_out_who_knows_the_code() {
+async fn silent_clients_do_not_block_a_client_with_the_code() {
     let rig = Rig::new().await;
     let meanwhile = async {
         let mut strangers = Vec::new();
@@ -153,7 +153,7 @@ async fn flood_from_another_address_does_not_end_the_exchange_of_the_code() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn connection_that_ends_without_a_verdict_says_nothing_about_the_code() {
+async fn connection_that_ends_without_verdict_keeps_the_code() {
     let rig = Rig::new().await;
     let first = rig.connect().await;
     let wrong = code("8-apple-river");
@@ -164,7 +164,7 @@ async fn connection_that_ends_without_a_verdict_says_nothing_about_the_code() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stranger_who_comes_too_late_with_a_wrong_code_ends_nothing() {
+async fn late_client_with_a_wrong_code_ends_no_transfer() {
     let rig = Rig::new().await;
     let meanwhile = async {
         let late = rig.connect().await;
@@ -236,7 +236,7 @@ async fn receiver_with_the_pinned_key_resumes_without_the_code() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn receiver_of_version_1_spends_nothing_and_is_told_the_version() {
+async fn receiver_of_version_1_keeps_the_code_and_learns_the_version() {
     let rig = Rig::new().await;
     let meanwhile = async {
         let old = rig.connect().await;

@@ -53,7 +53,7 @@ fn eighty_columns_show_bar_figures_name_and_states() {
 }
 
 #[test]
-fn offer_without_files_shows_only_what_it_waits_for() {
+fn offer_without_files_shows_awaited_event_only() {
     for step in [Waiting::Receiver, Waiting::Answer, Waiting::Return] {
         let empty = Snapshot { totals: Totals::default(), phase: Phase::Waiting(step), ..usual() };
         assert_eq!(empty.lines(at(80)), [step.text()]);
@@ -117,7 +117,7 @@ fn phase_takes_place_of_remaining_time() {
 }
 
 #[test]
-fn failed_files_count_as_settled_and_are_told() {
+fn failed_files_count_as_settled_and_are_reported() {
     let totals = Totals { skipped_bytes: 149_000_000, failed_files: 3, ..usual().totals };
     let snapshot = Snapshot { totals, ..usual() };
     assert!(snapshot.lines(at(80))[0].contains("100%"));

@@ -385,7 +385,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn low_bits_tell_as_much_of_what_is_repeated_as_whole_tsns(
+        fn repeated_blocks_are_found_by_low_bits_of_tsns(
             cumulative in (1_u64 << 32) - 70_000..(1 << 32) + 70_000,
             lengths in prop::collection::vec((low_halves(), low_halves()), 0..100),
             advance in low_halves(),

@@ -95,7 +95,7 @@ fn pair(epoch: u64) -> (SendContext, ReceiveContext) {
 }
 
 #[test]
-fn what_is_protected_comes_out_again_once() {
+fn protected_packet_is_opened_once() {
     let (mut sender, mut receiver) = pair(3);
     for number in 0_u8..200 {
         let packet = protect(&mut sender, &[number]).unwrap();
@@ -115,7 +115,7 @@ fn the_sequence_number_on_the_wire_is_masked() {
 }
 
 #[test]
-fn no_bit_can_be_changed_but_those_that_are_ignored() {
+fn change_of_any_bit_except_ignored_ones_is_refused() {
     let (mut sender, mut receiver) = pair(3);
     let packet = protect(&mut sender, b"a cookie that is rather long").unwrap();
     // From the record's header to the end of the tag; the caller selects the context by the epoch bits.
@@ -130,7 +130,7 @@ fn no_bit_can_be_changed_but_those_that_are_ignored() {
 }
 
 #[test]
-fn keys_of_another_epoch_or_direction_open_nothing() {
+fn record_of_another_epoch_or_direction_is_refused() {
     let (mut sender, _) = pair(3);
     let packet = protect(&mut sender, b"x").unwrap();
     let mut other = ReceiveContext::new(3, Toy::new(8));
@@ -169,7 +169,7 @@ fn a_key_seals_no_more_than_it_may() {
 }
 
 #[test]
-fn after_too_many_forgeries_a_key_opens_nothing_any_more() {
+fn key_is_unusable_after_too_many_forgeries() {
     let limits = RecordLimits { sealed: 3, failed: 2 };
     let (mut sender, _) = pair(3);
     let mut receiver = ReceiveContext::new(3, Box::new(Toy { key: 7, limits }));
@@ -256,7 +256,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_panic(epoch: u64, number: u16, bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn random_bytes_do_not_panic(epoch: u64, number: u16, bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let mut receiver = ReceiveContext::new(epoch, Toy::new(7));
         prop_assert!(receiver.open(DtlsRecordHeader::new(epoch, number), &mut bytes.clone()).is_err());
         let mut receiver = ReceiveContext::new(epoch, Box::new(NullCipher));

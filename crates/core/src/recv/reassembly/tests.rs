@@ -112,7 +112,7 @@ fn fragments_form_their_message_in_any_order() {
 }
 
 #[test]
-fn a_fragment_that_is_here_already_or_was_read_changes_nothing() {
+fn stored_or_read_fragment_is_ignored() {
     let mut reassembly = reassembly();
     push(
         &mut reassembly,
@@ -125,7 +125,7 @@ fn a_fragment_that_is_here_already_or_was_read_changes_nothing() {
 }
 
 #[test]
-fn a_message_read_in_parts_has_its_stream_to_itself_until_its_end() {
+fn partially_read_message_blocks_its_stream_until_its_end() {
     let mut reassembly = reassembly();
     push(&mut reassembly, &[(0, 0, 0, "B", "a"), (1, 0, 0, "", "b"), (4, 0, 1, "BE", "next")]);
     push(&mut reassembly, &[(5, 0, 0, "UBE", "urgent"), (6, 1, 0, "BE", "other")]);
@@ -262,7 +262,7 @@ fn fragments_without_a_place_are_refused() {
 }
 
 #[test]
-fn a_forward_tsn_gives_up_what_lacks_a_skipped_tsn_and_nothing_else() {
+fn forward_tsn_abandons_only_messages_with_skipped_tsns() {
     let mut reassembly = reassembly();
     // They lack TSN 1; none; TSN 4; only TSN 7, which is not skipped.
     push(&mut reassembly, &[(0, 0, 0, "B", "lost"), (2, 1, 0, "BE", "kept"), (3, 2, 0, "B", "lost")]);

@@ -39,7 +39,7 @@ fn exchange(
 }
 
 #[test]
-fn first_proof_pins_code_to_key_which_may_prove_it_again() {
+fn first_proof_pins_code_to_a_key_that_may_repeat_it() {
     let offer = Offer::new(code("7-apple-river"));
     assert_eq!((offer.is_open(), offer.holder()), (true, None));
     for _ in 0..3 {
@@ -59,7 +59,7 @@ fn one_wrong_guess_spends_the_code() {
 }
 
 #[test]
-fn wrong_code_of_the_holder_spends_nothing() {
+fn wrong_code_of_the_holder_keeps_the_code() {
     let offer = Offer::new(code("7-apple-river"));
     assert_eq!(exchange(&offer, ("7-apple-river", 1), [1, 1]).0, Ok(()));
     assert_eq!(exchange(&offer, ("8-apple-river", 1), [1, 1]), (Err(CodeError::Wrong), None));
@@ -108,13 +108,13 @@ fn wrong_guess_after_the_right_proof_changes_nothing() {
 }
 
 #[test]
-fn man_in_the_middle_of_two_connections_proves_nothing() {
+fn proof_relayed_between_two_connections_is_refused() {
     let offer = Offer::new(code("7-apple-river"));
     assert_eq!(exchange(&offer, ("7-apple-river", 1), [1, 2]), (Err(CodeError::Wrong), None));
 }
 
 #[test]
-fn proof_sent_back_proves_nothing() {
+fn reflected_proof_is_refused() {
     let offer = Offer::new(code("7-apple-river"));
     let (initiator, first) = Initiator::start(&code("7-apple-river"), binding(1));
     let (_, answer) = open(&offer, &first, 1, 1).expect("open");

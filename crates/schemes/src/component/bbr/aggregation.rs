@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_at_once_is_its_excess() {
+    fn simultaneous_arrivals_are_the_excess() {
         // The rate accounts for 1,000 B in the millisecond between them.
         assert_eq!(excess(&[(10, 20_000), (11, 5_000)]), 24_000);
     }

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_puts_the_next_one_off() {
+    fn probe_postpones_the_next_one() {
         let mut rtt = MinRtt::default();
         rtt.acknowledge(ms(40), at(0));
         rtt.probed(at(5_000));

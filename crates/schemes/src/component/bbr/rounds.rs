@@ -60,7 +60,7 @@ mod tests {
     use crate::testing::bytes;
 
     #[test]
-    fn a_round_ends_with_what_left_after_it_had_begun() {
+    fn round_ends_with_data_sent_after_its_start() {
         let mut rounds = Rounds::default();
         rounds.acknowledge(bytes(0), bytes(1_000));
         assert!(rounds.just_ended());

@@ -76,7 +76,7 @@ fn in_congestion_avoidance_the_fast_window_grows_by_a_chunk_per_round() {
 }
 
 #[test]
-fn a_ratio_that_is_not_whole_is_taken_as_it_is() {
+fn fractional_ratio_is_not_rounded() {
     // r = 50/20 = 2.5; X = 1468 (10 + 1.5/2) 2.5 = 39452.5; 1.2 X = 47343.
     let mut world = world(90_000);
     world.paths[1].rtt.smoothed = Some(Span::from_millis(50));
@@ -180,7 +180,7 @@ fn blocking_is_forgotten_once_it_has_been_answered() {
 }
 
 #[test]
-fn what_the_fastest_path_holds_up_is_no_fault_of_the_scheduler() {
+fn blocking_by_the_fastest_path_does_not_raise_lambda() {
     let mut world = world(90_000);
     let mut scheduler = begun(PUBLISHED, &mut world);
     for hole in [None, Some(path(0))] {
@@ -191,7 +191,7 @@ fn what_the_fastest_path_holds_up_is_no_fault_of_the_scheduler() {
 }
 
 #[test]
-fn evidence_counts_as_chosen() {
+fn evidence_is_counted_as_configured() {
     let mut world = world(90_000);
     for (evidence, by_window, by_retransmission) in [
         (BlockingEvidence::Any, true, true),
@@ -234,7 +234,7 @@ fn a_beginning_outside_the_bounds_is_brought_inside() {
 }
 
 #[test]
-fn a_fast_path_that_is_not_active_or_not_measured_is_not_waited_for() {
+fn inactive_or_unmeasured_fast_path_is_not_awaited() {
     let mut failed = world(0);
     failed.paths[0].state = PathState::PotentiallyFailed;
     let mut unknown = world(0);

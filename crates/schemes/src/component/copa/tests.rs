@@ -104,7 +104,7 @@ fn one_window_of_acknowledgements_moves_it_by_one_over_delta() {
 }
 
 #[test]
-fn it_leaves_at_twice_its_rate() {
+fn copa_paces_at_twice_its_rate() {
     let mut rig = Rig::steady(40, ALONE);
     rig.round(200);
     let kbps = rig.control.pacing(path(0)).rate.map_or(0, |rate| rate.as_bps() / 1_000);
@@ -127,7 +127,7 @@ fn only_t3_is_a_loss_that_cuts_a_window() {
 }
 
 #[test]
-fn a_queue_that_others_fill_is_filled_along() {
+fn queue_filled_by_competitors_is_filled_too() {
     let run = |settings| {
         let mut rig = Rig::steady(40, settings);
         for round in 0..40 {

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fast_window_does_not_go_on_beyond_its_target() {
+    fn velocity_does_not_carry_the_window_beyond_its_target() {
         let mut velocity = Velocity::at(10.0);
         (0..5).for_each(|round| velocity.end_round(20.0 + f64::from(round), 100.0));
         velocity.turn(true);

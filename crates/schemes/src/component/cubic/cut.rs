@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn the_profile_has_the_floor() {
+    fn floor_of_the_window_comes_from_the_profile() {
         let world = paths(&[(2 * M, 100)]);
         assert_eq!(cut(&mut CubicCut, &world, 0, LossCause::FastRetransmit), (2 * M, 2 * M));
     }

@@ -57,7 +57,7 @@ fn waits_if_the_fast_path_completes_earlier_and_the_slow_cannot_help() {
 }
 
 #[test]
-fn with_much_to_send_the_fast_path_alone_would_be_no_sooner() {
+fn large_backlog_uses_the_slow_path() {
     // (1 + 50/10) 20 ms = 120 ms >= 100 ms.
     let decision = world(20, 100, 50).pick(&mut ecf());
     assert_eq!((decision.choice, decision.reason.value), (Pick::Path(path(1)), 0.12));
@@ -141,7 +141,7 @@ fn a_change_of_paths_ends_the_wait() {
 }
 
 #[test]
-fn the_larger_variation_speaks_for_waiting_in_the_first_test() {
+fn larger_variation_favours_waiting_in_the_first_test() {
     // 110 ms < 100 ms + 15 ms, the larger of 5 ms and 15 ms; and 450 ms >= 40 ms + 15 ms.
     for (deviations, expected) in [(1.0, true), (0.0, false), (0.5, false)] {
         let mut scheduler = EarliestCompletion::new(EcfRules { deviations, ..PUBLISHED });
@@ -153,7 +153,7 @@ fn the_larger_variation_speaks_for_waiting_in_the_first_test() {
 }
 
 #[test]
-fn it_speaks_against_waiting_in_the_second() {
+fn larger_variation_favours_sending_in_the_second_test() {
     // 5/10 * 100 ms = 50 ms >= 40 ms, but not 40 ms + 15 ms.
     let mut world = world(20, 100, 5);
     assert!(waits(&mut world, &mut ecf()));
@@ -187,7 +187,7 @@ fn of_several_slow_paths_the_fastest_is_weighed() {
 }
 
 #[test]
-fn a_fast_path_that_is_not_active_or_not_measured_is_not_waited_for() {
+fn inactive_or_unmeasured_fast_path_is_not_awaited() {
     let mut failed = world(20, 100, 20);
     failed.paths[0].state = PathState::PotentiallyFailed;
     let mut unknown = world(20, 100, 20);

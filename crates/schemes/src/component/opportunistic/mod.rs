@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_copied_while_new_data_may_leave_or_none_waits() {
+    fn no_copy_while_new_data_can_be_sent_or_none_waits() {
         let mut world = world([20, 400]);
         assert_eq!(
             handle(&mut world, Condition::Always, HeadOfLineBlocking { peer_window_closed: false, ..CLOSED }),
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_copied_that_is_not_in_flight() {
+    fn chunk_that_is_not_in_flight_is_not_copied() {
         let mut world = world([20, 400]);
         in_flight_on(&mut world, &[]);
         assert_eq!(copied(&mut world, Condition::Always), None);
@@ -283,14 +283,14 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_carries_it_gets_no_second_one() {
+    fn path_that_carries_the_chunk_gets_no_second_copy() {
         let mut world = world([20, 400]);
         in_flight_on(&mut world, &[0, 1]);
         assert_eq!(copied(&mut world, Condition::Always), None);
     }
 
     #[test]
-    fn a_full_window_a_spent_burst_and_a_failed_path_get_none() {
+    fn full_failed_or_burst_limited_path_gets_no_copy() {
         let mut full = world([20, 400]);
         full.paths[0].in_flight = bytes(10 * M);
         let mut spent = world([20, 400]);
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn linux_copies_where_the_slow_path_takes_more_than_four_times_as_long() {
+    fn linux_copies_if_the_slow_rtt_is_over_four_times_the_fast() {
         // 4 * 100 < 401.
         assert_eq!(copied(&mut world([100, 401]), Condition::MuchSlower), Some(0));
         assert_eq!(copied(&mut world([100, 400]), Condition::MuchSlower), None);
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn or_where_it_has_a_window_of_four_chunks_or_less() {
+    fn linux_copies_if_the_slow_window_is_at_most_four_chunks() {
         for (cwnd, expected) in [(4 * M, Some(0)), (4 * M + 1, None), (0, Some(0))] {
             let mut world = world([100, 100]);
             world.paths[1].cwnd = bytes(cwnd);

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_else_that_is_sent_penalises() {
+    fn other_transmissions_do_not_penalise() {
         let mut rig = Rig::new();
         for kind in [SendKind::New, SendKind::Retransmission, SendKind::Copy, SendKind::TailProbe] {
             rig.send(kind, 0, Some(1));
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_faster_path_an_unmeasured_one_and_one_in_recovery_go_unpunished() {
+    fn faster_unmeasured_or_recovering_path_is_not_penalised() {
         let cases: [fn(&mut World); 4] = [
             |world| world.paths[1].rtt.smoothed = Some(Span::from_millis(50)),
             |world| world.paths[1].rtt.smoothed = None,

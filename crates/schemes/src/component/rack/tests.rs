@@ -139,7 +139,7 @@ mod losses {
     use super::*;
 
     #[test]
-    fn before_anything_is_delivered_nothing_is_lost() {
+    fn no_chunk_is_lost_before_the_first_delivery() {
         let mut sender = Sender::new(NO_PROBES);
         assert!(!sender.at(10_000).lost(chunk(101, 0)));
         assert_eq!(sender.deadline(), None);
@@ -159,7 +159,7 @@ mod losses {
     }
 
     #[test]
-    fn what_left_after_the_latest_one_delivered_is_not_judged() {
+    fn chunks_sent_after_the_latest_delivered_one_are_not_lost() {
         let mut sender = Sender::new(NO_PROBES);
         sender.at(110).acked(103, 10);
         assert!(!sender.at(1000).lost(chunk(104, 11)));
@@ -169,7 +169,7 @@ mod losses {
     }
 
     #[test]
-    fn deliveries_on_another_path_say_nothing() {
+    fn deliveries_on_another_path_mark_no_loss() {
         let mut sender = Sender::new(NO_PROBES);
         sender.at(500).acked_as(1, 103, 400, true);
         assert!(!sender.lost(chunk(101, 0)));
@@ -186,7 +186,7 @@ mod losses {
     }
 
     #[test]
-    fn what_is_lost_already_and_waits_is_not_lost_once_more() {
+    fn lost_chunk_that_waits_is_not_marked_again() {
         let mut sender = Sender::new(NO_PROBES);
         sender.at(500).acked(110, 400);
         assert!(!sender.lost(Missing { waits: true, ..chunk(101, 0) }));
@@ -229,7 +229,7 @@ mod losses {
     }
 
     #[test]
-    fn reports_are_those_of_the_policy_inside() {
+    fn reports_come_from_the_wrapped_policy() {
         let mut sender = Sender::new(NO_PROBES);
         sender.at(110).acked(110, 10);
         assert_eq!(sender.verdict(chunk(101, 0)), MissingVerdict { reports: 1, lost: false });
@@ -254,7 +254,7 @@ mod delivered {
     use super::*;
 
     #[test]
-    fn an_ambiguous_answer_faster_than_the_fastest_round_trip_is_not_believed() {
+    fn ambiguous_ack_below_the_minimum_rtt_is_ignored() {
         // Section 6.2 step 2. Sent again at 150, answered at 249: 99 < 100.
         let mut sender = Sender::new(NO_PROBES);
         sender.at(249).acked_as(0, 110, 150, false);
@@ -264,7 +264,7 @@ mod delivered {
     }
 
     #[test]
-    fn without_a_sample_no_ambiguous_answer_is_believed() {
+    fn ambiguous_ack_without_an_rtt_sample_is_ignored() {
         let mut sender = Sender::new(NO_PROBES);
         sender.world.paths[0].rtt = RttFacts::default();
         sender.at(500).acked_as(0, 110, 100, false);
@@ -306,7 +306,7 @@ mod window {
     }
 
     #[test]
-    fn it_is_a_quarter_of_the_least_round_trip_or_what_the_divisor_says() {
+    fn reordering_window_is_min_rtt_over_the_divisor() {
         assert_eq!(grace(&mut delivered()), Some(25));
         for (divisor, expected) in [(1, Some(100)), (2, Some(50)), (8, Some(12)), (0, Some(100))] {
             let mut sender = Sender::new(RackSettings { divisor, ..NO_PROBES });
@@ -315,7 +315,7 @@ mod window {
     }
 
     #[test]
-    fn enough_reports_close_it_while_nothing_was_reordered() {
+    fn three_reports_close_the_window_without_reordering() {
         // The third report: 0 + 100 + 0 <= 110.
         let third = Missing { reports: 2, ..chunk(101, 0) };
         assert!(!delivered().lost(Missing { reports: 1, ..third }));
@@ -326,13 +326,13 @@ mod window {
     }
 
     #[test]
-    fn reports_without_a_later_delivery_on_the_path_make_nothing_lost() {
+    fn reports_without_a_later_delivery_on_the_path_mark_no_loss() {
         let mut sender = Sender::new(NO_PROBES);
         assert!(!sender.at(110).lost(Missing { reports: 9, ..chunk(101, 0) }));
     }
 
     #[test]
-    fn recovery_closes_it_while_nothing_was_reordered() {
+    fn recovery_closes_the_window_without_reordering() {
         let mut sender = delivered();
         sender.world.paths[0].recovery_point = Some(120);
         assert_eq!(grace(&mut sender), None);
@@ -342,7 +342,7 @@ mod window {
     }
 
     #[test]
-    fn so_does_a_time_out_until_all_that_was_sent_before_it_has_arrived() {
+    fn timeout_closes_the_window_until_earlier_data_has_arrived() {
         let mut sender = delivered();
         sender.sent(0, 120, SendKind::New).loss_event(LossCause::Timeout);
         assert_eq!(grace(&mut sender), None);
@@ -353,7 +353,7 @@ mod window {
     }
 
     #[test]
-    fn a_recovery_from_a_time_out_ends_too_when_the_path_has_nothing_left() {
+    fn recovery_from_timeout_ends_with_an_empty_path() {
         let mut sender = delivered();
         sender.sent(0, 120, SendKind::New).loss_event(LossCause::Timeout);
         sender.world.paths[0].lost_unsent = bytes(M);
@@ -410,7 +410,7 @@ mod window {
     }
 
     #[test]
-    fn a_sack_that_widens_it_is_no_end_of_a_recovery() {
+    fn sack_that_widens_the_window_ends_no_recovery() {
         let mut sender = delivered();
         sender.world.paths[0].recovery_point = Some(120);
         sender.sack_done(1, 2, 100);
@@ -420,7 +420,7 @@ mod window {
     }
 
     #[test]
-    fn without_samples_the_latest_delivery_stands_for_the_least_round_trip() {
+    fn latest_delivery_replaces_a_missing_min_rtt() {
         let mut sender = Sender::new(NO_PROBES);
         sender.world.paths[0].rtt = RttFacts::default();
         sender.at(110).acked(110, 30);
@@ -444,7 +444,7 @@ mod probes {
     }
 
     #[test]
-    fn a_chunk_alone_is_given_time_for_a_delayed_acknowledgement() {
+    fn probe_of_a_single_chunk_waits_for_a_delayed_sack() {
         let mut sender = Sender::new(SETTINGS);
         sender.world.paths[0].in_flight = bytes(M);
         assert_eq!(sender.at(10).sent(0, 101, SendKind::New).deadline(), Some(410), "10 + 2 * 100 + 200");
@@ -519,7 +519,7 @@ mod probes {
     }
 
     #[test]
-    fn nothing_is_probed_in_recovery_out_of_service_or_with_losses_waiting() {
+    fn recovery_failure_or_waiting_losses_prevent_a_probe() {
         let cases: [fn(&mut Sender); 4] = [
             |sender| sender.world.paths[0].recovery_point = Some(200),
             |sender| sender.world.paths[0].lost_unsent = bytes(M),
@@ -552,7 +552,7 @@ mod probes {
     }
 
     #[test]
-    fn with_the_switch_probes_follow_until_one_is_answered_and_say_so() {
+    fn with_the_switch_probes_repeat_until_one_is_acked() {
         let mut sender = Sender::new(RackSettings { repeated_probes: true, ..SETTINGS });
         sender.at(0).sent(0, 101, SendKind::New);
         assert_eq!(sender.due(200), LossTasks { probes: only(0), ..LossTasks::default() }, "the first");
@@ -586,7 +586,7 @@ mod probes {
     }
 
     #[test]
-    fn nothing_is_probed_beyond_a_hole() {
+    fn no_probe_beyond_a_hole() {
         let mut sender = Sender::new(SETTINGS);
         sender.at(110).acked(110, 10);
         sender.lost(chunk(101, 0));
@@ -608,7 +608,7 @@ mod probes {
     }
 
     #[test]
-    fn copies_and_retransmissions_are_watched_but_not_window_probes() {
+    fn copies_and_retransmissions_but_no_window_probes_are_timed() {
         for kind in [SendKind::New, SendKind::Copy, SendKind::HeadOfLine, SendKind::Retransmission] {
             assert_eq!(Sender::new(SETTINGS).at(10).sent(0, 101, kind).deadline(), Some(210), "{kind:?}");
         }
@@ -635,7 +635,7 @@ mod probes {
     }
 
     #[test]
-    fn without_the_switch_nothing_is_probed() {
+    fn without_the_switch_no_probe_is_sent() {
         let mut sender = Sender::new(NO_PROBES);
         assert_eq!(sender.at(10).sent(0, 101, SendKind::New).sack_done(1, 2, 99).deadline(), None);
     }

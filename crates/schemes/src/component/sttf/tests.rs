@@ -35,7 +35,7 @@ fn round_of(cwnd: u64, ssthresh: u64, flight: u64, ahead: u64) -> u64 {
 }
 
 #[test]
-fn what_fits_the_free_window_leaves_in_the_first_round() {
+fn data_within_the_free_window_is_sent_in_the_first_round() {
     // 4 - 1 = 3 are free; then 8 in the next round make 11.
     assert_eq!([0, 2, 3, 10, 11].map(|ahead| round_of(4, 100, 1, ahead)), [0, 0, 1, 1, 2]);
 }
@@ -47,7 +47,7 @@ fn the_window_doubles_per_round_in_slow_start() {
 }
 
 #[test]
-fn it_grows_by_a_chunk_per_round_in_congestion_avoidance() {
+fn window_grows_by_a_chunk_per_round_in_congestion_avoidance() {
     // Full: 11, 11+12 = 23, 23+13 = 36.
     assert_eq!([0, 10, 11, 22, 23, 35, 36].map(|ahead| round_of(10, 5, 10, ahead)), [1, 1, 2, 2, 3, 3, 4]);
 }
@@ -117,7 +117,7 @@ fn a_window_with_room_is_used_at_once() {
 }
 
 #[test]
-fn the_latest_sample_counts_if_chosen() {
+fn latest_sample_is_used_if_configured() {
     let mut world = world(0);
     world.paths[0].rtt.latest = Some(Span::from_millis(80));
     world.paths[1].rtt.latest = Some(Span::from_millis(100));
@@ -135,7 +135,7 @@ fn a_plan_that_still_holds_is_kept() {
 }
 
 #[test]
-fn a_path_that_slows_down_gives_chunks_up() {
+fn slower_path_returns_planned_chunks() {
     let mut world = world(24);
     world.paths[0].rtt.smoothed = Some(Span::from_millis(30));
     // 8 after 45 ms on the first path, 4 after 50 ms on the second, the other 12 after 75 ms on the first: 20 and 4.
@@ -153,7 +153,7 @@ fn a_difference_of_one_chunk_is_not_worth_a_new_plan() {
 }
 
 #[test]
-fn a_new_plan_gives_nothing_to_a_path_beyond_its_share_or_out_of_service() {
+fn new_plan_omits_paths_beyond_share_or_out_of_service() {
     let slower = || {
         let mut world = world(24);
         world.paths[0].rtt.smoothed = Some(Span::from_millis(30));

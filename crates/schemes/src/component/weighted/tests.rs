@@ -112,7 +112,7 @@ fn a_path_that_was_full_catches_up_as_far_as_the_limit() {
 }
 
 #[test]
-fn a_path_out_of_service_earns_nothing_and_starts_afresh() {
+fn path_out_of_service_gains_no_credit_and_restarts() {
     let (mut world, mut scheduler) = (world(2), scheduler("1:1"));
     world.paths[1].state = PathState::PotentiallyFailed;
     for _ in 0..10 {
@@ -140,7 +140,7 @@ fn only_new_data_is_shared_out() {
 }
 
 #[test]
-fn the_path_behind_its_share_is_passed_over_while_it_is_full() {
+fn full_path_behind_its_share_is_skipped() {
     let (mut world, mut scheduler) = (world(2), scheduler("1:1000"));
     world.paths[1].in_flight = bytes(4380);
     assert_eq!(send(&mut world, &mut scheduler, M), 0);

@@ -147,7 +147,7 @@ fn inactive_paths_share_no_first_window() {
 }
 
 #[test]
-fn a_window_that_is_set_holds_with_its_reason_and_at_least_one_chunk() {
+fn set_window_keeps_reason_and_at_least_one_chunk() {
     let mut rig = Rig::new(Profile::ns2_multipath(), Cumulative);
     let window = Window { cwnd: bytes(700), ssthresh: bytes(9000), partial_bytes_acked: bytes(5) };
     rig.control.set_window(path(0), window, Reason::rule("test"), &rig.world.view());
@@ -170,7 +170,7 @@ impl Cut for Noting {
 }
 
 #[test]
-fn a_rule_hears_an_event_first_and_its_window_has_at_least_one_chunk() {
+fn rule_gets_an_event_first_and_keeps_one_chunk() {
     let mut rig = Rig::new(Profile::ns2_multipath(), Cumulative);
     rig.control = WindowControl::new(Cumulative).with_cut(Noting::default());
     rig.dispatch(&Event::Established);
@@ -263,7 +263,7 @@ fn a_window_that_was_not_full_does_not_grow() {
 }
 
 #[test]
-fn what_this_sack_showed_to_be_lost_does_not_fill_the_window() {
+fn chunks_lost_by_this_sack_do_not_fill_the_window() {
     let mut rig = Rig::new(Profile::ns2_multipath(), PseudoCumulative);
     rig.set(4380, 65_536, 0);
     rig.sack(PathAck { outstanding_at_start: bytes(5872), ..acked(1468, 2936) });
@@ -321,7 +321,7 @@ fn standard_counts_all_acks_and_caps_the_sum_of_an_unfilled_window() {
 }
 
 #[test]
-fn the_standard_counts_gap_acks_while_the_cumulative_tsn_stands() {
+fn standard_counts_gap_acks_without_cumulative_advance() {
     let mut rig = Rig::new(Profile::rfc9260(), Cumulative);
     rig.set(10_000, 5000, 9000);
     rig.sack(acked_with_gap(0, 2936, 0, 11_744));
@@ -371,7 +371,7 @@ fn ns2_without_cuc_counts_gap_acks_when_the_cumulative_tsn_advances() {
 }
 
 #[test]
-fn nothing_is_counted_in_slow_start() {
+fn slow_start_does_not_count_acked_bytes() {
     for profile in every_profile() {
         let mut rig = Rig::new(profile, Cumulative);
         rig.set(4380, 65_536, 0);
@@ -417,7 +417,7 @@ fn the_gate_decides_whose_cumulative_tsn_lets_a_window_grow() {
 //# cwnd, then it SHOULD update its cwnd (or cwnds) apportioned to the destination addresses to which it transmitted the
 //# acknowledged data.
 #[test]
-fn a_path_that_acked_nothing_does_not_grow_with_the_others() {
+fn path_without_acked_data_does_not_grow() {
     for (ssthresh, partial) in [(65_536, 0), (2936, 9000)] {
         let mut rig = Rig::new(Profile::ns2_multipath(), Cumulative);
         rig.set(4380, ssthresh, partial);
@@ -431,7 +431,7 @@ fn a_path_that_acked_nothing_does_not_grow_with_the_others() {
 //# Unlike TCP, an SCTP sender MUST keep a set of the control variables cwnd, ssthresh, and partial_bytes_acked for EACH
 //# destination address of its peer (when its peer is multi-homed).
 #[test]
-fn paths_grow_each_for_itself() {
+fn paths_grow_independently() {
     let mut rig = Rig::new(Profile::ns2_multipath(), PseudoCumulative);
     rig.dispatch(&Event::Established);
     let paths = [acked(1468, 2936), acked(1000, 4404)];
@@ -547,7 +547,7 @@ fn a_cut_names_half_the_window_and_leaves_other_paths_alone() {
 }
 
 #[test]
-fn after_a_time_out_a_window_doubles_up_to_its_threshold_and_then_creeps() {
+fn window_after_timeout_doubles_to_ssthresh_then_grows_slowly() {
     let mut rig = Rig::new(Profile::ns2_multipath(), PseudoCumulative);
     rig.set(11_744, 65_536, 0);
     rig.cut(LossCause::Timeout);

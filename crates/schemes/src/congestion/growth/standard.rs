@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_spent_once_it_is_there() {
+    fn acked_window_is_used_once() {
         assert_eq!(spend_window(window(5000, 4000, 4999)), None);
         assert_eq!(spend_window(window(5000, 4000, 5000)), Some(window(5000, 4000, 0)));
         assert_eq!(spend_window(window(5000, 4000, 12_000)), Some(window(5000, 4000, 7000)));

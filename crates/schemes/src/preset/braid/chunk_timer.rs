@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_that_something_else_finds_does_not_double_the_wait() {
+    fn loss_found_by_another_rule_does_not_double_the_wait() {
         let mut rig = Rig::new();
         rig.send(7, SendKind::Retransmission);
         rig.send(8, SendKind::Retransmission);
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_for_the_first_time_has_no_timer() {
+    fn first_transmission_has_no_timer() {
         let mut rig = Rig::new();
         rig.send(7, SendKind::New);
         rig.send(8, SendKind::TailProbe);

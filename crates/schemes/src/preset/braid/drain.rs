@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_others_it_is_drained_after_ten_seconds() {
+    fn competitive_queue_is_drained_after_ten_seconds() {
         let mut drain = Drain::default();
         drain.not_needed(at(1_000));
         drain.round_with_queue(true, at(11_000), RTT);

@@ -99,14 +99,14 @@ mod tests {
     }
 
     #[test]
-    fn or_once_the_chunk_is_overdue_unless_the_other_path_takes_twice_as_long() {
+    fn overdue_chunk_is_copied_unless_the_path_takes_twice_as_long() {
         for (other, expected) in [(40, true), (100, true), (199, true), (200, false)] {
             assert_eq!(copied(&mut world([other, 100], 141), true), expected, "{other} ms");
         }
     }
 
     #[test]
-    fn none_is_sent_while_the_window_is_open_or_a_round_trip_is_unknown() {
+    fn open_window_or_unknown_rtt_prevents_a_copy() {
         assert!(!copied(&mut world([40, 100], 0), false));
         for index in [0, 1] {
             let mut world = world([40, 100], 141);

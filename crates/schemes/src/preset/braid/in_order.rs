@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_cost_a_path_its_place_where_a_window_is_likely_to_have_one() {
+    fn path_with_a_likely_loss_per_window_is_ranked_lower() {
         for (window, expected) in [(1, 0), (500, 1)] {
             let mut world = world(&[20, 30], window);
             world.paths[0].estimates.loss_rate = Some(0.05);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_path_takes_what_fits_beside_what_faster_ones_send_meanwhile() {
+    fn slow_path_takes_data_beyond_that_of_faster_paths() {
         // The fast path sends 100 chunks in 20 ms, so 500 in the 100 ms of the slow one.
         for (window, expected) in [(500, Pick::Path(path(1))), (300, Pick::Wait(WaitFor::Window))] {
             let mut world = world(&[20, 100], window);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_arrived_and_waits_for_its_turn_takes_no_room_twice() {
+    fn reordered_data_is_counted_once_in_the_buffer() {
         let mut world = world(&[20, 100], 300);
         fill(&mut world, 0);
         world.paths[0].held = bytes(300 * M);
@@ -260,14 +260,14 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_has_not_been_measured_serves() {
+    fn unmeasured_path_is_used() {
         let mut world = world(&[20, 20], 1);
         world.paths[1].estimates.propagation = None;
         assert_eq!(world.pick(&mut InOrder).choice, Pick::Path(path(1)));
     }
 
     #[test]
-    fn paths_without_room_are_refused_for_that() {
+    fn full_paths_are_refused_with_that_reason() {
         let mut world = world(&[20, 100], 500);
         fill(&mut world, 0);
         assert_eq!(world.pick(&mut InOrder).refused.as_slice(), [(path(0), Refusal::WindowFull)]);

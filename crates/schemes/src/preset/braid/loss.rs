@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_as_frequent_at_long_queues_as_at_short_ones_are_the_links() {
+    fn losses_independent_of_the_queue_are_link_losses() {
         let mut judge = sent((0..1000).map(|n| if n / 10 % 2 == 0 { 5 } else { 40 }));
         let verdicts: Vec<bool> = (0..100).map(|n| judge.is_congestion(at(n * 10 + 5), BASE)).collect();
         assert!(verdicts[40..].iter().all(|congestion| !congestion), "{verdicts:?}");
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_after_something_was_delivered_is_another_burst() {
+    fn losses_after_a_delivery_are_another_burst() {
         let mut judge = sent([5, 5, 5]);
         judge.is_congestion(Time::from_nanos(500_000), BASE);
         assert!(judge.is_of_the_latest_burst(Time::from_nanos(600_000)));
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded_and_in_order_of_leaving() {
+    fn history_is_bounded_and_in_order_of_transmission() {
         let mut judge = sent(std::iter::repeat_n(5, 5000));
         judge.delivered(at(4500), LONGEST, BASE, at(5000));
         assert_eq!(judge.samples.len(), MOST_SAMPLES);

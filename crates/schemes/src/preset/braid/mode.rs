@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn alone_a_queue_above_the_target_shrinks_a_window_that_is_used() {
+    fn delay_mode_shrinks_a_used_window_above_the_target_queue() {
         assert_eq!(after_round(DELAY, &round(2.0)), (DELAY, Step::Keep));
         assert_eq!(after_round(DELAY, &round(5.0)).1, Step::Shrink(18.0 * CHUNK));
         assert_eq!(
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_in_which_the_window_was_not_the_limit_say_nothing_of_others() {
+    fn rounds_not_limited_by_the_window_keep_the_mode() {
         let unused = Round { used: false, ..round(5.0) };
         assert_eq!(after_round(DELAY, &unused), (DELAY, Step::Keep));
         let persistent = Mode::Delay(PersistentQueue { rounds: 6, held_bytes: 30.0 * CHUNK });
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_rounds_without_a_queue_end_the_competition() {
+    fn ten_rounds_without_a_queue_end_competitive_mode() {
         let mut mode = Mode::Competitive { empty_rounds: 0 };
         for _ in 0..9 {
             mode = after_round(mode, &round(0.5)).0;

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_is_back_gets_none() {
+    fn recovered_path_gets_no_probe() {
         let mut world = World::new(Profile::rfc9260(), 1);
         world.paths[0].rtt.smoothed = Some(Span::from_millis(100));
         let mut path_probe = PathProbe::default();

@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policer_is_found_and_little_is_lost_to_it_from_then_on() {
+    fn detected_policer_causes_few_further_losses() {
         let mut link = Link::new(500_000.0);
         let mut policer = policer(200_000.0);
         link.run(3.0, &mut policer);
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ceiling_is_lifted_when_more_passes() {
+    fn ceiling_is_removed_when_more_is_delivered() {
         let mut link = Link::new(500_000.0);
         link.run(5.0, policer(200_000.0));
         assert!(link.test.ceiling(at(5.0)).is_some());
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_of_everything_are_no_rate() {
+    fn total_loss_is_no_policer_rate() {
         let mut link = Link::new(500_000.0);
         link.run(5.0, |_| true);
         assert!(link.found.is_empty() && link.test.ceiling(at(5.0)).is_none());

@@ -154,14 +154,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_copied_while_the_retransmission_itself_waits() {
+    fn no_copy_while_the_retransmission_waits() {
         let mut world = world([10, 100], 1);
         world.paths[0].in_flight = world.paths[0].cwnd;
         assert_eq!(route(&mut world), (None, None));
     }
 
     #[test]
-    fn of_many_losses_one_for_sixteen_new_chunks_leaves_twice() {
+    fn one_loss_per_sixteen_new_chunks_is_doubled() {
         let mut world = world([100, 110], 1);
         let mut policy = RedundantRetransmission::default();
         let mut copied = |world: &mut World, losses: usize| {

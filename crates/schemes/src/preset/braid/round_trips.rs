@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_back_on_a_path_is_forgotten_when_it_leads_elsewhere() {
+    fn rebound_path_discards_its_return_times() {
         let mut trips = RoundTrips::default();
         queue(&mut trips, 60, 1, 0);
         trips.forget_way(PathId::new(1));

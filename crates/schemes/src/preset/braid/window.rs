@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_left_before_a_cut_is_no_news() {
+    fn data_sent_before_a_cut_causes_no_further_cut() {
         let mut window = PathWindow::new(10.0 * CHUNK);
         assert!(window.is_new(at(1)));
         window.cut(at(100), 2.0 * CHUNK);
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_while_more_is_in_flight_than_a_cut_left_is_no_news() {
+    fn data_sent_with_excess_flight_after_a_cut_causes_no_cut() {
         let mut window = PathWindow::new(100.0 * CHUNK);
         assert!(window.is_exceeded_by(102.0 * CHUNK, CHUNK, at(50)));
         assert!(window.is_new(at(50)), "it was not cut");
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_halves_down_to_four_chunks_and_raises_nothing() {
+    fn silence_halves_down_to_four_chunks_and_never_raises() {
         let mut window = PathWindow::new(10.0 * CHUNK);
         window.silence(CHUNK);
         assert!((chunks(&window) - 5.0).abs() < 1e-9);

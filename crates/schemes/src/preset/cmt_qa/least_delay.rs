@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn or_equation_13_for_what_is_in_flight_and_the_chunk() {
+    fn equation_13_decides_for_flight_plus_chunk() {
         // One round of 4380 B on path 0: 10 us/B x 4380 B = 43.8 ms; the others take 131 and 88 ms.
         let mut world = world();
         let decision = route(&mut world, HANDLING);
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_the_same_after_fast_retransmit_and_after_t3() {
+    fn choice_is_equal_after_fast_retransmit_and_t3() {
         for cause in [LossCause::FastRetransmit, LossCause::Timeout] {
             for from in 0..3 {
                 let mut policy = HALF;
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_without_room_gives_way_or_is_waited_for() {
+    fn full_path_is_replaced_or_awaited() {
         let mut world = world();
         world.paths[1].in_flight = bytes(4380);
         let decision = route(&mut world, HALF);
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_are_not_active_or_withdrawn_are_passed_over() {
+    fn inactive_or_withdrawn_paths_are_skipped() {
         let mut world = world();
         world.paths[1].state = PathState::PotentiallyFailed;
         world.paths[2].estimates.withdrawn = true;

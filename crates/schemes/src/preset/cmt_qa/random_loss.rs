@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_tested_does_not_look_random() {
+    fn untestable_loss_is_not_random() {
         let rtt = Some(Span::from_millis(100));
         assert!(!looks_random(None, bytes(10_000), Some(1e-6)));
         assert!(!looks_random(rtt, bytes(10_000), None));
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_out_leaves_one_chunk_however_it_looks() {
+    fn timeout_leaves_one_chunk_despite_random_loss() {
         // Lines 6 to 9: ssthresh = max(cwnd / 2, 4 MTU), cwnd = MTU.
         let mut scene = Scene::new(RULES);
         assert_eq!(scene.time_out(), M);
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn unless_the_test_is_taken_to_be_for_time_outs_too() {
+    fn random_timeout_keeps_the_window_if_configured() {
         let mut scene = Scene::new(RandomLossRules { timeouts_may_be_random: true, ..RULES });
         assert_eq!(scene.time_out(), CWND);
         assert_eq!(scene.after_ms(99).time_out(), M, "consecutive");
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn as_printed_every_loss_reduces_the_window() {
+    fn literal_reading_reduces_the_window_at_every_loss() {
         let mut scene = Scene::new(RandomLossRules { reading: Reading::Printed, ..RULES });
         assert_eq!(scene.lose(), CWND / 2);
     }
@@ -522,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn or_none_are() {
+    fn no_losses_are_consecutive_if_configured() {
         let mut scene = Scene::new(RandomLossRules { consecutive: Consecutive::Never, ..RULES });
         assert_eq!([scene.lose(), scene.lose(), scene.after_ms(1).lose()], [CWND; 3]);
     }
@@ -566,7 +566,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_path_under_an_old_id_has_lost_nothing() {
+    fn new_path_with_a_reused_id_has_no_losses() {
         let mut scene = Scene::new(RULES);
         scene.lose();
         scene.world.dispatch(&mut scene.control, &Event::PathAdded(path(0)));

@@ -38,7 +38,7 @@ fn built(text: &str) -> (Policies, World) {
 }
 
 #[test]
-fn each_part_can_be_taken_away() {
+fn each_part_can_be_disabled() {
     for (text, binds, least_delay, measures) in [
         ("cmt-qa", true, true, true),
         ("cmt-qa(dds=false)", false, true, true),
@@ -70,14 +70,14 @@ fn each_part_can_be_taken_away() {
 }
 
 #[test]
-fn without_orp_it_sends_again_as_rtx_says() {
+fn without_orp_the_rtx_parameter_decides() {
     let (mut policies, mut world) = built("cmt-qa(orp=false,rtx=rtx-same)");
     let route = world.route(&mut *policies.retransmit, lost_on(0, LossCause::FastRetransmit)).choice;
     assert_eq!(route, RetransmitChoice::Path(path(0)));
 }
 
 #[test]
-fn a_random_loss_costs_nothing_and_without_pqem_none_looks_random() {
+fn random_loss_keeps_the_window_only_with_pqem() {
     for (text, q, kept) in [
         ("cmt-qa", Some(1e-9), true),
         ("cmt-qa", Some(1.0), false),
@@ -208,7 +208,7 @@ fn three_missing_reports_make_a_loss_and_four_chunks_are_the_floor() {
 }
 
 #[test]
-fn the_parts_work_together_on_one_path_from_binding_to_withdrawal() {
+fn parts_cooperate_on_one_path_from_binding_to_withdrawal() {
     let (mut policies, mut world) = built("cmt-qa");
     world.paths[0].rto = Span::from_secs(1);
     world.paths[1].state = PathState::Inactive;

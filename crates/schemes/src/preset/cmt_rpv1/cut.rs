@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_gives_up_half_of_all_windows() {
+    fn path_is_cut_by_half_of_all_windows() {
         let mut rule = RULE;
         // 50,000 - 60,000 / 2 = 20,000; of 10,000 one chunk is left.
         assert_eq!(cut(&mut rule, &two(), 0, FastRetransmit), (20_000, 20_000));

@@ -69,7 +69,7 @@ mod tests {
     const RULE: ResourcePoolingV2Cut = ResourcePoolingV2Cut { least: 1.0, floor: Floor::Published };
 
     #[test]
-    fn a_path_gives_up_half_of_all_rates_as_far_as_it_has_them() {
+    fn path_is_cut_by_at_most_half_of_all_rates() {
         // Rates 8e5 and 2e5: the first loses 1e6 / 1.6e6 = 0.625 of 40,000 B, the second 2.5 times its window.
         let world = paths(&[(40_000, 50), (20_000, 100)]);
         let mut rule = RULE;

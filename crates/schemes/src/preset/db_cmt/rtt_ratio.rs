@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn with_an_empty_queue_nothing_is_cut() {
+    fn loss_with_an_empty_queue_keeps_the_window() {
         let mut world = one(20_000);
         world.paths[0].rtt.smoothed = Some(Span::from_millis(100));
         assert_eq!(cut(&mut RttRatioCut { ..RULE }, &world, 0, FastRetransmit), (20_000, 20_000));

@@ -95,12 +95,12 @@ mod tests {
     }
 
     #[test]
-    fn the_first_window_is_held_down_too() {
+    fn initial_window_is_capped_too() {
         assert_eq!(capped(2).0.window(path(1)).cwnd, bytes(2 * M));
     }
 
     #[test]
-    fn a_ceiling_of_nothing_leaves_one_chunk() {
+    fn ceiling_of_zero_leaves_one_chunk() {
         assert_eq!(capped(0).0.window(path(0)).cwnd, bytes(M));
     }
 }

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_room_is_passed_over_and_named() {
+    fn full_paths_are_skipped_and_named() {
         let mut world = World::new(Profile::ns2_multipath(), 4);
         world.paths[0].state = PathState::Inactive;
         world.paths[1].burst_left = 0;

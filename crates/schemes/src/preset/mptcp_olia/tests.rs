@@ -26,7 +26,7 @@ fn a_best_path_that_is_not_the_widest_takes_from_the_widest() {
 }
 
 #[test]
-fn if_the_best_path_is_the_widest_nothing_is_shifted() {
+fn best_path_with_the_widest_window_shifts_no_share() {
     let flows = [flow(0, 10_000.0, 0.1), flow(1, 20_000.0, 0.1)];
     assert_eq!(alphas(&flows, &[30_000.0, 50_000.0], DRAFT), [0.0, 0.0]);
 }
@@ -44,7 +44,7 @@ fn shares_are_divided_by_the_number_of_paths_and_of_those_in_the_set() {
 }
 
 #[test]
-fn a_widest_path_among_the_best_takes_nothing_and_gives() {
+fn widest_path_among_the_best_gains_no_share() {
     // B = {0, 1}, M = {1}: B without M is {0}, so path 1 loses growth although it is among the best.
     let flows = [flow(0, 10_000.0, 0.1), flow(1, 20_000.0, 0.1)];
     assert_eq!(alphas(&flows, &[9000.0, 9000.0], DRAFT), [0.5, -0.5]);

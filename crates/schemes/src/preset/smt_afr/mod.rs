@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_free_how_often_and_in_a_row_are_parameters() {
+    fn free_space_counts_and_sequence_are_parameters() {
         assert_eq!(trigger("smt-afr(free=less-outstanding)", &[(95, 10)]), Some(3));
         assert_eq!(trigger("smt-afr(occurrences=1)", &[(50, 0); 2]), Some(5));
         assert_eq!(trigger("smt-afr", &[(50, 0); 10]), Some(4));

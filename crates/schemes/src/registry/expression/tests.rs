@@ -83,7 +83,7 @@ fn commas_inside_parentheses_do_not_split_a_list() {
 }
 
 #[test]
-fn parameters_change_what_they_name_and_nothing_else() {
+fn parameters_change_only_the_named_value() {
     let scheme = scheme("cmt(rtx=rtx-asap, trigger=4,sfr=false)");
     assert_eq!(scheme.values().number("trigger"), 4);
     assert!(!scheme.values().switch("sfr") && scheme.values().switch("cuc"));
@@ -99,14 +99,14 @@ fn naive_cmt_is_cmt_with_its_repairs_off() {
 }
 
 #[test]
-fn all_stands_for_every_preset() {
+fn all_expands_to_every_preset() {
     assert_eq!(parse_list("all").map(|l| l.len()), Ok(PRESETS.len()));
     let several = vocabulary().parse_list("cmt+pf, all").expect("valid");
     assert_eq!(several.len(), 1 + PRESETS.len());
 }
 
 #[test]
-fn a_component_takes_the_place_of_what_the_scheme_had_and_leaves_the_rest() {
+fn component_replaces_its_role_and_keeps_the_others() {
     let plain = AckTiming::Within(Span::from_millis(200));
     assert_eq!(ack_delay(&scheme("cmt")), plain);
     assert_eq!(ack_delay(&scheme("cmt+late")), AckTiming::Within(Span::from_millis(7)));
@@ -142,7 +142,7 @@ fn a_scheme_is_called_what_was_written_without_blanks() {
 }
 
 #[test]
-fn what_is_unknown_is_answered_with_what_there_is_and_what_is_near() {
+fn unknown_name_is_refused_with_valid_and_nearest_names() {
     let cases = [
         ("cmtt", "unknown scheme `cmtt`, did you mean `cmt`?; there are: sctp, naive-cmt, cmt, cmt-pf"),
         ("trns", "unknown scheme `trns`, did you mean `cmt+turns`?; there are: sctp"),
@@ -166,7 +166,7 @@ fn what_is_unknown_is_answered_with_what_there_is_and_what_is_near() {
 }
 
 #[test]
-fn mistakes_in_parameters_name_what_has_the_parameter() {
+fn invalid_parameter_names_its_owner() {
     let cases = [
         ("cmt(rtxx=1)", "scheme `cmt` has no parameter `rtxx`, did you mean `rtx`?; it has: rtx, trigger"),
         (
@@ -190,7 +190,7 @@ fn mistakes_in_parameters_name_what_has_the_parameter() {
 }
 
 #[test]
-fn what_has_not_the_form_of_an_expression_is_said_to_have_none() {
+fn malformed_expression_is_refused_with_the_expected_form() {
     let cases = [
         ("", "`` is not a scheme: it is empty; write `name`, `name(parameter=value,…)` or `name+component`"),
         ("cmt(trigger)", "a parameter needs a value"),
@@ -221,7 +221,7 @@ fn a_scheme_takes_one_component_of_each_role_and_each_component_once() {
 }
 
 #[test]
-fn a_component_for_several_paths_is_refused_where_there_is_one() {
+fn multipath_component_is_refused_in_single_path_scheme() {
     assert_eq!(
         refusal("sctp+turns"),
         "impossible combination: `turns` needs a scheme that sends new data on several paths, and `sctp` uses one; \
@@ -230,7 +230,7 @@ fn a_component_for_several_paths_is_refused_where_there_is_one() {
 }
 
 #[test]
-fn what_makes_a_scheme_what_it_is_cannot_be_replaced() {
+fn roles_owned_by_a_scheme_cannot_be_replaced() {
     assert_eq!(
         refusal("cmt-pf+late+pf"),
         "impossible combination: `pf` would replace the failover that defines `cmt-pf`; components for `cmt-pf`: \
@@ -260,7 +260,7 @@ fn definitions_may_use_each_other_in_any_order() {
 }
 
 #[test]
-fn definitions_are_held_to_what_expressions_are_held_to() {
+fn definitions_follow_the_rules_of_expressions() {
     let (words, _) = vocabulary().define(&[("mine", "cmt+late")]);
     let refusal = |text| words.parse(text).expect_err(text).to_string();
     assert_eq!(refusal("mine+late"), "component `late` is added twice");
@@ -270,7 +270,7 @@ fn definitions_are_held_to_what_expressions_are_held_to() {
 }
 
 #[test]
-fn wrong_definitions_are_named_and_their_dependents_left_out() {
+fn invalid_definitions_are_named_and_dependents_omitted() {
     let definitions = [
         ("cmt", "sctp"),
         ("needs-bad", "bad+late"),

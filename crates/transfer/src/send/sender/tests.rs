@@ -133,7 +133,7 @@ fn bad(id: u32, index: u64) -> Message {
 }
 
 #[tokio::test]
-async fn what_is_left_out_waits_to_be_said_within_a_bound() {
+async fn pending_reports_of_omitted_files_are_bounded() {
     let mut stalled = Stalled::new(SENDER_BLOCKS);
     for _ in 0..1000 {
         if stalled.sender.may_offer(&stalled.queues) {
@@ -146,7 +146,7 @@ async fn what_is_left_out_waits_to_be_said_within_a_bound() {
 }
 
 #[tokio::test]
-async fn a_sign_of_life_waits_once_and_only_where_nothing_else_does() {
+async fn keepalive_is_queued_once_and_only_alone() {
     let mut stalled = Stalled::new(SENDER_BLOCKS);
     (0..100).for_each(|_| stalled.queues.say_alive());
     assert_eq!(stalled.queues.control.len(), 1);
@@ -156,7 +156,7 @@ async fn a_sign_of_life_waits_once_and_only_where_nothing_else_does() {
 }
 
 #[tokio::test]
-async fn a_peer_that_has_us_answer_and_reads_no_answer_is_not_heard_any_more() {
+async fn peer_that_reads_no_answers_is_not_read_further() {
     let mut stalled = Stalled::new(SENDER_BLOCKS);
     let mut heard = 0;
     while stalled.queues.may_hear() && heard < 10_000 {
@@ -281,7 +281,7 @@ async fn a_reader_that_answers_nothing_has_few_requests_waiting() {
 }
 
 #[tokio::test]
-async fn no_more_is_offered_at_a_time_than_the_protocol_allows() {
+async fn concurrent_offers_stay_within_the_protocol_limit() {
     let mut stalled = Stalled::new(SENDER_BLOCKS);
     for _ in 0..1000 {
         stalled.offer(1);
@@ -309,7 +309,7 @@ async fn end_of_file_has_the_root_over_all_blocks_including_held_ones() {
 }
 
 #[tokio::test]
-async fn what_came_through_a_pipe_is_sent_once_and_ends_with_its_size_and_root() {
+async fn piped_data_is_sent_once_and_ends_with_size_and_root() {
     let mut stalled = Stalled::new(SENDER_BLOCKS);
     let nothing: Box<dyn std::io::Read + Send> = Box::new(std::io::empty());
     stalled.find(Kind::Stream { token: [1; 16] }, Origin::Stream(Arc::new(Mutex::new(nothing))));

@@ -75,7 +75,7 @@ fn nothing(_: &Name, _: bool) -> bool {
 }
 
 #[test]
-fn what_is_not_listed_is_removed_with_all_that_is_in_it_and_only_there() {
+fn unlisted_entries_are_removed_recursively_in_their_folder() {
     let dir = folder(&["d/keep", "d/go", "d/gone/a/b", "d/gone/c", "d/kept/inside", "beside", "e/go"]);
     let told = delete(dir.path(), OnClash::Refuse, false, &["keep", "kept", "missing"], &nothing);
     assert_eq!(told, Ok(["d/go", "d/gone", "d/gone/a", "d/gone/a/b", "d/gone/c"].map(str::to_owned).into()));
@@ -84,7 +84,7 @@ fn what_is_not_listed_is_removed_with_all_that_is_in_it_and_only_there() {
 }
 
 #[test]
-fn a_dry_run_tells_the_same_and_removes_nothing() {
+fn dry_run_reports_the_same_and_removes_no_file() {
     let dir = folder(&["d/keep", "d/go", "d/gone/a/b"]);
     let before = names(dir.path());
     let planned = delete(dir.path(), OnClash::Refuse, true, &["keep"], &nothing).expect("looked at");
@@ -132,7 +132,7 @@ fn unfinished_and_unofferable_files_stay_with_their_folder() {
 }
 
 #[test]
-fn what_was_stored_beside_another_file_stays_where_that_is_the_rule() {
+fn copy_beside_another_file_stays_under_that_clash_rule() {
     let files = ["d/a", "d/a.1", "d/a.9999", "d/a.10000", "d/a.01", "d/a.x", "d/b.1"];
     for (on_clash, expected) in
         [(OnClash::Rename, &["d/a", "d/a.1", "d/a.9999"][..]), (OnClash::Overwrite, &["d/a"])]
@@ -152,7 +152,7 @@ fn target_of_a_listed_name_stays_under_any_local_name() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_has_nothing_to_be_removed() {
+fn missing_folder_has_no_removals() {
     let dir = folder(&[]);
     fs::remove_dir(dir.path().join("d")).expect("removed");
     assert_eq!(delete(dir.path(), OnClash::Refuse, true, &[], &nothing), Ok(Vec::new()));
@@ -228,7 +228,7 @@ proptest! {
 
     /// Trees of files in up to three folders, of which those that end in `o` are protected.
     #[test]
-    fn what_stays_is_what_is_listed_or_protected_and_the_folders_of_that(
+    fn listed_and_protected_entries_and_their_folders_stay(
         files in prop::collection::btree_set("d/([ab]/){0,2}[xy][ot]", 0..16),
         listed in prop::collection::btree_set("[ab]|[xy][ot]", 0..4),
     ) {

@@ -291,7 +291,7 @@ fn path_without_new_min_rtt_for_five_seconds_is_drained() {
 }
 
 #[test]
-fn t3_leaves_one_chunk_and_the_window_comes_back_once_all_is_repaired() {
+fn t3_leaves_one_chunk_until_all_losses_are_repaired() {
     let mut rig = Rig::in_cruise();
     let before = rig.cwnd();
     rig.world.dispatch(&mut rig.control, &Event::LossEvent { path: path(0), cause: LossCause::Timeout });

@@ -76,7 +76,7 @@ fn growth_in_a_round_trip_is_at_most_by_half() {
 }
 
 #[test]
-fn a_flow_that_lost_below_its_last_largest_window_aims_lower_if_asked() {
+fn fast_convergence_lowers_the_target_below_the_last_maximum() {
     for (fast_convergence, aims) in [(true, 85_000.0), (false, 100_000.0)] {
         let mut rule = CubicGrowth::new(fast_convergence);
         let mut world = paths(&[(200_000, 100)]);

@@ -107,7 +107,7 @@ fn own_queue_shrinks_the_window_and_foreign_queue_only_briefly() {
 }
 
 #[test]
-fn without_the_delay_rule_a_queue_changes_nothing() {
+fn disabled_delay_rule_ignores_queues() {
     let mut rig = Rig::new(Parts { delay: false, ..ALL }, 1);
     for _ in 0..5 {
         let before = rig.chunks(0);
@@ -144,7 +144,7 @@ fn lost_in_slow_start(paths: usize) -> Rig {
 }
 
 #[test]
-fn a_slow_start_that_loses_leaves_what_the_path_holds_and_two_packets() {
+fn slow_start_with_losses_leaves_bdp_plus_two_packets() {
     let rig = lost_in_slow_start(1);
     assert!((rig.chunks(0) - 12.0).abs() < 0.1, "{}", rig.chunks(0));
 }
@@ -160,7 +160,7 @@ fn losses_of_slow_starts_that_begin_together_couple_no_paths() {
 }
 
 #[test]
-fn the_queue_of_what_exceeds_a_window_shrinks_it_no_more() {
+fn data_beyond_the_window_does_not_shrink_it_again() {
     let mut rig = Rig::delay_mode(ALL, 1);
     let before = rig.chunks(0);
     rig.world.paths[0].in_flight = bytes(20 * M);
@@ -191,7 +191,7 @@ fn a_chunk_that_was_moved_is_no_loss() {
 }
 
 #[test]
-fn paths_that_meet_congestion_are_cut_together_and_others_are_left_alone() {
+fn congested_paths_are_cut_together_and_others_unchanged() {
     for (coupling, second) in [(true, 0.7), (false, 1.0)] {
         let mut rig = Rig::delay_mode(Parts { coupling, ..ALL }, 3);
         for _ in 0..9 {
@@ -266,7 +266,7 @@ fn loss_cuts_after_a_long_time_of_ambiguous_acknowledgements() {
 }
 
 #[test]
-fn silence_halves_the_window_only_if_nothing_is_left_in_flight() {
+fn silence_halves_the_window_only_with_an_empty_flight() {
     let mut rig = Rig::delay_mode(ALL, 1);
     let before = rig.chunks(0);
     let timeout = Event::LossEvent { path: path(0), cause: LossCause::Timeout };
@@ -322,7 +322,7 @@ fn tests_the_rate(rig: &mut Rig) -> bool {
 }
 
 #[test]
-fn what_one_sack_acknowledges_met_the_queue_of_the_latest() {
+fn chunks_of_one_sack_have_the_queue_of_the_latest() {
     let early_met_a_long_queue = |sack_for_each: bool| {
         let mut rig = Rig::delay_mode(ALL, 1);
         let early = rig.world.now;

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_has_an_answer() {
+    fn out_of_range_arguments_have_a_result() {
         assert_eq!(rounds(0, 0, 0), 0);
         assert_eq!(rounds(0, 0, 1), 1);
         assert_eq!(rounds(0, M, M + 1), 2, "a window is one packet at least");
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn each_round_brings_a_packet_more() {
+    fn each_round_adds_a_packet() {
         assert_eq!([1, 2, 3].map(|k| round_bytes(k, 3000, 1500)), [3000, 4500, 6000]);
     }
 }

@@ -159,7 +159,7 @@ fn of_equal_arrivals_the_first_path_is_taken() {
 }
 
 #[test]
-fn with_nothing_given_and_a_window_of_one_packet_it_comes_to_an_end() {
+fn empty_allowance_and_window_of_one_packet_terminate() {
     // The printed k(D = 0) is 0, and line 20 adds 1 MTU + (0 - 1) MTU = 0 forever. Here k is that of the next chunk.
     for piece in [Piece::Round, Piece::Chunk] {
         let mut scene = Scene::new(DistributionRules { piece, ..RULES }, &[(M, 1e-5), (M, 1e-5)]);
@@ -182,7 +182,7 @@ fn d_i_restarts_with_each_period() {
 }
 
 #[test]
-fn what_still_waits_as_a_period_begins_counts_in_it() {
+fn waiting_data_counts_in_the_next_period() {
     let mut scene = fast_and_slow(RULES);
     scene.bind_some(4);
     scene.after_ms(250).bind();
@@ -190,7 +190,7 @@ fn what_still_waits_as_a_period_begins_counts_in_it() {
 }
 
 #[test]
-fn d_i_may_be_what_is_not_delivered_yet() {
+fn d_i_may_be_the_undelivered_data() {
     let mut scene = fast_and_slow(DistributionRules { distributed: Distributed::Undelivered, ..RULES });
     scene.world.paths[1].cwnd = bytes(20 * M);
     scene.world.paths[1].estimates.seconds_per_byte = Some(0.25 / (20.0 * 1468.0));
@@ -267,7 +267,7 @@ fn the_periods_allowance_is_spent_once_and_then_its_end_awaited() {
 }
 
 #[test]
-fn with_nothing_under_way_a_spent_period_ends_at_once() {
+fn spent_period_ends_at_once_with_an_empty_flight() {
     let mut scene = fast_and_slow(DistributionRules { allowance: Allowance::Period, ..RULES });
     scene.bind_some(20);
     scene.deliver_all();
@@ -330,7 +330,7 @@ fn a_path_may_be_held_to_the_rounds_that_the_period_has_room_for() {
 }
 
 #[test]
-fn paths_that_are_not_active_withdrawn_or_without_share_get_nothing() {
+fn inactive_withdrawn_or_exhausted_paths_get_no_data() {
     let mut scene = Scene::new(RULES, &[(4 * M, 1e-6), (4 * M, 2e-6), (4 * M, 3e-6), (4 * M, 4e-6)]);
     scene.world.paths[0].state = PathState::PotentiallyFailed;
     scene.world.paths[1].estimates.withdrawn = true;
@@ -356,7 +356,7 @@ fn one_path_gets_everything() {
 }
 
 #[test]
-fn paths_of_which_nothing_is_known_are_filled_in_turn() {
+fn unmeasured_paths_are_filled_in_turn() {
     let mut scene = Scene::new(RULES, &[(2 * M, 0.0), (2 * M, 0.0)]);
     for facts in &mut scene.world.paths {
         facts.estimates.seconds_per_byte = None;
@@ -383,7 +383,7 @@ fn without_an_active_path_it_waits() {
 }
 
 #[test]
-fn a_path_far_from_the_fastest_may_be_left_out() {
+fn path_far_from_the_fastest_may_be_omitted() {
     // 250 ms are 2.5 times 100 ms.
     for (closeness, frequency) in [(0.0, 3), (2.6, 3), (2.4, 1)] {
         let mut scene = fast_and_slow(DistributionRules { closeness, ..RULES });
@@ -395,7 +395,7 @@ fn a_path_far_from_the_fastest_may_be_left_out() {
 }
 
 #[test]
-fn what_waits_on_a_path_that_is_withdrawn_goes_to_others() {
+fn data_waiting_on_a_withdrawn_path_moves_to_others() {
     let mut scene = fast_and_slow(RULES);
     scene.bind_some(3);
     let view = |scene: &mut Scene| scene.dds.replan(&scene.world.view());
@@ -411,7 +411,7 @@ fn what_waits_on_a_path_that_is_withdrawn_goes_to_others() {
 }
 
 #[test]
-fn what_waits_as_a_period_begins_stays_unless_the_rules_say_otherwise() {
+fn waiting_data_stays_at_the_start_of_a_period_by_default() {
     for replans in [false, true] {
         let mut scene = fast_and_slow(DistributionRules { replans, ..RULES });
         scene.bind_some(3);
@@ -439,7 +439,7 @@ fn a_window_probe_leaves_at_once_where_it_arrives_first() {
 }
 
 #[test]
-fn a_path_that_comes_begins_a_new_period() {
+fn added_path_starts_a_new_period() {
     let mut scene = fast_and_slow(RULES);
     scene.bind_some(3);
     scene.dispatch(&Event::PathAdded(path(0)));

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_that_is_lost_or_taken_back_is_no_longer_waited_for() {
+    fn lost_or_returned_chunk_leaves_its_group() {
         let mut path = Throughput::default();
         enter(&mut path, 1..=3, 0);
         leave(&mut path, 1..=2, 80, Window);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_of_earlier_groups_and_of_none_change_nothing() {
+    fn chunks_of_other_groups_are_ignored() {
         let mut path = Throughput::default();
         leave(&mut path, 1..=9, 50, Interval);
         path.give_up(3, CHUNK, Interval);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_bound_has_entered_before_it_is_sent() {
+    fn bound_chunk_enters_before_transmission() {
         let mut path = Throughput::default();
         assert!(!path.has_entered(1));
         enter(&mut path, 1..=4, 0);

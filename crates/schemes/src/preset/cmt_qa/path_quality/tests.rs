@@ -126,7 +126,7 @@ fn close(q: Option<f64>, expected: f64) {
 }
 
 #[test]
-fn nothing_is_known_of_a_path_that_has_not_been_used() {
+fn unused_path_has_no_quality() {
     let scene = Scene::new(RULES);
     assert_eq!(scene.estimator.estimates(path(0)), Estimates::default());
     assert_eq!(scene.estimator.deadline(), None);
@@ -150,7 +150,7 @@ fn q_is_measured_when_the_interval_has_elapsed() {
 }
 
 #[test]
-fn a_deadline_of_another_slot_changes_nothing() {
+fn deadline_of_another_slot_is_ignored() {
     let mut scene = Scene::begun(RULES);
     scene.at(50).send_new(1);
     scene.at(150).ack(1, true);
@@ -187,7 +187,7 @@ fn with_bindings_a_chunk_enters_as_it_is_bound_and_without_as_it_is_sent() {
 }
 
 #[test]
-fn retransmissions_and_copies_enter_nothing() {
+fn retransmissions_and_copies_are_not_counted() {
     for kind in [SendKind::Retransmission, SendKind::Copy, SendKind::HeadOfLine, SendKind::TailProbe] {
         let mut scene = Scene::begun(RULES);
         scene.at(10).send(7, kind);
@@ -196,7 +196,7 @@ fn retransmissions_and_copies_enter_nothing() {
 }
 
 #[test]
-fn an_ack_that_could_be_another_paths_measures_nothing() {
+fn ambiguous_ack_is_not_measured() {
     let mut scene = Scene::begun(RULES);
     scene.at(0).send_new(2);
     scene.at(100).ack(1, false);
@@ -205,7 +205,7 @@ fn an_ack_that_could_be_another_paths_measures_nothing() {
 }
 
 #[test]
-fn what_is_taken_back_is_not_waited_for() {
+fn returned_chunk_is_not_awaited() {
     let rules = QualityRules { group: GroupSpan::Window, ..RULES };
     let mut scene = Scene::begun(rules);
     scene.at(0).bind();
@@ -230,7 +230,7 @@ fn a_group_of_a_window_ends_with_the_windows_last_chunk() {
 }
 
 #[test]
-fn the_initial_sample_is_what_the_rules_say_it_is() {
+fn initial_sample_follows_its_parameter() {
     // Three round trips of 200 ms; three HB.intervals of 30 s; none, without an interval before a loss.
     for (initial, interval_ms) in [
         (InitialSample::RoundTrips, Some(600)),
@@ -304,7 +304,7 @@ fn the_interval_may_be_held_against_the_unclamped_time_out_or_nothing() {
 }
 
 #[test]
-fn a_path_is_not_judged_before_it_has_the_samples_for_it() {
+fn path_with_too_few_samples_is_not_withdrawn() {
     let scene = Scene::begun(RULES);
     assert!(!scene.withdrawn(), "0.3 s are less than an RTO of 1 s, but nothing was lost");
     let mut scene = Scene::begun(QualityRules { samples_to_judge: 3, ..RULES });
@@ -315,7 +315,7 @@ fn a_path_is_not_judged_before_it_has_the_samples_for_it() {
 }
 
 #[test]
-fn a_withdrawn_path_that_loses_less_is_taken_back_by_its_next_sample() {
+fn withdrawn_path_returns_after_a_better_sample() {
     let mut scene = Scene::begun(RULES);
     scene.sample(1000, 100);
     assert!(scene.withdrawn());
@@ -324,7 +324,7 @@ fn a_withdrawn_path_that_loses_less_is_taken_back_by_its_next_sample() {
 }
 
 #[test]
-fn a_withdrawal_ends_as_the_rules_say() {
+fn withdrawal_ends_as_configured() {
     for (readmission, by_heartbeat, by_interval) in [
         (Readmission::Heartbeat, true, false),
         (Readmission::Interval, false, true),
@@ -397,7 +397,7 @@ fn a_new_path_under_an_old_id_begins_with_nothing() {
 }
 
 #[test]
-fn the_loss_rate_is_measured_beside() {
+fn loss_rate_is_measured_too() {
     let mut scene = Scene::begun(RULES);
     scene.world.paths[0].sent = bytes(8 * M);
     scene.world.paths[0].lost = bytes(2 * M);

@@ -109,7 +109,7 @@ fn persistent_level_climbs_until_the_critical_zone_resets_it() {
 }
 
 #[test]
-fn the_tolerable_zone_counts_and_moves_nothing() {
+fn tolerable_zone_counts_without_moving_pivots() {
     let mut sender = Sender::new(ADAPTATION);
     assert_eq!(sender.triggers_at([950; 10]), [6; 10]);
     assert_eq!((sender.policy.pivots, sender.policy.counts), (PIVOTS, [0, 0]));
@@ -145,7 +145,7 @@ fn a_pivot_that_is_pulled_below_its_neighbour_closes_the_zone_between() {
 }
 
 #[test]
-fn a_sack_is_looked_at_once_however_many_holes_it_leaves() {
+fn sack_is_evaluated_once_for_any_number_of_holes() {
     let mut sender = Sender::new(ADAPTATION);
     sender.sack_with(50_000, 0, 5, 0);
     sender.sack_with(50_000, 0, 5, 0);
@@ -161,14 +161,14 @@ fn the_trigger_holds_for_the_holes_of_the_very_sack_that_set_it() {
 }
 
 #[test]
-fn a_buffer_that_fills_makes_lost_what_was_spared_before() {
+fn filling_buffer_marks_spared_chunks_lost() {
     let mut sender = Sender::new(ADAPTATION);
     assert!(!sender.sack_with(95_000, 0, 1, 3).lost, "four reports of six");
     assert!(sender.sack_with(10_000, 0, 1, 4).lost);
 }
 
 #[test]
-fn what_is_free_is_what_is_advertised_or_what_is_left_of_it() {
+fn free_space_is_the_advertised_or_remaining_window() {
     let less = Adaptation { free_space: FreeSpace::LessOutstanding, ..ADAPTATION };
     // 0.95 advertised, 0.3 left: tolerable or critical.
     for (adaptation, trigger) in [(ADAPTATION, 6), (less, 3)] {
@@ -187,7 +187,7 @@ fn larger_window_means_free_buffer_and_unknown_keeps_the_default() {
 }
 
 #[test]
-fn reports_are_counted_as_without_it() {
+fn reports_are_counted_as_without_afr() {
     let mut sender = Sender::new(ADAPTATION);
     assert_eq!(sender.sack_with(95_000, 0, 1, 0), MissingVerdict { reports: 1, lost: false });
     let other = hole(1, 0);
