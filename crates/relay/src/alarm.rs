@@ -1,9 +1,9 @@
 //! Precise timer.
 //!
-//! Tokio's timers tick once per millisecond, the transmission time of a whole packet at 10 Mbit/s. Rates would still be exact,
-//! because a link keeps its own time. But packets would be late by a tick on average and would leave in bursts. A thread that
-//! sleeps on a condition variable wakes within some tens of microseconds and notifies the waiting task. (A Linux timerfd needs no
-//! thread, but Tokio accepts foreign file descriptors only in unsafe code.)
+//! Tokio's timers tick once per millisecond, about the transmission time of a packet of 1,500 bytes at 10 Mbit/s. With them the relay
+//! would send packets late, by a tick on average, and in bursts. Rates would still be exact, because a link computes departure times
+//! independently of the timer. A thread that sleeps on a condition variable wakes within some tens of microseconds and notifies the
+//! waiting task. (A Linux timerfd needs no thread, but Tokio accepts foreign file descriptors only in unsafe code.)
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -38,7 +38,7 @@ impl Alarm {
         Ok(Alarm(bell))
     }
 
-    /// Returns after this time, or never if it is `None`. May be dropped and called again.
+    /// Returns after `span`, or never if it is `None`. The caller may drop the future and call this method again.
     pub(crate) async fn after(&self, span: Option<Span>) {
         // A time too far away for the clock is never reached.
         let due = span.and_then(|span| Instant::now().checked_add(Duration::from_nanos(span.as_nanos())));
@@ -131,7 +131,7 @@ mod tests {
         let alarm = Alarm::new().expect("a thread");
         for never in [None, Some(Span::from_nanos(u64::MAX))] {
             tokio::select! {
-                () = alarm.after(never) => panic!("it went off"),
+                () = alarm.after(never) => panic!("the alarm expired"),
                 () = tokio::time::sleep(Duration::from_millis(3)) => {}
             }
         }

@@ -2,16 +2,16 @@
 
 use crate::form::OneOf;
 
-/// Direction of a link, relative to the flows that go forward.
+/// Direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// In the direction of the data.
+    /// From the host at the near end of the paths, which sends the data of most flows, to the host at the far end.
     Forward,
-    /// Opposite to the data, in the direction of the acknowledgements.
+    /// From the far end to the near end.
     Reverse,
 }
 
-/// One direction, or both.
+/// One direction of a link, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Directions {
     /// From the host at the near end of the paths to the host at the far end.
@@ -22,10 +22,10 @@ pub enum Directions {
     Both,
 }
 
-/// Words for one direction.
+/// Values of a key that names one direction.
 pub(crate) const ONE: OneOf<Direction> =
     OneOf(&[("forward", Direction::Forward), ("reverse", Direction::Reverse)]);
 
-/// Words for one direction or both.
+/// Values of a key that names one direction or both.
 pub(crate) const ANY: OneOf<Directions> =
     OneOf(&[("forward", Directions::Forward), ("reverse", Directions::Reverse), ("both", Directions::Both)]);

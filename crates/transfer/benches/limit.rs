@@ -14,7 +14,7 @@ use anabranch_transfer::{
 
 /// Limits in Mbit/s.
 const LIMITS: [u64; 8] = [1, 10, 50, 100, 200, 400, 700, 1000];
-/// Duration of a transfer at its limit. The slowest limit lets two segments pass in a second.
+/// Duration of a transfer at its limit. At the slowest limit a sender sends two segments per second.
 const TIME: Duration = Duration::from_secs(5);
 
 fn any_port(node: u8) -> SocketAddr {
@@ -64,6 +64,6 @@ fn main() {
         let rate = NonZeroU64::new(megabits * 1_000_000 / 8).expect("not zero");
         let bytes = rate.get() * TIME.as_secs();
         let reached = runtime.block_on(reached(RateLimit(rate), bytes));
-        println!("{megabits:5} Mbit/s  {:6.1} % of it", 100.0 * reached / rate.get() as f64);
+        println!("{megabits:5} Mbit/s  {:6.1} % of the limit", 100.0 * reached / rate.get() as f64);
     }
 }

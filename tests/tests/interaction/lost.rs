@@ -1,6 +1,6 @@
-//! A side that loses its state and restarts at the same addresses. If restart keys were stored, the association continues, and
-//! earlier packets have no effect. If not, the old association ends after a silence, unprotected packets do not affect it, and a
-//! new association follows.
+//! Loss of the state of one side, which then restarts at the same addresses. If it stored restart keys, the association continues, and
+//! repeated earlier packets have no effect. Without these keys, the other side detects path failures and ends the old association;
+//! unprotected packets do not affect it. Then both sides set up a new association.
 
 use anabranch_core::time::Span;
 use anabranch_core::{AbortReason, AssociationEvent};
@@ -18,13 +18,13 @@ const HANDSHAKE: Span = Span::from_secs(120);
 /// Size of a message that fits into every send buffer.
 const MESSAGE_BYTES: usize = 900;
 
-/// Maximum number of packets that are repeated after a restart.
+/// Maximum number of earlier packets that the test delivers again after a restart.
 const MOST_REPEATED: usize = 1_000;
 
 /// Span longer than the delay of any packet: abandoned messages may still arrive.
 const REST: Span = Span::from_secs(10);
 
-/// Removes a side's state, unless the association has ended already.
+/// Deletes a side's state, unless the association has ended already, and checks that both sides recover.
 pub(crate) fn begin_anew<P: Pair>(pair: &mut P, lost: Side) {
     pair.run(REST);
     if Side::BOTH.iter().any(|&side| pair.duo().is_over(side)) {
@@ -32,7 +32,7 @@ pub(crate) fn begin_anew<P: Pair>(pair: &mut P, lost: Side) {
     }
     let survivor = lost.other();
     if !knows_all_addresses(pair, survivor) {
-        // At an unknown address it sees a new peer.
+        // The survivor would treat packets from an unknown address as those of a new peer.
         return;
     }
     if pair.restart(lost) {
@@ -40,7 +40,7 @@ pub(crate) fn begin_anew<P: Pair>(pair: &mut P, lost: Side) {
         return;
     }
     pair.duo_mut().lose_state(lost);
-    // The key management receives the change.
+    // Informs the key management of the lost state.
     pair.settle();
     if lost == Side::A {
         pair.duo_mut().connect_side(lost);
@@ -50,14 +50,14 @@ pub(crate) fn begin_anew<P: Pair>(pair: &mut P, lost: Side) {
     pair.settle();
     let over = pair.run_until(SILENCE, |pair| pair.duo().is_over(survivor));
     let duo = pair.duo();
-    assert!(over, "a peer without keys is not given up: {}", state(duo));
+    assert!(over, "the association with a peer without keys does not end: {}", state(duo));
     let ended = &duo.nodes[survivor.index()].ended;
     assert_eq!(ended, &Some(AssociationEvent::Aborted(AbortReason::PeerUnreachable)), "{survivor:?}");
-    assert_eq!(duo.flows[survivor.index()].delivered_bytes, 0, "{lost:?} has no keys to read that with");
+    assert_eq!(duo.flows[survivor.index()].delivered_bytes, 0, "{lost:?} has no keys to decrypt the message");
     connect_again(pair, lost);
 }
 
-/// Checks that the association continues after a restart, also after a repetition of all earlier packets.
+/// Checks that the association continues after a restart, even if earlier packets arrive again.
 fn continues<P: Pair>(pair: &mut P, lost: Side) {
     let survivor = lost.other().index();
     let restarts = |pair: &P| pair.duo().nodes[survivor].try_association().map_or(0, |a| a.restarts());
@@ -107,5 +107,5 @@ fn carries_messages<P: Pair>(pair: &mut P) {
     let arrived = |pair: &P| {
         Side::BOTH.iter().all(|&side| pair.duo().flows[side.index()].delivered_bytes == MESSAGE_BYTES as u64)
     };
-    assert!(pair.run_until(HANDSHAKE, arrived), "nothing arrives anew: {}", state(pair.duo()));
+    assert!(pair.run_until(HANDSHAKE, arrived), "no message arrives: {}", state(pair.duo()));
 }

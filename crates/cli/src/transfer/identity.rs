@@ -1,4 +1,4 @@
-//! Identity of a sender: drawn once and stored for this user.
+//! Identity of this user as a sender, generated once at random and stored.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -38,7 +38,8 @@ pub(super) fn sender(show: &ShowOptions) -> Result<SenderId, CommandError> {
     }
 }
 
-/// Returns the folder of the XDG base directory specification, which ignores relative paths.
+/// Returns the folder for state of the XDG base directory specification. A relative `XDG_STATE_HOME` is ignored, as the specification
+/// requires.
 fn state_dir() -> Option<PathBuf> {
     let named = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     named.or_else(|| std::env::home_dir().map(|home| home.join(".local/state")))
@@ -67,7 +68,8 @@ fn load(path: &Path) -> io::Result<SenderId> {
     Ok(SenderId::from_bytes(bytes))
 }
 
-/// Creates the file completely or not at all. An existing file of another process stays.
+/// Creates the file completely or not at all. Keeps an existing file, which another process may have created since the caller looked for
+/// it.
 fn create(dir: &Path, path: &Path) -> io::Result<()> {
     make_private_dir(dir)?;
     let sender = SenderId::random().map_err(|error| io::Error::other(error.to_string()))?;
@@ -81,7 +83,7 @@ fn create(dir: &Path, path: &Path) -> io::Result<()> {
             linked => linked,
         }
     });
-    // A leftover of a killed run must not block later ones.
+    // If this fails, the file stays until a process with the same number overwrites it.
     let _ = fs::remove_file(&draft);
     written
 }
@@ -112,7 +114,7 @@ mod tests {
         let dir = state.path().join("new/anabranch");
         let first = load_or_create(&dir).expect("made");
         assert_eq!(load_or_create(&dir).expect("read"), first);
-        create(&dir, &dir.join(FILE)).expect("the other one was quicker");
+        create(&dir, &dir.join(FILE)).expect("existing file is kept");
         assert_eq!(load_or_create(&dir).expect("read"), first);
         assert_eq!(fs::read_dir(&dir).expect("a folder").count(), 1);
         #[cfg(unix)]

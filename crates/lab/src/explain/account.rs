@@ -1,20 +1,20 @@
-//! Sums of one sender: the meaning of its rows, and the division of its time.
+//! Statistics of one sender: counts of its trace rows, and the time of each path by activity.
 
 use crate::explain::chunks::Chunks;
 use crate::explain::tally::Tally;
 use crate::trace::Sender;
 
-/// Latest word of the scheduler on a path for which it gave no reason.
+/// Reason that is reported for a path which the scheduler chose last, or never refused.
 const NOT_CONSIDERED: &str = "not considered";
-/// Latest word of the scheduler on a path if its reason has expired: the window was full, and no send opportunity has occurred
-/// since it opened.
+/// Reason that is reported for a path which the scheduler refused for its full window. The window has opened since, and no send
+/// opportunity has occurred after that.
 const SINCE_FULL: &str = "no opportunity since it was full";
 const WINDOW_FULL: &str = "WindowFull";
 const IN_FLIGHT_CAP: &str = "InFlightCap";
 const PACED: &str = "Paced";
 const ACTIVE: &str = "Active";
 
-/// Activity of a path. Exactly one applies at any time.
+/// Activity of a path, or the reason for which it sends no data. Exactly one applies at any time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PathActivity {
     OutOfService,
@@ -52,12 +52,12 @@ pub(super) struct PlacementRow<'a> {
 /// Key of a choice: decision, path and rule.
 pub(super) type ChoiceKey = (String, Option<usize>, String);
 
-/// Number of choices, and the figure that decided.
+/// Number of equal choices, and the values of the figure that decided them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ChoiceSum {
     pub(super) times: u64,
     pub(super) figure: String,
-    /// Number of rows with the figure, with its sum, least and greatest value.
+    /// Number of rows with the figure. Its sum, minimum and maximum follow.
     pub(super) values: u64,
     pub(super) sum: f64,
     pub(super) least: f64,
@@ -72,7 +72,7 @@ pub(super) struct PlacementSum {
     pub(super) refused: Tally<(usize, String), u64>,
 }
 
-/// Integrals over time, in nanoseconds.
+/// Sums of one path: times in nanoseconds, integrals of windows and bytes over nanoseconds, and counts.
 #[derive(Debug, Default)]
 pub(super) struct PathSums {
     pub(super) full: u64,
@@ -90,7 +90,7 @@ pub(super) struct PathSums {
     pub(super) srtt_known: u64,
     pub(super) timeouts: u64,
     pub(super) timeout_wait: u64,
-    /// Times and bytes by rule.
+    /// Number of window reductions and removed bytes, by rule.
     pub(super) cuts: Tally<String, (u64, u64)>,
     /// Time, state and rule of each change.
     pub(super) states: Vec<(u64, String, String)>,
@@ -108,7 +108,7 @@ struct Now {
     outstanding: u64,
     lost_unsent: u64,
     srtt_ms: Option<f64>,
-    /// Reason of the scheduler's last refusal, if it was later than the last choice.
+    /// Reason of the scheduler's latest refusal, or `None` if the scheduler has chosen the path since.
     refused: Option<String>,
     /// Time at which data was last sent or acknowledged on the path.
     moved: u64,
@@ -121,12 +121,12 @@ pub(super) type ResentKey = (String, usize, usize);
 #[derive(Debug)]
 pub(super) struct Account {
     lost_counts: bool,
-    /// Start in nanoseconds.
+    /// Time at which the sender starts, in nanoseconds.
     pub(super) from: u64,
     now: u64,
     paths: Vec<Now>,
     queued: u64,
-    /// Set while the peer's window is closed, with the path of the hole.
+    /// Set while the peer's window blocks data. Contains the path on which the missing chunk was sent, if it is known.
     blocked: Option<Option<usize>>,
     chunks: Chunks,
     causes: Vec<String>,
@@ -137,12 +137,12 @@ pub(super) struct Account {
     pub(super) rerouting: PlacementSum,
     /// Lost chunks by path, cause and rule.
     pub(super) losses: Tally<(usize, String, String), u64>,
-    /// All retransmissions and the spurious ones.
+    /// Number of retransmissions, and of the spurious ones among them.
     pub(super) resent: Tally<ResentKey, (u64, u64)>,
     pub(super) timeouts: u64,
     /// Abandoned messages by cause and rule: all, and those of which no data had been sent.
     pub(super) abandoned: Tally<(String, String), (u64, u64)>,
-    /// Decisions that are unknown to this version.
+    /// Number of rows by decision, for decisions that this version does not know.
     pub(super) unknown: Tally<String, u64>,
 }
 
@@ -203,7 +203,7 @@ impl Account {
         }
     }
 
-    /// Adds the time until `at` to the current states.
+    /// Adds the time until `until` to the current activity of each path.
     pub(super) fn pass(&mut self, until: u64) {
         let span = until.saturating_sub(self.now);
         if span == 0 {
@@ -271,7 +271,7 @@ impl Account {
         }
     }
 
-    /// Records that only the peer's window blocks data, with the path of the hole.
+    /// Records that only the peer's window blocks data. `hole` is the path on which the missing chunk was sent.
     pub(super) fn blocked(&mut self, hole: Option<usize>) {
         if self.blocked.replace(hole).is_none() {
             self.closures += 1;
@@ -356,8 +356,8 @@ impl Account {
     }
 }
 
-/// Returns the first activity that applies. The order is that of the conditions for sending: an active path, room in its window,
-/// room at the peer, data, and the scheduler's choice.
+/// Returns the first activity that applies. The order is that of the conditions for sending: an active path, room in its congestion
+/// window, room in the peer's window, data, and the scheduler's choice.
 fn spends(path: &Now, lost_counts: bool, blocked: bool, queued: u64, lost_waits: bool) -> PathActivity {
     let counts = path.outstanding + if lost_counts { path.lost_unsent } else { 0 };
     if path.state != ACTIVE {
@@ -373,7 +373,7 @@ fn spends(path: &Now, lost_counts: bool, blocked: bool, queued: u64, lost_waits:
     } else {
         match path.refused.as_deref() {
             Some(PACED) => PathActivity::Paced,
-            // Limit other than the window that was reached.
+            // The path has reached its in-flight cap instead of its window.
             Some(IN_FLIGHT_CAP) => PathActivity::Full,
             _ => PathActivity::PassedOver,
         }

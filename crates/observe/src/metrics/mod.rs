@@ -1,7 +1,7 @@
 //! Metrics of hosts, in the OpenMetrics text format over HTTP.
 //!
-//! The values are those at the time of the scrape: the exporter queries the host once, between two of its packets. The exporter has
-//! no cost while it is not scraped. Closed associations are omitted.
+//! The values are those at the time of the scrape. The exporter queries each host once per scrape, between two packets of the host, and
+//! costs nothing otherwise. Closed associations are omitted.
 
 mod authority;
 mod page;
@@ -21,7 +21,7 @@ pub(crate) use page::discard_word;
 #[derive(Debug, Default)]
 pub(crate) struct Hosts {
     hosts: Mutex<Vec<Monitor>>,
-    /// Name of this machine.
+    /// Name of this machine, which requests may address.
     machine: Option<String>,
 }
 
@@ -35,7 +35,7 @@ impl Hosts {
         self.machine.as_deref()
     }
 
-    /// Returns the current page.
+    /// Returns the text of a scrape, and removes hosts that have ended.
     pub(crate) async fn page(&self) -> String {
         let hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut reports = Vec::new();
@@ -64,8 +64,8 @@ fn machine_name() -> Option<String> {
     None
 }
 
-/// Answers `GET /metrics` until it is dropped. A request must address an IP address, `localhost` or this machine. Therefore web
-/// pages whose names resolve to addresses of this machine cannot read the metrics.
+/// HTTP server that answers `GET /metrics` until it is dropped. The host that a request names must be an IP address, `localhost` or the
+/// name of this machine. Therefore a web page whose domain name resolves to an address of this machine cannot read the metrics.
 ///
 /// ```
 /// use anabranch_net::{Host, Protection};
@@ -106,7 +106,7 @@ impl Exporter {
         Ok(Exporter { shown, local, task })
     }
 
-    /// Exports a host while it runs. The exporter does not keep it running.
+    /// Adds a host to the metrics until the host ends. The exporter does not keep the host alive.
     pub fn show(&self, host: &Host) {
         self.shown.hosts.lock().unwrap_or_else(PoisonError::into_inner).push(host.monitor());
     }

@@ -11,7 +11,7 @@ use crate::congestion::growth::coupled::Fractions;
 use crate::congestion::growth::standard::slow_start;
 use crate::congestion::{Acknowledged, Change, Growth};
 
-/// Growth of each path by the time since its latest loss.
+/// Window growth of each path, as a function of the time since its latest loss.
 #[derive(Debug)]
 pub(super) struct CubicGrowth {
     fast_convergence: bool,
