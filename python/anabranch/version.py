@@ -11,9 +11,9 @@ from anabranch import _native
 class Engine:
     """Identity of the engine inside this package.
 
-    `version` is that of the package. `commit` is the one it was built from: "unknown" outside a checkout, with the
-    suffix "-dirty" if the engine's sources differed from the commit's. `fingerprint` is a SHA-256 in hexadecimal over
-    those sources: two engines with the same fingerprint give the same runs.
+    `version` is the version of the package. `commit` is the commit from which the engine was built, or "unknown" if it
+    was built outside a checkout. The suffix "-dirty" marks sources that differ from the commit. `fingerprint` is the
+    SHA-256 of the engine's sources, in hexadecimal. Two engines with the same fingerprint give the same runs.
     """
 
     version: str

@@ -115,7 +115,7 @@ def test_statistics_errors_are_errors_of_the_package():
 
 def test_a_repeated_seed_is_not_taken_for_another_sample():
     runs = frame({"cmt": [1.0, 2.0]})
-    with pytest.raises(StatisticsError, match=r"scheme cmt, seed 1.*the same run"):
+    with pytest.raises(StatisticsError, match=r"scheme cmt, seed 1.*gives no new sample"):
         summary(pd.concat([runs, runs]))
     with_profile = pd.concat([runs.assign(profile="ns2"), runs.assign(profile="rfc9260")])
     assert summary(with_profile, by=["profile", "scheme"])["n"].tolist() == [2, 2]

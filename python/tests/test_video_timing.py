@@ -162,7 +162,7 @@ def covered_sound(folder: Path) -> Path:
 
 @pytest.mark.parametrize("file", [sound, covered_sound], ids=["sound", "sound with a cover"])
 def test_sound_without_moving_pictures_is_named_so(tmp_path: Path, file: Callable[[Path], Path]) -> None:
-    with pytest.raises(VideoError, match=r"holds no moving pictures, but sound alone or with a cover picture"):
+    with pytest.raises(VideoError, match=r"has no video stream, only sound or sound with a cover picture"):
         read_clip(file(tmp_path), tmp_path / "out.yuv", ReadOptions())
 
 

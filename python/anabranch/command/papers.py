@@ -40,8 +40,8 @@ def main(arguments: Sequence[str]) -> int:
 def _parser() -> Parser:
     parser = Parser(
         prog="anabranch papers",
-        description="Five papers about concurrent multipath transfer: what they measured, what they claim, and whether "
-        "it comes out the same here.",
+        description="Five papers about concurrent multipath transfer: their experiments, their claims, and whether "
+        "runs here reproduce them.",
         epilog=_EXAMPLES,
     )
     parser.add_argument("--data", type=Path, default=DATA, help="the folder with the papers (those of the package)")
@@ -49,7 +49,7 @@ def _parser() -> Parser:
     listing = commands.add_parser("list", help="list all papers with their experiments")
     listing.set_defaults(run=_list)
     show = commands.add_parser("show", help="show a paper, or the setting, unknowns and claims of an experiment")
-    show.add_argument("name", metavar="KEY[/EXPERIMENT]", help="as `papers list` names them")
+    show.add_argument("name", metavar="KEY[/EXPERIMENT]", help="a name that `papers list` prints")
     show.set_defaults(run=_show)
     _add_reproduce(commands)
     _add_stored(commands)
@@ -60,7 +60,7 @@ def _add_stored(commands: Any) -> None:
     store = commands.add_parser(
         "store", help="write the data of a full reproduction that the book needs into one compact file"
     )
-    store.add_argument("folder", type=Path, metavar="DIR", help="what `papers reproduce all --out DIR` wrote")
+    store.add_argument("folder", type=Path, metavar="DIR", help="a folder of `papers reproduce all --out DIR`")
     store.add_argument("file", type=Path, metavar="FILE", help="the file to write: docs/results/papers.json.xz")
     store.set_defaults(run=_store)
     book = commands.add_parser("book", help="write the pages of the book about a full reproduction")
@@ -74,11 +74,11 @@ def _add_reproduce(commands: Any) -> None:
     parser = commands.add_parser(
         "reproduce",
         help="run experiments, judge their claims, and write figures, data and pages",
-        description="Runs experiments and says of every claim whether it holds here. Finished runs are kept, so "
-        "that the same command continues an interrupted one. The exit status does not depend on the verdicts.",
+        description="Runs experiments and judges whether the runs reproduce each claim. Finished runs are kept, so "
+        "that the same command continues after an interruption. The exit status does not depend on the verdicts.",
         epilog=_EXAMPLES,
     )
-    parser.add_argument("name", metavar="all|KEY[/EXPERIMENT]", help="what to reproduce")
+    parser.add_argument("name", metavar="all|KEY[/EXPERIMENT]", help="papers or experiments to reproduce")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder to write to")
     parser.add_argument(
         "--quick",
@@ -87,19 +87,19 @@ def _add_reproduce(commands: Any) -> None:
         "time",
     )
     parser.add_argument("--seeds", type=positive, metavar="N", help="number of seeds of every experiment")
-    parser.add_argument("--no-variants", dest="variants", action="store_false", help="only the values chosen")
+    parser.add_argument("--no-variants", dest="variants", action="store_false", help="run the chosen values only")
     parser.add_argument("--no-ablations", dest="ablations", action="store_false", help="leave ablations out")
     parser.add_argument(
         "--claims",
         action="store_true",
-        help="only what verdicts rest on: no figures, readings or ablations, and no schemes or values that no claim "
-        "names; verdicts are those of the run with all of it",
+        help="only the runs that verdicts need: no figures, readings or ablations, and no schemes or values that no "
+        "claim names; verdicts are those of a full run",
     )
     parser.add_argument(
         "--executor",
         metavar="WHERE",
         help="where sweeps run: processes:N or dask://HOST:PORT (threads of this machine); runs that need a trace are "
-        "made here in any case",
+        "performed on this machine in any case",
     )
     parser.add_argument("--workers", type=positive, metavar="N", help="threads or processes (one for each processor)")
     parser.add_argument("--cache", type=Path, metavar="DIR", help="where finished runs are kept")

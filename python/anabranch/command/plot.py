@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 
 _EXAMPLES = """Examples:
-  See which figures fit a folder:
+  List the figures that a folder supports:
     anabranch plot out/losses --list
-  Goodput over the loss that was swept, for a paper and for slides:
+  Draw goodput over the swept loss, for a paper and for slides:
     anabranch plot out/losses --figure metric --out goodput.svg goodput.png
-  What two schemes gain over cmt, seed by seed:
+  Draw the gains of two schemes over cmt, seed by seed:
     anabranch plot out/losses --figure bars --baseline cmt --schemes cmt-pf,db-cmt
-  Time-outs where a second parameter was swept:
+  Draw time-outs over one of two swept keys:
     anabranch plot out/grid --figure metric --metric timeouts --x path.path-2.loss \\
         --at path.path-2.delay='100 ms'
-  One second of TSNs of a traced run:
+  Draw one second of TSNs of a traced run:
     anabranch plot out/trace/cmt-seed1 --figure tsn --between 10,11
 """
 

@@ -42,11 +42,11 @@ def _parser() -> Parser:
     parser = Parser(
         prog="anabranch report",
         description="Writes the results of a sweep, or the traces of runs, as one HTML file: tables, figures and an "
-        "interactive timeline of runs. The file loads nothing when it is opened.",
+        "interactive timeline of runs. The page needs no other files and no network.",
         epilog=_EXAMPLES,
     )
     parser.add_argument(
-        "folder", metavar="DIR", help="what `anabranch sweep --out DIR` or `--trace DIR` of other commands wrote"
+        "folder", metavar="DIR", help="a folder of `anabranch sweep --out DIR`, or of other commands with `--trace DIR`"
     )
     parser.add_argument("--out", metavar="FILE.html", help="the file to write (default: DIR/report.html)")
     parser.add_argument(
@@ -54,13 +54,13 @@ def _parser() -> Parser:
         metavar="SCHEME[@KEY=VALUE,...]",
         action="append",
         default=[],
-        help="a run for the timeline, `all` for every scheme; KEY is a swept one, or `seed`; those that are left out "
-        "have their first value; can be repeated, for 40 runs at the most (default: all schemes at the first point, or "
+        help="a run for the timeline; `all` selects every scheme; KEY is a swept key or `seed`, with its first value "
+        "by default; can be repeated, for at most 40 runs (default: all schemes at the first point, or "
         "all traces, up to ten)",
     )
     parser.add_argument(
         "--seed", metavar="N", type=int, help="the seed of the timeline's runs that name none (default: the first)"
     )
     parser.add_argument("--title", metavar="TEXT", help="the title of the report")
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress, and no line that names the file")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print neither progress nor the name of the file")
     return parser

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _EXAMPLES = """\
 Examples:
-  Run a plan that comes with the program, or one of your own, and write its tables:
+  Run a plan of the program, or your own, and write its tables:
     anabranch sweep second-path --out out/second-path
     anabranch sweep scenarios/sweeps/second-path.toml --out out/second-path
   The same without a plan file:
@@ -32,7 +32,7 @@ Examples:
 Finished runs are kept in the cache, so that the same command continues a sweep that Ctrl-C or a failure interrupted.
 The results do not depend on the executor, or on the number of workers.
 
-Status: 0 all went well, 1 a run failed or something could not be read or written, 2 the command line, the plan or the
+Status: 0 all runs succeeded, 1 a run failed or a file could not be read or written, 2 the command line, the plan or the
 scenario is wrong, 130 Ctrl-C."""
 
 _EXECUTOR = re.compile(r"(threads|processes):[1-9]\d{0,3}|dask://\S+:\d+")
@@ -92,29 +92,30 @@ def _parser() -> Parser:
     add(
         "--seeds",
         metavar="N|LIST",
-        help="seeds in place of those of the plan: 20 stands for 1 to 20; 3,7,10-12 is a list, and so is 7,",
+        help="seeds in place of those of the plan: 20 means 1 to 20; 3,7,10-12 is a list; 7, is seed 7 alone",
     )
     add(
         "--executor",
         metavar="WHICH",
         type=_executor,
-        help="threads:N (one per processor if nothing is said), processes:N or dask://HOST:PORT",
+        help="threads:N, processes:N or dask://HOST:PORT [default: one thread per processor]",
     )
     add(
         "--worker-timeout",
         metavar="TIME",
         type=time_s,
         default=60.0,
-        help="how long a Dask cluster may be without workers [default: 60s]",
+        help="maximum time for which a Dask cluster may have no workers [default: 60s]",
     )
     cache = parser.add_mutually_exclusive_group()
     cache.add_argument(
         "--cache",
         metavar="DIR",
         type=Path,
-        help="where finished runs are kept and looked for [default: $ANABRANCH_CACHE, or in the user's caches]",
+        help="folder that stores finished runs, which are not repeated [default: $ANABRANCH_CACHE, or the user's cache "
+        "folder]",
     )
-    cache.add_argument("--no-cache", action="store_true", help="keep no finished runs, and look for none")
+    cache.add_argument("--no-cache", action="store_true", help="repeat finished runs, and store none")
     add("--force", action="store_true", help="write into a folder with other files, or with another sweep")
     add("--json", action="store_true", help="print one JSON object in place of the table")
     add("-q", "--quiet", action="store_true", help="show no progress bar")

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 _STATUS = "exit status: 0 done, 1 a file cannot be read, decoded or written, 2 wrong command line, 130 Ctrl-C"
 _EXAMPLES = f"""\
 Examples:
-  Encode the clip of photographs, and see what a sender has to send:
+  Encode the clip of photographs, and print its frames and packets:
     anabranch video encode photographs --frames 300 --out out/photographs
   Encode a clip of your own:
     anabranch video encode highway_qcif.yuv --out out/highway
   Compare schemes over two simulated paths, as a table and as a page:
     anabranch video compare out/highway --paths rate=2Mbit,delay=20ms,loss=2% rate=1Mbit,delay=60ms,loss=5% \\
         --schemes sctp,cmt,cmt-qa --out out/compared
-  Send it to a player on another machine, over every path there is:
+  Send it to a player on another machine, over all available paths:
     anabranch video play --out out/played
     anabranch video send out/highway player.example --deadline 150ms
-  Rate what arrived of it with two schemes, 150 ms from sending to playout:
+  Rate the received video of two schemes, with 150 ms from sending to playout:
     anabranch video evaluate out/highway --arrivals cmt=cmt.csv --arrivals cmt-qa=cmt-qa.csv --deadline 150ms \\
         --out out/quality
 
@@ -59,8 +59,8 @@ Examples:
   anabranch video evaluate out/photographs --arrivals cmt=a.parquet --arrivals cmt-qa=b.parquet --deadline 0.3s \\
       --against sent --no-pictures --json --out out/quality
 
-A file of arrivals has the columns packet (its number in packets.csv) and arrival_ms (from when the first frame is
-handed to the sender). Packets that are not in it were lost.
+A file of arrivals has the columns packet (the number in packets.csv) and arrival_ms (the time since the first frame was
+handed to the sender). Packets that the file does not list count as lost.
 
 {_STATUS}
 """
@@ -75,8 +75,8 @@ def main(arguments: list[str]) -> int:
 def _parser() -> Parser:
     parser = Parser(
         prog="anabranch video",
-        description="Real-time video: makes clips, encodes them as MPEG-4 with I, P and B frames, and computes what "
-        "becomes of each frame and how good the rest looks. Needs pip install 'anabranch[video]'.",
+        description="Real-time video: makes clips, encodes them as MPEG-4 with I, P and B frames, and computes the "
+        "fate of each frame and the quality of the shown video. Needs pip install 'anabranch[video]'.",
         epilog=_EXAMPLES,
     )
     commands = parser.add_subparsers(title="Commands", required=True, metavar="COMMAND")
@@ -122,7 +122,7 @@ def _add_encode(commands: Any) -> None:
 
 def _add_source(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("clip", metavar="CLIP", help="photographs, synthetic, or a file: .yuv, .y4m or what ffmpeg reads")
+    add("clip", metavar="CLIP", help="photographs, synthetic, or a file: .yuv, .y4m or any format that ffmpeg reads")
     add(
         "--frames",
         metavar="N",
@@ -158,7 +158,7 @@ def _add_evaluate(commands: Any) -> None:
         metavar="[NAME=]FILE",
         action="append",
         required=True,
-        help="when packets arrived, .csv or .parquet; can be repeated; NAME is the file's name if it is left out",
+        help="arrival times of packets, .csv or .parquet; can be repeated; NAME is by default the name of the file",
     )
     add("--deadline", metavar="TIME", type=deadline_ms, required=True, help="from sending to playout, as 150ms or 0.3s")
     add("--out", metavar="DIR", type=Path, required=True, help="the folder to write")

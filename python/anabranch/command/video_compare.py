@@ -38,8 +38,8 @@ Examples:
     anabranch video compare out/highway --scenario scenarios/two-path.toml --seeds 20 --deadline 300ms \\
         --reliability I=full --reliability retransmissions:2 --out out/compared
 
-A path is written as a link of `anabranch relay`, alike in both directions without `reverse`. The folder has finished
-runs: the same command continues from there, and another one makes only the runs that are new.
+A path has the form of a link of `anabranch relay`. Without `reverse`, both directions are equal. The folder stores
+finished runs: the same command continues from there, and another command performs only runs that are missing.
 exit status: 0 done, 1 a file cannot be read, decoded or written, 2 wrong command line, path or scheme, 130 Ctrl-C
 """
 
@@ -55,7 +55,11 @@ def add_compare(commands: Any) -> None:
         epilog=_EXAMPLES,
     )
     add = parser.add_argument
-    add("clip", metavar="CLIP|DIR", help="what `anabranch video encode --out DIR` wrote, or a clip as it takes it")
+    add(
+        "clip",
+        metavar="CLIP|DIR",
+        help="a folder of `anabranch video encode --out DIR`, or a clip, which is encoded first",
+    )
     add(
         "--paths",
         metavar="PATH",
@@ -64,7 +68,7 @@ def add_compare(commands: Any) -> None:
     )
     add("--scenario", metavar="FILE", type=Path, help="take paths and settings of a scenario in place of --paths")
     add("--schemes", metavar="LIST", default="sctp,cmt,cmt-pf", help="[default: sctp,cmt,cmt-pf]")
-    add("--seeds", metavar="N|LIST", default="10", help="10 stands for 1 to 10; 3,7,10-12 is a list [default: 10]")
+    add("--seeds", metavar="N|LIST", default="10", help="seeds: 10 means 1 to 10; 3,7,10-12 is a list [default: 10]")
     add("--deadline", metavar="TIME", type=deadline_ms, default=_DEFAULT_DEADLINE_MS, help="[default: 150ms]")
     add(
         "--reliability",
@@ -72,7 +76,7 @@ def add_compare(commands: Any) -> None:
         action="append",
         default=[],
         help="full, lifetime:TIME, retransmissions:N or priority:N, of all frames or of those of one type; can be "
-        "repeated [default: a lifetime of the deadline]",
+        "repeated [default: a lifetime equal to the deadline]",
     )
     add("--frames", metavar="N", type=whole_number, help="the first N frames of a clip that is encoded first")
     add("--against", choices=("source", "sent"), default="source", help="reference of quality [default: source]")

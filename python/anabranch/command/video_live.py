@@ -28,28 +28,29 @@ _SILENCE_S = 15.0
 
 _SEND_EXAMPLES = """\
 Examples:
-  Send a clip that `anabranch video encode` wrote, or one that is encoded first, over every path there is:
+  Send an encoded clip, or encode a clip and send it, over all available paths:
     anabranch video send out/highway player.example
     anabranch video send photographs player.example --frames 300 --deadline 200ms
-  Over two relays, with I frames sent until they arrive and B frames never again:
+  Send over two relays, retransmit I frames until they arrive, and never retransmit B frames:
     anabranch video send out/highway player.example --to 127.0.0.11:9899 --to 127.0.0.12:9899 \\
         --reliability I=full --reliability B=retransmissions:0
 
-Limits are full, lifetime:TIME, retransmissions:N and priority:N; I=, P= or B= before one is for these frames only.
+LIMIT is full, lifetime:TIME, retransmissions:N or priority:N. With I=, P= or B= before it, it applies to frames of
+this type only.
 exit status: 0 sent to the end, 1 the player could not be reached, refused or was lost, 2 wrong command line, 130 Ctrl-C
 """
 _PLAY_EXAMPLES = """\
 Examples:
-  Wait for a sender whose key is authorised, on all addresses, or on two and from one address only:
+  Accept a sender with an authorised key on all local addresses, or on two of them and from one address only:
     anabranch video play --out out/played
     anabranch video play --listen 192.0.2.1 --listen 198.51.100.1 --from 203.0.113.7 --out out/played
-  With what the sender has at hand, to compute PSNR, SSIM, VQM and VMAF:
+  Compute PSNR, SSIM, VQM and VMAF too, from a copy of the sender's encoded clip:
     anabranch video play --listen 127.0.0.1 --reference out/highway --out out/played
 
-One clip is played. Packets are encrypted, and only senders with a key in authorized_keys are accepted: see `anabranch
-keys`. --from looks at the addresses that a sender calls from; packets from elsewhere get no answer.
-exit status: 0 played to the end, 1 the sender stopped, was lost or broke the protocol, or something cannot be written,
-2 wrong command line, 130 Ctrl-C; what was played until then is written.
+The command plays one clip and exits. Packets are encrypted. Only senders with a key in authorized_keys are accepted:
+see `anabranch keys`. With --from, packets from other source addresses get no answer.
+exit status: 0 played to the end, 1 the sender stopped, was lost or violated the protocol, or a file cannot be written,
+2 wrong command line, 130 Ctrl-C. If playing ends early, the files contain the frames up to that time.
 """
 
 
@@ -57,13 +58,17 @@ def add_send(commands: Any) -> None:
     """Adds the command `send`."""
     parser = commands.add_parser(
         "send",
-        help="send a clip to a player, frame by frame at their times",
-        description="Sends a clip in real time to `anabranch video play`, over one or several paths. A packet is given "
-        "up once its lifetime has passed, as the reliability of its frame says.",
+        help="send a clip to a player, each frame at its time",
+        description="Sends a clip in real time to `anabranch video play`, over one or several paths. The sender "
+        "abandons a packet when it reaches the limit that --reliability sets for its frame.",
         epilog=_SEND_EXAMPLES,
     )
     add = parser.add_argument
-    add("clip", metavar="CLIP|DIR", help="what `anabranch video encode --out DIR` wrote, or a clip as it takes it")
+    add(
+        "clip",
+        metavar="CLIP|DIR",
+        help="a folder of `anabranch video encode --out DIR`, or a clip, which is encoded first",
+    )
     add("peer", metavar="HOST[:PORT]", help="the player [port: 9899]")
     add(
         "--deadline",
@@ -77,31 +82,31 @@ def add_send(commands: Any) -> None:
         metavar="[TYPE=]LIMIT",
         action="append",
         default=[],
-        help="when packets are given up, of all "
-        "frames or of those of one type; can be repeated [default: a lifetime of the deadline]",
+        help="limit at which packets are abandoned, for all frames or for frames of one type; can be repeated "
+        "[default: a lifetime equal to the deadline]",
     )
-    add("--frames", metavar="N", type=whole_number, help="the first N frames of a clip that is encoded first")
+    add("--frames", metavar="N", type=whole_number, help="encode and send only the first N frames of a clip")
     add(
         "--path",
         metavar="ADDR|IFACE",
         action="append",
         default=[],
-        help="a local address or interface that a path "
-        "begins at; can be repeated [default: those that `anabranch paths` calls usable]",
+        help="local address or interface of a path; can be repeated [default: all that `anabranch paths` reports as "
+        "usable]",
     )
     add(
         "--to",
         metavar="ADDR:PORT",
         action="append",
         default=[],
-        help="where paths lead instead of to HOST's own addresses, such as relays; one for all, or one for each --path",
+        help="destination of paths, such as a relay, in place of HOST's addresses; one for all, or one for each --path",
     )
     add(
         "--connect-timeout",
         metavar="TIME",
         type=seconds,
         default=15.0,
-        help="how long to wait until the peer answers [default: 15s]",
+        help="maximum time until the peer answers [default: 15s]",
     )
     _add_association(parser)
     parser.set_defaults(run=_send)
@@ -111,9 +116,10 @@ def add_play(commands: Any) -> None:
     """Adds the command `play`."""
     parser = commands.add_parser(
         "play",
-        help="receive a clip, and print the fate of each frame",
-        description="Waits for one sender, and notes when each packet arrives. Playout starts the deadline after the "
-        "first packet. Writes arrivals.csv, frames.csv, received.m4v, reception.json, and the shown video.",
+        help="receive a clip, and write the fate of each frame",
+        description="Waits for one sender, and records the arrival time of each packet. Playout starts when the "
+        "deadline has passed since the first packet. Writes arrivals.csv, frames.csv, received.m4v, reception.json, "
+        "and the shown video.",
         epilog=_PLAY_EXAMPLES,
     )
     add = parser.add_argument
@@ -122,8 +128,8 @@ def add_play(commands: Any) -> None:
         metavar="ADDR[:PORT]",
         action="append",
         default=[],
-        help="a local address to listen on; can be "
-        "repeated [default: those that `anabranch paths` calls usable, port 9899]",
+        help="a local address to listen on; can be repeated [default: all that `anabranch paths` reports as usable, "
+        "port 9899]",
     )
     add(
         "--from",
@@ -131,7 +137,7 @@ def add_play(commands: Any) -> None:
         metavar="ADDR[/PREFIX]",
         action="append",
         default=[],
-        help="accept senders that call from this address or network only; can be repeated",
+        help="accept only senders with a source address in this network; an address is allowed too; can be repeated",
     )
     add("--out", metavar="DIR", type=Path, required=True, help="the folder to write")
     add(
@@ -152,21 +158,21 @@ def _add_association(parser: argparse.ArgumentParser) -> None:
         "--scheme",
         metavar="SCHEME",
         default="bonded",
-        help="how the paths are used, such as cmt; see `anabranch schemes` [default: bonded]",
+        help="scheme, such as cmt; see `anabranch schemes` [default: bonded]",
     )
     add(
         "--sctp-port",
         metavar="PORT",
         type=port,
         default=_DEFAULT_PORT,
-        help="the SCTP port that is listened on, inside UDP [default: 9899]",
+        help="SCTP port to listen on, inside UDP [default: 9899]",
     )
     add(
         "--timeout",
         metavar="TIME",
         type=seconds,
         default=_SILENCE_S,
-        help="silence after which the peer is considered lost [default: 15s]",
+        help="time without packets after which the peer counts as lost [default: 15s]",
     )
     protection = parser.add_mutually_exclusive_group()
     protection.add_argument(
@@ -240,7 +246,7 @@ def _report(options: argparse.Namespace, sent: Sent, frames: int) -> None:
         print(json.dumps(figures), flush=True)
     elif not options.quiet and sent.frames:
         print(
-            f"{sent.frames} of {frames} frames sent, {sent.packets} packets; {sent.given_up_messages} given up, "
+            f"{sent.frames} of {frames} frames sent, {sent.packets} packets; {sent.given_up_messages} abandoned, "
             f"{sent.overdue_packets} too late to be sent",
             flush=True,
         )

@@ -11,8 +11,8 @@ Examples:
   anabranch view client.qlog
   anabranch view logs --out logs.html
 
-It reads qlog 0.3 and later, as JSON, lines of JSON or JSON text sequences: of QUIC, and those of --qlog of other
-commands here. The page loads nothing when it is opened.
+The logs are qlog 0.3 or later of a QUIC stack, or written by other commands of anabranch with --qlog. The format is
+JSON, JSON lines or JSON text sequences. The page needs no other files and no network.
 
 exit status: 0 written, 1 a log cannot be read or the page not written, 2 wrong command line, 130 Ctrl-C
 """
@@ -49,5 +49,5 @@ def _parser() -> Parser:
         "--out", metavar="FILE.html", help="the file to write (default: FILE.html beside it, or FOLDER/view.html)"
     )
     parser.add_argument("--title", metavar="TEXT", help="the title of the page")
-    parser.add_argument("-q", "--quiet", action="store_true", help="no line that names the file")
+    parser.add_argument("-q", "--quiet", action="store_true", help="do not print the name of the file")
     return parser

@@ -112,7 +112,7 @@ def _claim(
 def _judged(study: Study, claim: Claim, measured: Measured, setting: str) -> Judgement:
     """Returns the verdict on a claim under a setting.
 
-    An experiment that lacks this setting contributes its default setting.
+    If an experiment was not run with this setting, its measurements with the default setting are used.
     """
 
     def grids(experiment: str, measure: Measure) -> SampleGrid:

@@ -20,7 +20,7 @@ from anabranch.text_file import read_text
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Reason why claims are not reproduced. `evidence` names the changes that prove it, as `EXPERIMENT:CHANGE`."""
+    """Reason why claims are not reproduced. `evidence` lists the changes that show it, each as `EXPERIMENT:CHANGE`."""
 
     claims: tuple[str, ...]
     text: str
@@ -31,7 +31,7 @@ class Cause:
 class Study:
     """Study with its experiments, its claims, and the causes of differences.
 
-    `decided` maps each question that the study's text or data settles to the answer.
+    `decided` maps questions to the answers that the study's text or data gives.
     """
 
     key: str
@@ -50,7 +50,7 @@ class Study:
     doi: str = ""
 
     def experiment(self, identity: str) -> Experiment:
-        """Returns the experiment with this id, which has to exist."""
+        """Returns the experiment with this id. The study must contain it."""
         return next(experiment for experiment in self.experiments if experiment.id == identity)
 
     def claims_of(self, experiment: str) -> tuple[Claim, ...]:

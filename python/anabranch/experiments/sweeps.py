@@ -1,4 +1,4 @@
-"""Runs the sweeps of a setting and takes measures from their tables."""
+"""Runs the sweeps of a setting and computes measures from their tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SweepOptions:
-    """Arguments of `anabranch.sweep` that change no results."""
+    """Arguments of `anabranch.sweep` that do not affect results."""
 
     cache: str | os.PathLike[str] | bool | None = True
     executor: ExecutorLike = None
@@ -50,7 +50,7 @@ class Collected:
         """Returns a measure of all runs."""
         definition = MEASURES[measure.name]
         if definition.of_runs is None:
-            raise ValueError(f"{measure} takes traces")
+            raise ValueError(f"{measure} needs traces of the runs, which a sweep does not write")
         by_run = definition.of_runs(self.tables, measure)
         return grid_of(self.setting, by_run.reindex(self.keys.ravel()).to_numpy(dtype=float).reshape(self.keys.shape))
 
@@ -67,7 +67,7 @@ def grid_of(setting: Setting, values: NDArray[np.float64]) -> SampleGrid:
 
 
 def collect(setting: Setting, options: SweepOptions, cost: Cost) -> Collected:
-    """Makes every run of a setting, or takes it from the cache.
+    """Performs every run of a setting, or reads it from the cache.
 
     Raises the errors of `anabranch.sweep`.
     """
@@ -82,7 +82,7 @@ def collect(setting: Setting, options: SweepOptions, cost: Cost) -> Collected:
         frames.append(tables)
         first = setting.seeds.index(seeds[0])
         keys[..., first : first + len(seeds)] = own = _keys(setting, schemes, tables[0], seeds)
-        # The schemes are moved to the last dimension, so that a cell is an index.
+        # Schemes become the last dimension, so that the index of a cell selects the keys of all schemes.
         by_cell = np.moveaxis(own, 0, -1)
         places |= {key: (cell, seeds[0]) for cell in setting.cells() for key in by_cell[cell].ravel()}
 
@@ -94,7 +94,7 @@ def collect(setting: Setting, options: SweepOptions, cost: Cost) -> Collected:
 
 
 def _seed_groups(setting: Setting) -> Iterator[tuple[int, ...]]:
-    """Yields the seeds of each sweep: all of them, or each alone if values are drawn for each."""
+    """Yields the seeds of each sweep: all seeds, or one seed per sweep if the setting draws values for each seed."""
     if setting.draw:
         yield from ((seed,) for seed in setting.seeds)
     else:
@@ -135,7 +135,7 @@ def _full_expressions(setting: Setting) -> list[str]:
 
 
 def _keys(setting: Setting, schemes: list[str], runs: pd.DataFrame, seeds: Sequence[int]) -> NDArray[Any]:
-    """Returns keys of runs by scheme, axes and seed. Results are sorted by point, scheme and seed."""
+    """Returns the keys of runs by scheme, axes and seed. `runs` must be sorted by point, scheme and seed."""
     distinct = list(dict.fromkeys(schemes))
     found = runs.index.to_numpy().reshape([*setting.shape[1:-1], len(distinct), len(seeds)])
     return np.stack([found[..., distinct.index(scheme), :] for scheme in schemes])

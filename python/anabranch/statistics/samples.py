@@ -181,8 +181,8 @@ def _refuse_twice(frame: pd.DataFrame, keys: Sequence[str]) -> None:
     if not twice.empty:
         where = ", ".join(f"{key} {twice.iloc[0][key]}" for key in keys)
         raise StatisticsError(
-            f"there is more than one row for {where}: a run repeated with the same seed is the same run, not another "
-            "sample; leave the copies out, or name the column that tells them apart in `by`"
+            f"there is more than one row for {where}: repeating a run with the same seed gives no new "
+            "sample; remove the copies, or add a column in which these rows differ to `by`"
         )
 
 

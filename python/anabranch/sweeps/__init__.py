@@ -41,7 +41,7 @@ def sweep(
     `scenario` is a `Scenario` or the path of a scenario file. `over` maps each swept key of the scenario, dotted as in
     `--set`, to a list of its values. All combinations are run; the last key varies fastest. A tuple of keys with a list
     of tuples of values is swept side by side. The key `"scheme"` has a list of schemes (default: the scenario's own).
-    `overrides` has values for all points, as `--set` has. `seeds` is a number, where 20 stands for 1 to 20, or a list
+    `overrides` has values for all points, as `--set` has. `seeds` is a number, where 20 means 1 to 20, or a list
     (default: the scenario's own). With `until`, seeds are added to each point and scheme until the mean has the
     requested `Precision`: 1 to `max_seeds`, or in the order of the list.
 

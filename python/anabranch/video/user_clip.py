@@ -25,7 +25,7 @@ _SIZE_IN_NAME = re.compile(r"(?<![0-9a-z])(?:(\d{2,4})x(\d{2,4})|(qcif|cif))(?![
 REMEDY = "repair it, or give another file"
 # ffmpeg's error if the file has no stream of the requested kind.
 _NO_STREAM = "for option 'map'"
-_NO_VIDEO = "holds no moving pictures, but sound alone or with a cover picture: give a file with video"
+_NO_VIDEO = "has no video stream, only sound or sound with a cover picture: give a file with video"
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ FIGURES: tuple[Figure, ...] = (
     Figure("stall_s", "stall time", "s", 2, -1),
     Figure("longest_stall_s", "longest stall", "s", 2, -1),
     Figure("delay_p95_ms", "delay, 95th percentile", "ms", 1, -1),
-    Figure("given_up", "given up", "messages", 1),
+    Figure("given_up", "abandoned", "messages", 1),
     Figure("psnr_db", "PSNR", "dB", 2, 1),
     Figure("ssim", "SSIM", "", 4, 1),
     Figure("vqm", "VQM", "", 3, -1),

@@ -79,7 +79,7 @@ def late_frames(runs: Runs, asked: Measure) -> pandas.Series:
     return _summed(runs, asked, ["late_frames"])
 
 
-@measure("Messages given up", "per run", "none", allows=["flow"], grows=True)
+@measure("Abandoned messages", "per run", "none", allows=["flow"], grows=True)
 def abandoned_messages(runs: Runs, asked: Measure) -> pandas.Series:
     """Messages that the sender abandoned because they had reached their limits."""
     return _summed(runs, asked, ["abandoned_messages"])
