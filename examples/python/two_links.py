@@ -1,7 +1,7 @@
-"""Talks to a peer and sends it a file over two links at the same time, on this machine alone and without root.
+"""Exchanges messages with a peer and sends it a file over two links at the same time, on one machine, without root.
 
-The links are two relays: a fast one, and a slow and distant one that loses packets. Messages use both, as the scheme
-decides, and the file arrives unchanged.
+The links are two relays: a fast one, and a slow one with a longer delay and losses. The scheme selects a link for
+each packet. The script compares the received file with the sent one.
 
     python examples/python/two_links.py
     python examples/python/two_links.py --scheme cmt --file film.mkv
@@ -97,7 +97,7 @@ async def transfer(content: bytes, scheme: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--scheme", default="braid", help="how the paths are used [default: braid]")
+    parser.add_argument("--scheme", default="braid", help="scheme [default: braid]")
     parser.add_argument("--file", type=Path, help="file to send [default: 2 MB of random bytes]")
     arguments = parser.parse_args()
     try:

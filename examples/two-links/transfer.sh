@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Sends a file over two links at the same time, on this machine alone and without root: a server, two relays that are the links,
-# and a sender. Needs the command `anabranch`, or its name as the first argument; the second is the folder for what it makes.
+# Sends a file over two links at the same time, on this machine alone and without root. Two relays between sender and server
+# simulate the links. The first argument is the command, `anabranch` by default, and the second the folder for the output.
 set -euo pipefail
 
 anabranch=${1:-anabranch}
@@ -14,7 +14,7 @@ background=()
 # Ctrl-C and errors end the server and the relays as well.
 trap 'kill -INT "${background[@]}" 2> /dev/null || true; wait' EXIT
 
-# Only this machine may connect, and only who has this key. Both sides are one user here, so that it is its own host's key too.
+# The server accepts only this key, and only from this machine. Client and server use the same key, because both run as this user.
 export ANABRANCH_HOME="$PWD/$out/keys"
 case $out in /*) ANABRANCH_HOME="$out/keys" ;; esac
 rm -rf "$ANABRANCH_HOME"
@@ -22,7 +22,7 @@ key=$("$anabranch" keys show | head -n 1)
 "$anabranch" keys add "$key" demo
 "$anabranch" serve --dir "$out/inbox" --quiet --from 127.0.0.0/8 --listen 127.0.1.1:$port --listen 127.0.1.2:$port &
 background+=($!)
-# The first link is fast, the second slow and far away, and it loses packets.
+# The first link is fast. The second is slow, has a longer delay, and loses packets.
 "$anabranch" relay --json \
     --listen 127.0.2.1:$port --to 127.0.1.1:$port --link 'rate=20Mbit,delay=5ms,queue=50p' \
     --listen 127.0.2.2:$port --to 127.0.1.2:$port --link 'rate=8Mbit,delay=40ms,loss=0.1%,queue=100p' \
