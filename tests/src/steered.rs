@@ -15,18 +15,18 @@ use anabranch_schemes::registry;
 
 const HAND: Reason = Reason::rule("the test's hand");
 
-/// Answers [`Scheduler::pick`].
+/// Function that answers [`Scheduler::pick`].
 pub type Picks = Arc<dyn Fn(&View<'_>) -> Pick + Send + Sync>;
-/// Answers [`Scheduler::replan`].
+/// Function that answers [`Scheduler::replan`].
 pub type Replans = Arc<dyn Fn(&View<'_>) -> bool + Send + Sync>;
-/// Answers [`RetransmitPath::route`].
+/// Function that answers [`RetransmitPath::route`].
 pub type Routes = Arc<dyn Fn(&LostChunk, &View<'_>) -> RetransmitChoice + Send + Sync>;
 
-/// Answers [`HeadOfLineHandling::handle`].
+/// Function that answers [`HeadOfLineHandling::handle`].
 pub type Handles = Arc<dyn Fn(&HeadOfLineBlocking, &View<'_>) -> Option<HeadOfLineAction> + Send + Sync>;
-/// Answers [`CongestionControl::pacing`].
+/// Function that answers [`CongestionControl::pacing`].
 pub type Paces = Arc<dyn Fn(PathId) -> Pacing + Send + Sync>;
-/// Answers [`LossDetection::overdue`].
+/// Function that answers [`LossDetection::overdue`].
 pub type Overdue = Arc<dyn Fn(&Missing, &View<'_>) -> bool + Send + Sync>;
 
 /// Notifications that the scheduler of a [`Steered`] scheme has received.

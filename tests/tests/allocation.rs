@@ -28,7 +28,7 @@ static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 /// User bytes that wait at the sender.
 const BACKLOG: u64 = 500_000;
 
-/// Sends one prepared message over and over.
+/// Application that sends one prepared message repeatedly.
 struct Source {
     connect: Option<(Vec<(IpAddr, IpAddr)>, AssociationConfig)>,
     id: Option<AssociationId>,
@@ -55,7 +55,7 @@ impl Application for Source {
     }
 }
 
-/// Reads everything into one buffer.
+/// Application that reads all data into one buffer.
 #[derive(Default)]
 struct Drain {
     id: Option<AssociationId>,

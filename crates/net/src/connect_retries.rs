@@ -12,7 +12,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Number of attempts after which an unauthenticated answer is believed.
 const BELIEVED_AFTER: u32 = 3;
 
-/// Decides after each failed attempt to connect whether another one follows.
+/// Rules for further attempts after a failed attempt to connect.
 ///
 /// Any host on the path can forge an unauthenticated answer, such as an ABORT before there are keys, so it does not end the
 /// attempts at once. Each attempt needs a new host, because the peer may still keep the association of the previous attempt under

@@ -129,7 +129,7 @@ async fn refused_attempt_leaves_other_associations_of_the_host_alone() {
 const HOST_UNREACHABLE: u8 = 1;
 const PORT_UNREACHABLE: u8 = 3;
 
-/// Sends ICMP messages that quote a UDP datagram.
+/// Sender of ICMP messages that quote a UDP datagram.
 struct Forger {
     socket: Socket,
 }
@@ -217,7 +217,7 @@ async fn forged() {
 /// Source, destination and UDP payload of a datagram.
 type Sent = (SocketAddr, SocketAddr, Vec<u8>);
 
-/// Records the first datagram that a host sends.
+/// First datagram that a host sends.
 #[derive(Clone, Default)]
 struct First(Arc<Mutex<Option<Sent>>>);
 

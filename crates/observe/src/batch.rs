@@ -20,7 +20,7 @@ const PERIOD: Duration = Duration::from_millis(50);
 /// Approximate memory of a record besides the bytes of a packet, in bytes.
 const RECORD_BYTES: usize = 256;
 
-/// Identifies an association among those of all hosts of a recording.
+/// Identifier of an association among those of all hosts of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     /// Index of the host.
@@ -83,7 +83,7 @@ pub(crate) enum Record {
     },
 }
 
-/// Records in order of arrival, with the data that they refer to.
+/// Sequence of records in order of arrival, with the data that they refer to.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) records: Vec<Record>,

@@ -50,7 +50,7 @@ pub struct Report {
     pub records_dropped: u64,
 }
 
-/// Records hosts from [`Recording::start`] until it is [finished](Recording::finish) or dropped.
+/// Recording of hosts, from [`Recording::start`] until it is [finished](Recording::finish) or dropped.
 ///
 /// Files are flushed many times per second, so they are readable at any time, even after the process was killed. Associations that
 /// are still active at the end count up to it.

@@ -17,7 +17,7 @@ const OVERHEAD: WireBytes = WireBytes::new(28);
 /// Packet to send: its time and payload.
 type Planned = (Time, Vec<u8>);
 
-/// Sends the planned packets and records arrivals with their times.
+/// Host that sends the planned packets and records arrivals with their times.
 struct Peer {
     plan: std::collections::VecDeque<Planned>,
     way: Envelope,

@@ -104,7 +104,7 @@ pub(crate) fn assume_flow(root: &mut Table) {
     }
 }
 
-/// Sets a value at all places that match a key.
+/// Override of a value at all places that match a key.
 struct Placement<'a> {
     node: &'a Node,
     origin: &'a Origin,

@@ -243,7 +243,7 @@ fn sum(start: u32, bytes: &[u8]) -> u16 {
     sum as u16
 }
 
-/// Records packets that hosts send and receive. Each address is an interface. Background traffic is not recorded.
+/// Capture of the packets that hosts send and receive. Each address is an interface. Background traffic is not recorded.
 ///
 /// ```
 /// use anabranch_sim::pcapng::PcapngTap;

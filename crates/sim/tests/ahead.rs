@@ -13,7 +13,7 @@ use anabranch_sim::{
 const DATA: u8 = 1;
 const ACK: u8 = 2;
 
-/// Sends bursts at given times, acknowledges arrivals, and sends more for each acknowledgement, as a transport protocol does.
+/// Host that sends bursts at given times, acknowledges arrivals, and sends more for each acknowledgement, as a transport protocol does.
 struct Node {
     ways: Vec<Envelope>,
     bursts: VecDeque<(Time, usize)>,

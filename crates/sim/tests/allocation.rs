@@ -14,7 +14,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 #[global_allocator]
 static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Answers every packet with one of its own, and also sends one every millisecond.
+/// Host that answers every packet with a packet, and also sends one every millisecond.
 struct Echo {
     way: Envelope,
     owed: u32,

@@ -21,7 +21,7 @@ pub const fn padded_len(len: usize) -> usize {
     len.saturating_add(3) & !3
 }
 
-/// Reads fields from the front of a slice and keeps the offset for errors.
+/// Reader of fields from the front of a slice, which keeps the offset for errors.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],

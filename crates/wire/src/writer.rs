@@ -25,7 +25,7 @@ impl Trailer {
     }
 }
 
-/// Writes one packet into a buffer whose length is the maximum length of the packet.
+/// Writer of one packet into a buffer whose length is the maximum length of the packet.
 ///
 /// Every method either adds its chunk, or returns [`NoSpace`] and leaves the packet unchanged. After an error, the buffer content
 /// beyond [`len`](Self::len) is unspecified. No method allocates.

@@ -62,7 +62,7 @@ struct Server {
     _peers: PeerProcess,
 }
 
-/// Ends the process when dropped.
+/// Child process that ends when the guard is dropped.
 struct PeerProcess(Child);
 
 impl Drop for PeerProcess {

@@ -10,7 +10,7 @@ use anabranch_scenario::MessagesBeside;
 /// Maximum number of messages of a run, whose times are all stored.
 const MOST_MESSAGES: usize = 1_000_000;
 
-/// Sends a message at regular times. Each message begins with its number.
+/// Source of messages at regular times. Each message begins with its number.
 #[derive(Debug)]
 pub(crate) struct BesideSource {
     messages: MessagesBeside,

@@ -108,7 +108,7 @@ pub(crate) struct DirectionCount {
     pub(crate) spurious: u64,
 }
 
-/// Counts packets and passes them to a capture and a trace.
+/// Observer that counts packets and passes them to a capture and a trace.
 pub(crate) struct Observer {
     /// Counts by flow, forward and reverse.
     pub(crate) flows: Vec<[DirectionCount; 2]>,

@@ -37,7 +37,7 @@ impl PathRecorder {
     }
 }
 
-/// Records every packet with DATA: sent, delivered or dropped.
+/// Recorder of every packet with DATA: sent, delivered or dropped.
 pub(crate) struct PacketRecorder {
     table: PacketTable,
     flows: Vec<String>,

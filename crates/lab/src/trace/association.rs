@@ -49,7 +49,7 @@ pub const DECISION_COLUMNS: [&str; 14] = [
     "ssthresh_bytes",
 ];
 
-/// Writes the two files of an end that sends data, or those that are requested.
+/// Writer of the two trace files of a sender, or of the requested ones.
 pub struct AssociationTables {
     flow: String,
     names: Vec<String>,

@@ -22,7 +22,7 @@ struct Shared {
     has_data: bool,
 }
 
-/// Finds the paths of an association that have changed since the previous call.
+/// Detector of the paths of an association that have changed since the previous call.
 #[derive(Default)]
 pub struct Sampler {
     last: [Option<(PathFacts, Shared)>; MAX_PATHS],

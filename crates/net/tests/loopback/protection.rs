@@ -315,7 +315,7 @@ async fn abandoned_attempt_leaves_no_state() {
     assert_eq!(within(client.statistics()).await.keying.failed, 1);
 }
 
-/// Records everything that a host reports.
+/// Log of all reports of a host.
 struct Scribe(Arc<Mutex<String>>);
 
 impl Scribe {

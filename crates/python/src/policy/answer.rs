@@ -12,7 +12,7 @@ use super::view::path_id;
 /// Reason of an answer without one.
 pub(super) const NO_REASON: Reason = Reason::rule("a policy in Python");
 
-/// Waits: for window space anywhere, for a path, or until a time.
+/// Decision to wait for window space on any path, for a path, or until a time.
 #[pyclass(frozen, module = "anabranch.policy")]
 pub struct Wait {
     wait: WaitFor,

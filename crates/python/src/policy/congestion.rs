@@ -35,7 +35,7 @@ pub(super) fn control(object: &Object, gate: GrowthGate, tells: bool) -> WindowC
     control
 }
 
-/// Calls the object's `grow`.
+/// Growth rule that calls the object's `grow`.
 #[derive(Debug)]
 struct OwnGrowth {
     object: Object,
@@ -61,7 +61,7 @@ impl Growth for OwnGrowth {
     }
 }
 
-/// Calls the object's `cut`.
+/// Reduction rule that calls the object's `cut`.
 #[derive(Debug)]
 struct OwnCut {
     object: Object,
@@ -85,7 +85,7 @@ impl Cut for OwnCut {
     }
 }
 
-/// Calls the object's `pace`.
+/// Pacing rule that calls the object's `pace`.
 #[derive(Debug)]
 struct OwnPace {
     object: Object,

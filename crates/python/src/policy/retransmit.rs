@@ -9,7 +9,7 @@ use super::answer::{NO_REASON, route};
 use super::object::Object;
 use super::shapes::LostChunk;
 
-/// Calls the object's `route`.
+/// Policy that calls the object's `route`.
 #[derive(Debug)]
 pub(super) struct OwnRetransmit {
     pub(super) object: Object,

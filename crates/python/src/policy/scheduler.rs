@@ -10,7 +10,7 @@ use super::answer::{NO_REASON, pick, refused};
 use super::object::Object;
 use super::shapes::SendAsk;
 
-/// Calls the object's `pick`.
+/// Scheduler that calls the object's `pick`.
 #[derive(Debug)]
 pub(super) struct OwnScheduler {
     pub(super) object: Object,

@@ -46,7 +46,7 @@ pub(crate) const DAC_RECEIVER: Equation = Equation {
     file: file!(),
 };
 
-/// Sends a SACK for every n-th packet or after a delay.
+/// Policy that sends a SACK for every n-th packet or after a delay.
 #[derive(Clone, Copy, Debug)]
 pub struct DelayedAcks {
     /// Number of packets per SACK.

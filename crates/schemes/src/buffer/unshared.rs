@@ -4,7 +4,7 @@ use anabranch_core::PathId;
 use anabranch_core::policy::{BufferSharing, View};
 use anabranch_core::units::ChunkBytes;
 
-/// Lets every path use all of the buffers.
+/// Policy that lets every path use all of the buffers.
 #[derive(Debug, Default)]
 pub struct Unshared;
 

@@ -48,7 +48,7 @@ fn apply(_: &Values, policies: Policies) -> Policies {
     Policies { scheduler: Box::new(PrimaryOnly), ..policies }
 }
 
-/// Sends new data on one path at a time, the primary path first.
+/// Scheduler that sends new data on one path at a time, the primary path first.
 #[derive(Debug, Default)]
 pub struct PrimaryOnly;
 

@@ -57,7 +57,7 @@ fn apply(values: &Values, policies: Policies) -> Policies {
     Policies { ack: Box::new(ack), ..policies }
 }
 
-/// Sends another policy's acknowledgements as NR-SACKs.
+/// Policy that sends another policy's acknowledgements as NR-SACKs.
 pub struct NonRenegable {
     /// Policy for timing and flags.
     pub inner: Box<dyn AckPolicy>,

@@ -99,7 +99,7 @@ fn apply(values: &Values, policies: Policies) -> Policies {
     Policies { head_of_line: Box::new(gate), ..policies }
 }
 
-/// Sends copies of the head-of-line chunk while time is short.
+/// Policy that sends copies of the head-of-line chunk while little time remains.
 #[derive(Debug)]
 struct GatedCopies {
     urgent: Span,

@@ -89,7 +89,7 @@ pub(crate) const SHARED_FIRST_WINDOW: Equation = Equation {
     file: file!(),
 };
 
-/// Selects the acknowledgements that let a path's window grow.
+/// Condition for acknowledgements that increase a path's window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GrowthGate {
     /// Acknowledgements that advance the association's cumulative TSN (RFC 9260 section 7.2.1).

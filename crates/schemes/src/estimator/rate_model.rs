@@ -45,7 +45,7 @@ impl Model {
     }
 }
 
-/// Adds the model to the figures of another estimator.
+/// Estimator that adds the model to the figures of another estimator.
 pub struct RateModel {
     inner: Box<dyn PathEstimator>,
     rate_rounds: u64,

@@ -13,7 +13,7 @@ pub(crate) const PATH_FAILURE: Equation = Equation {
     file: file!(),
 };
 
-/// Keeps a path active until Path.Max.Retrans is exceeded.
+/// Policy that keeps a path active until Path.Max.Retrans is exceeded.
 #[derive(Debug, Default)]
 pub struct ErrorCounter;
 

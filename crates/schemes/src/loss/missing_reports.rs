@@ -55,7 +55,7 @@ pub(crate) const DAC_SENDER: Equation = Equation {
     file: file!(),
 };
 
-/// Counts missing reports and declares a chunk lost at the trigger.
+/// Policy that counts missing reports and declares a chunk lost at the trigger.
 #[derive(Clone, Copy, Debug)]
 pub struct MissingReports {
     /// Number of reports that make a chunk lost.

@@ -166,7 +166,7 @@ fn build(values: &Values) -> Policies {
     }
 }
 
-/// Makes a silent path potentially failed.
+/// Policy that makes a silent path potentially failed.
 pub struct SilenceFailover {
     /// Policy for all other events.
     pub inner: Box<dyn PathFailover>,

@@ -16,7 +16,7 @@ const DELAY: Span = Span::from_millis(10);
 /// Rate at which a packet of 1000 bytes takes 1 ms.
 const RATE: Rate = Rate::from_bps(8 * MBIT);
 
-/// Sends packets of given wire sizes at given times, numbered in their first bytes, and records arrivals.
+/// Host that sends packets of given wire sizes at given times, numbered in their first bytes, and records arrivals.
 #[derive(Default)]
 struct Script {
     sends: VecDeque<(Time, Envelope, u64)>,
@@ -443,7 +443,7 @@ fn cross_traffic_shares_the_link_and_vanishes() {
     assert_eq!(line.arrivals()[..2], [11_000, 13_500]);
 }
 
-/// Measures the time of packets from entering a link to its far end.
+/// Observer that measures the time of packets from the entry into a link to its far end.
 #[derive(Default)]
 struct Sojourn {
     entered: VecDeque<Time>,

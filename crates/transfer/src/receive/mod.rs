@@ -236,7 +236,7 @@ async fn say(
     Ok(())
 }
 
-/// Sends keep-alives, checks that the peer is alive, and sends ticks to the thread.
+/// Task that sends keep-alives, checks that the peer is alive, and sends ticks to the thread.
 struct Watch {
     ticks: mpsc::WeakSender<Input>,
     activity: Activity,

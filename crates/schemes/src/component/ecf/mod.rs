@@ -121,7 +121,7 @@ pub struct EcfRules {
     pub whole_windows: bool,
 }
 
-/// Waits for the fastest path if everything completes earlier that way.
+/// Scheduler that waits for the fastest path if all waiting data then arrives earlier.
 #[derive(Debug)]
 pub struct EarliestCompletion {
     rules: EcfRules,

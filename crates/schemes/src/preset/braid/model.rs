@@ -30,7 +30,7 @@ const MEMORY_ROUNDS: u64 = 10;
 /// Minimum memory: on a short path, ten round trips contain too few packets to show the rate.
 const LEAST_MEMORY: Span = Span::from_secs(1);
 
-/// Adds the model to the figures of another estimator.
+/// Estimator that adds the model to the figures of another estimator.
 pub struct PathModel {
     inner: Box<dyn PathEstimator>,
     rates: [WindowedMax<Rate>; MAX_PATHS],

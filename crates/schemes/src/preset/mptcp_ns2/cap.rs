@@ -8,7 +8,7 @@ use crate::definition::Equation;
 pub(super) const RULES: &[Equation] =
     &[Equation { name: "window_", rule: "cwnd_i is at most `window-cap` M", file: file!() }];
 
-/// Limits every window to a number of largest chunks.
+/// Limit of every window to a number of largest chunks.
 pub struct Cap {
     chunks: u64,
 }
