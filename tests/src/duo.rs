@@ -307,7 +307,7 @@ impl Duo {
 
     /// Asks a side for its deadlines again. This happens automatically after every call; this function is for a deadline that a
     /// test sets in a policy.
-    pub fn look_again(&mut self, side: Side) {
+    pub fn refresh_deadlines(&mut self, side: Side) {
         let _ = self.nodes[side.index()].try_association_mut();
         self.settle_side(side);
     }
@@ -323,7 +323,7 @@ impl Duo {
     pub fn settle_side(&mut self, side: Side) {
         loop {
             self.drain(side);
-            if !self.hear(side) {
+            if !self.process_events(side) {
                 return;
             }
         }
@@ -365,7 +365,7 @@ impl Duo {
     }
 
     /// Processes all events of a side with its application. Returns `true` if there was one.
-    fn hear(&mut self, side: Side) -> bool {
+    fn process_events(&mut self, side: Side) -> bool {
         let mut any = false;
         while let Some(event) = self.nodes[side.index()].event() {
             any = true;

@@ -176,7 +176,7 @@ impl Managed {
     /// Returns `true` if both sides use keys that were agreed on since a restart.
     pub fn is_restarted(&self) -> bool {
         let fresh = |side: Side| {
-            let mut told = self.told(side).iter().rev();
+            let mut told = self.reported(side).iter().rev();
             told.find(|told| **told == KeyingEvent::Restarted || matches!(told, KeyingEvent::Rekeyed { .. }))
                 == Some(&KeyingEvent::Rekeyed { epoch: FIRST_EPOCH })
         };
@@ -185,11 +185,11 @@ impl Managed {
 
     /// Returns `true` if both sides are protected.
     pub fn is_established(&self) -> bool {
-        Side::BOTH.into_iter().all(|side| self.told(side).contains(&KeyingEvent::Established))
+        Side::BOTH.into_iter().all(|side| self.reported(side).contains(&KeyingEvent::Established))
     }
 
     /// Returns the events of a side's key management.
-    pub fn told(&self, side: Side) -> &[KeyingEvent] {
+    pub fn reported(&self, side: Side) -> &[KeyingEvent] {
         &self.keying[side.index()].told
     }
 

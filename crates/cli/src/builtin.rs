@@ -44,7 +44,7 @@ pub(crate) fn scenario(name: &str) -> Option<&'static File> {
 }
 
 /// Returns the text of a plan in the same folder as its scenario.
-pub(crate) fn beside_its_scenario(plan: &File) -> String {
+pub(crate) fn with_local_scenario(plan: &File) -> String {
     plan.text.replace("scenario = \"../", "scenario = \"").replace("scenarios/sweeps/", "")
 }
 
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn a_plan_names_a_scenario_beside_it() {
         for plan in PLANS {
-            let text = beside_its_scenario(plan);
+            let text = with_local_scenario(plan);
             let named = text.lines().find_map(|line| line.strip_prefix("scenario = \"")).expect("a scenario");
             let name = named.split(".toml\"").next().expect("a name");
             assert!(scenario(name).is_some(), "{}: {named}", plan.name);

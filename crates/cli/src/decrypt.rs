@@ -62,7 +62,7 @@ pub(crate) fn decrypt(arguments: &DecryptArguments) -> Result<Status, CommandErr
         lines(&done)
     };
     output::print(&format!("{text}\n"));
-    match done.why_nothing() {
+    match done.no_packet_reason() {
         None => Ok(Status::Success),
         Some(why) => Err(CommandError::failure(format!(
             "{}: nothing was decrypted with {}: {why}",

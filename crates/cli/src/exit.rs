@@ -38,9 +38,9 @@ impl Status {
     }
 }
 
-/// Outlook for another attempt after one that failed.
+/// Advice on another attempt after one that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outlook {
+enum RetryAdvice {
     /// Unknown so far.
     Open,
     /// Another attempt may succeed at once.
@@ -54,31 +54,31 @@ enum Outlook {
 pub(crate) struct CommandError {
     status: Status,
     error: anyhow::Error,
-    outlook: Outlook,
+    outlook: RetryAdvice,
 }
 
 impl CommandError {
     fn new(status: Status, message: impl Display) -> Self {
-        CommandError { status, error: anyhow::Error::msg(message.to_string()), outlook: Outlook::Open }
+        CommandError { status, error: anyhow::Error::msg(message.to_string()), outlook: RetryAdvice::Open }
     }
 
     /// Returns a failure to connect, with the outlook for another attempt.
     pub(crate) fn connecting(error: &ConnectError, message: impl Display) -> Self {
         let outlook = match error {
-            ConnectError::Denied { .. } => Outlook::Final,
-            _ => Outlook::Open,
+            ConnectError::Denied { .. } => RetryAdvice::Final,
+            _ => RetryAdvice::Open,
         };
         CommandError { outlook, ..CommandError::failure(message) }
     }
 
     /// Returns a failure after which another attempt may succeed at once.
     pub(crate) fn transient(message: impl Display) -> Self {
-        CommandError { outlook: Outlook::Transient, ..CommandError::failure(message) }
+        CommandError { outlook: RetryAdvice::Transient, ..CommandError::failure(message) }
     }
 
     /// Returns `true` if another attempt may succeed at once.
     pub(crate) fn is_transient(&self) -> bool {
-        self.outlook == Outlook::Transient
+        self.outlook == RetryAdvice::Transient
     }
 
     /// Returns an error in the user's input. The message names the place first.
@@ -120,7 +120,7 @@ impl From<CommandError> for TransferError {
         let text = error.to_string().lines().collect::<Vec<_>>().join("; ");
         match (error.status, error.outlook) {
             (Status::Untrusted, _) => TransferError::Untrusted(text),
-            (_, Outlook::Final) => TransferError::Denied(text),
+            (_, RetryAdvice::Final) => TransferError::Denied(text),
             _ => TransferError::Lost(text),
         }
     }
@@ -128,6 +128,6 @@ impl From<CommandError> for TransferError {
 
 impl From<anyhow::Error> for CommandError {
     fn from(error: anyhow::Error) -> Self {
-        CommandError { status: Status::Failure, error, outlook: Outlook::Open }
+        CommandError { status: Status::Failure, error, outlook: RetryAdvice::Open }
     }
 }

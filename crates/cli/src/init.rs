@@ -111,7 +111,7 @@ fn whole(file: &File) -> (String, String) {
 }
 
 fn plan(file: &File) -> (String, String) {
-    (file.file_name(), builtin::beside_its_scenario(file))
+    (file.file_name(), builtin::with_local_scenario(file))
 }
 
 /// Returns the names and texts of the files that `anabranch init` writes for a built-in scenario or plan, that one first. Returns

@@ -17,11 +17,14 @@ static INSTALLED: Once = Once::new();
 
 /// Watches for Ctrl-C from now on. The returned flag becomes true when runs have to end.
 pub(crate) fn watch(bar: &ProgressBar) -> &'static AtomicBool {
-    watch_saying(bar, "stopping, and giving up the runs under way; press Ctrl-C again to stop without a word")
+    watch_with_notice(
+        bar,
+        "stopping, and giving up the runs under way; press Ctrl-C again to stop without a word",
+    )
 }
 
 /// Like [`watch`], with another notice.
-pub(crate) fn watch_saying(bar: &ProgressBar, notice: &'static str) -> &'static AtomicBool {
+pub(crate) fn watch_with_notice(bar: &ProgressBar, notice: &'static str) -> &'static AtomicBool {
     STOP.store(false, Ordering::SeqCst);
     PRESSED.store(false, Ordering::SeqCst);
     *BAR.lock().unwrap_or_else(PoisonError::into_inner) = (notice, Some(bar.clone()));
@@ -33,7 +36,7 @@ pub(crate) fn watch_saying(bar: &ProgressBar, notice: &'static str) -> &'static 
 }
 
 /// Returns `true` if Ctrl-C was pressed since [`watch`].
-pub(crate) fn was_pressed() -> bool {
+pub(crate) fn was_interrupted() -> bool {
     PRESSED.load(Ordering::SeqCst)
 }
 

@@ -70,14 +70,14 @@ pub(crate) fn forget_failure() {
 /// Writes a line to standard error. On a terminal it is broken at blanks.
 pub(crate) fn notice(text: impl Display) {
     let text = text.to_string();
-    let shown = if is_err_terminal() { broken_at_blanks(&text, textwrap::termwidth()) } else { text };
+    let shown = if is_err_terminal() { wrapped_at_blanks(&text, textwrap::termwidth()) } else { text };
     notices(&format!("{shown}\n"));
 }
 
 /// Breaks lines that are too long at blanks, and never within a word such as a key or a path.
 ///
 /// A line that is indented by four blanks is a command. A backslash at each break keeps it one command when it is copied.
-fn broken_at_blanks(text: &str, columns: usize) -> String {
+fn wrapped_at_blanks(text: &str, columns: usize) -> String {
     let broken = text.split('\n').map(|line| {
         let indent = &line[..line.len() - line.trim_start_matches(' ').len()];
         let rest = format!("{indent}  ");
@@ -215,7 +215,7 @@ mod tests {
         let key = "SHA256:Ojc93P6OOc9yYJtqlYZb8o6IymCnHjz78zEuq3TdGrM";
         let text = format!("new host example.org:9899: its key {key} was added to /a/b-c/known_hosts");
         for columns in 20..120 {
-            let broken = broken_at_blanks(&text, columns);
+            let broken = wrapped_at_blanks(&text, columns);
             assert_eq!(broken.split_whitespace().collect::<Vec<_>>(), text.split(' ').collect::<Vec<_>>());
             let fits = |line: &str| line.len() <= columns || line.trim_start().split(' ').count() == 1;
             assert!(broken.lines().all(fits), "{columns}:\n{broken}");
@@ -226,8 +226,8 @@ mod tests {
     fn command_in_a_notice_stays_one_command_where_it_is_broken() {
         let text = "or everyone:\n    anabranch bench -s --listen 192.0.2.1 --insecure --from 192.0.2.0/24";
         let expected = "or everyone:\n    anabranch bench -s --listen \\\n      192.0.2.1 --insecure --from \\\n      192.0.2.0/24";
-        assert_eq!(broken_at_blanks(text, 40), expected);
-        assert_eq!(broken_at_blanks(text, 80), text);
+        assert_eq!(wrapped_at_blanks(text, 40), expected);
+        assert_eq!(wrapped_at_blanks(text, 80), text);
     }
 
     #[test]

@@ -123,7 +123,7 @@ impl AuthOffer {
 
     /// Returns `true` if the sender of an INIT-ACK requires authentication for chunks that this side sends without it, although the
     /// sender knows that this side uses AUTH (RFC 4895 section 6.3). The sender would never accept these chunks.
-    pub(crate) fn demands_more(init_ack: &InitView<'_>) -> bool {
+    pub(crate) fn requires_more_authentication(init_ack: &InitView<'_>) -> bool {
         let params = init_ack.params().take_while(|param| !crate::init::stops(param)).flatten();
         let lists = params.filter_map(|param| match param {
             Param::ChunkList(list) => Some(list),

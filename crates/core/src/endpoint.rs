@@ -31,7 +31,7 @@ use crate::packet_buffer::PacketBuffer;
 use crate::path_id::{MAX_PATHS, PathId};
 use crate::paths::REPLY_FACTOR;
 use crate::policy::AckForm;
-use crate::protection::{Cover, RestartContext};
+use crate::protection::{ChunkProtection, RestartContext};
 use crate::source::Source;
 use crate::stats::{Discard, Discards};
 use crate::time::{Span, Time};
@@ -370,11 +370,11 @@ impl Endpoint {
         let Some(association) = self.table.get_mut(id) else { return Handled::Delivered(id) };
         association.clock(now);
         let (mut chunks, cover) = match association.uncover(packet, record) {
-            Ok(None) => (packet.chunks(), Cover::Plain),
-            Ok(Some(content)) => (Chunks::of(content), Cover::Record),
+            Ok(None) => (packet.chunks(), ChunkProtection::Plain),
+            Ok(Some(content)) => (Chunks::of(content), ChunkProtection::Record),
             Err(reason) => return Handled::Discarded(reason),
         };
-        if cover == Cover::Record
+        if cover == ChunkProtection::Record
             && let Some((cookie, echo)) = Self::repeated_cookie(id, packet, &chunks)
         {
             return match self.may_open(origin) {
@@ -388,7 +388,13 @@ impl Endpoint {
         self.hand_over(id, origin, chunks, cover)
     }
 
-    fn hand_over(&mut self, id: AssociationId, origin: Origin, chunks: Chunks<'_>, cover: Cover) -> Handled {
+    fn hand_over(
+        &mut self,
+        id: AssociationId,
+        origin: Origin,
+        chunks: Chunks<'_>,
+        cover: ChunkProtection,
+    ) -> Handled {
         if let Some(association) = self.table.get_mut(id) {
             association.handle_chunks(origin, chunks, cover, &mut self.discards);
             if let Some(bytes) = association.take_reply(origin) {

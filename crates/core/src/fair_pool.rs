@@ -24,7 +24,7 @@ pub struct FairPool<K> {
 
 /// Error of a new entry that is refused, because its source would have as many entries as any other source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoPlace;
+pub struct PoolFull;
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -61,11 +61,11 @@ impl<K: Copy + Ord> FairPool<K> {
     /// evicted for it.
     ///
     /// # Errors
-    /// Returns [`NoPlace`] in that case, and changes nothing.
-    pub fn insert_if_due(&mut self, key: K, source: Source) -> Result<Option<K>, NoPlace> {
+    /// Returns [`PoolFull`] in that case, and changes nothing.
+    pub fn insert_if_due(&mut self, key: K, source: Source) -> Result<Option<K>, PoolFull> {
         let most = self.by_count.last().map_or(1, |(count, _)| *count);
         if self.entries.len() >= self.capacity && most <= self.count(source) + 1 {
-            return Err(NoPlace);
+            return Err(PoolFull);
         }
         Ok(self.insert(key, source))
     }
@@ -210,15 +210,15 @@ mod tests {
     fn entry_takes_a_place_only_from_a_greedier_source() {
         let mut pool = FairPool::new(3);
         (0..3).for_each(|key| assert_eq!(pool.insert_if_due(key, source(1)), Ok(None)));
-        assert_eq!(pool.insert_if_due(3, source(1)), Err(NoPlace));
+        assert_eq!(pool.insert_if_due(3, source(1)), Err(PoolFull));
         assert_eq!(pool.insert_if_due(3, source(2)), Ok(Some(0)));
         assert_eq!(
             pool.insert_if_due(4, source(2)),
-            Err(NoPlace),
+            Err(PoolFull),
             "each would have as many as the other before"
         );
         assert_eq!(pool.insert_if_due(4, source(3)), Ok(Some(1)));
-        assert_eq!(pool.insert_if_due(5, source(4)), Err(NoPlace), "each has one");
+        assert_eq!(pool.insert_if_due(5, source(4)), Err(PoolFull), "each has one");
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub use config::{
 };
 pub use endpoint::{AssociationId, Endpoint, Handled, Transmit};
 pub use error::{AbortReason, ConnectError, PathError, Refusal, SendError};
-pub use fair_pool::{FairPool, NoPlace};
+pub use fair_pool::{FairPool, PoolFull};
 pub use packet_buffer::PacketBuffer;
 pub use path_id::{MAX_PATHS, PathId, PathSet, PathState};
 pub use recv::ReceivedMessage;

@@ -9,7 +9,7 @@ use crate::time::Time;
 
 /// Recorded decision.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Decided {
+pub enum DecisionRecord {
     /// New data is sent on a path.
     Schedule(PathId),
     /// New data waits.
@@ -61,7 +61,7 @@ pub struct TraceEvent {
     /// Time of the decision.
     pub at: Time,
     /// Decision or event, with its values.
-    pub decided: Decided,
+    pub decided: DecisionRecord,
     /// TSN concerned, unwrapped; 0 if none.
     pub tsn: u64,
     /// Reason of the decision.
@@ -102,7 +102,7 @@ mod tests {
         let mut log = TraceLog::default();
         let most = MOST_RECORDED as u64;
         for tsn in 0..most + 3 {
-            let decided = Decided::Lost(PathId::new(0), LossCause::Timeout);
+            let decided = DecisionRecord::Lost(PathId::new(0), LossCause::Timeout);
             let (at, reason) = (Time::ZERO, Reason::rule("a test"));
             log.record(TraceEvent { at, decided, tsn, reason, refused: Refused::new() });
         }

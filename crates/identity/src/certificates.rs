@@ -76,7 +76,7 @@ impl Certificates {
     /// # Errors
     /// Fails if rustls rejects the configuration.
     pub fn to_listen(&self) -> Result<Credentials, IdentityError> {
-        self.credentials(Arc::new(OfAuthority(self.client_verifier()?)))
+        self.credentials(Arc::new(ServerRoleVerifier(self.client_verifier()?)))
     }
 
     fn client_verifier(&self) -> Result<Arc<dyn ClientCertVerifier>, IdentityError> {
@@ -132,9 +132,9 @@ fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, IdentityError> {
 /// Verifier of a listening endpoint for handshakes in which the peer is the server, because the peer requested new keys. It
 /// requires a certificate of one of the authorities and no name, as in the first handshake.
 #[derive(Debug)]
-struct OfAuthority(Arc<dyn ClientCertVerifier>);
+struct ServerRoleVerifier(Arc<dyn ClientCertVerifier>);
 
-impl ServerCertVerifier for OfAuthority {
+impl ServerCertVerifier for ServerRoleVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,

@@ -100,7 +100,7 @@ pub trait KeyExchange: fmt::Debug + Send {
     ///
     /// # Errors
     /// Returns [`KeyingError`] with the refusal, or if records of that form are not the peer's: the exchange cannot continue then.
-    fn examine_notice(&mut self, records: &[u8]) -> Result<(), KeyingError>;
+    fn inspect_plain_notice(&mut self, records: &[u8]) -> Result<(), KeyingError>;
 
     /// Returns the keys of one direction, once the exchange is done.
     ///

@@ -538,7 +538,7 @@ impl KeyManager {
 
     /// Examines a plaintext packet that arrived while the peer's confirmation was awaited. A peer that rejects this endpoint has no
     /// keys to protect its alert, but only the peer can have created that record.
-    fn examine_notice(&mut self, association: &mut Association) -> Result<(), KeyingError> {
+    fn inspect_plain_notice(&mut self, association: &mut Association) -> Result<(), KeyingError> {
         let Some(notice) = association.take_plain_notice() else { return Ok(()) };
         let Ok(message) = Message::parse(notice.as_ref()) else { return Ok(()) };
         let (true, Content::Records(records)) = (message.is_about(self.next_epoch()), message.content) else {
@@ -546,7 +546,7 @@ impl KeyManager {
         };
         let attempt = self.attempt.as_mut().filter(|attempt| attempt.awaits_confirmation);
         let Some(attempt) = attempt.filter(|_| self.keys.is_none()) else { return Ok(()) };
-        let examined = attempt.exchange.examine_notice(records);
+        let examined = attempt.exchange.inspect_plain_notice(records);
         if examined.is_err_and(KeyingError::is_refusal) {
             self.refused_by = attempt.exchange.identity().cloned();
         }
@@ -555,17 +555,17 @@ impl KeyManager {
 
     /// Performs actions that are due by time or use.
     fn advance(&mut self, now: Time, association: &mut Association) -> Result<(), KeyingError> {
-        self.examine_notice(association)?;
+        self.inspect_plain_notice(association)?;
         check_role(association, self.role)?;
         if association.is_opening() {
             self.started = now;
-        } else if self.restarted.as_mut().is_some_and(Restarted::comes_up) {
+        } else if self.restarted.as_mut().is_some_and(Restarted::mark_established) {
             self.events.push_back(KeyingEvent::Restarted);
         }
         self.consider_established(association);
         let Some(keys) = self.keys.as_ref().filter(|_| !self.awaits_proof) else {
             let late = now >= self.started + self.policy.handshake_timeout;
-            return if late { Err(self.why_late(association)) } else { Ok(()) };
+            return if late { Err(self.timeout_reason(association)) } else { Ok(()) };
         };
         if now >= keys.since + self.policy.expire_after {
             return Err(KeyingError::Expired);
@@ -585,7 +585,7 @@ impl KeyManager {
 
     /// Returns the reason for a timeout. A client with keys receives the server's confirmation under them, unless it cannot decrypt
     /// the server's packets.
-    fn why_late(&self, association: &Association) -> KeyingError {
+    fn timeout_reason(&self, association: &Association) -> KeyingError {
         let is_done = self.attempt.as_ref().is_some_and(|attempt| attempt.awaits_confirmation);
         if is_done && association.key_use().failed > 0 {
             KeyingError::KeysDiffer

@@ -70,7 +70,7 @@ impl KeyExchange for ScriptedExchange {
         Ok(Progress::Done)
     }
 
-    fn examine_notice(&mut self, _: &[u8]) -> Result<(), KeyingError> {
+    fn inspect_plain_notice(&mut self, _: &[u8]) -> Result<(), KeyingError> {
         Ok(())
     }
 

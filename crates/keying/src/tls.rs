@@ -208,7 +208,7 @@ impl KeyExchange for TlsExchange {
         Ok(Progress::Done)
     }
 
-    fn examine_notice(&mut self, records: &[u8]) -> Result<(), KeyingError> {
+    fn inspect_plain_notice(&mut self, records: &[u8]) -> Result<(), KeyingError> {
         let is_alert = records.first() == Some(&ENCRYPTED_RECORD)
             && records.len() == RECORD_HEADER + ALERT_LEN
             && are_complete(records);

@@ -95,7 +95,7 @@ pub(crate) fn read(
     loop {
         let step = match reader.next() {
             Ok((length, block)) => {
-                look(&block, &mut interfaces, &mut found, &damaged)?;
+                process_block(&block, &mut interfaces, &mut found, &damaged)?;
                 Step::Taken(length)
             }
             Err(PcapError::Eof) => return Ok(()),
@@ -134,7 +134,7 @@ fn kind(error: &PcapError<&[u8]>) -> &'static str {
     }
 }
 
-fn look(
+fn process_block(
     block: &PcapBlockOwned<'_>,
     interfaces: &mut Interfaces,
     found: &mut impl FnMut(Found<'_>) -> Result<(), KeyLogError>,

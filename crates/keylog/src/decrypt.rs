@@ -39,7 +39,7 @@ pub struct Decrypted {
 
 impl Decrypted {
     /// Returns the reasons why no packet was decrypted and a remedy for each, or `None` if a packet was decrypted.
-    pub fn why_nothing(&self) -> Option<String> {
+    pub fn no_packet_reason(&self) -> Option<String> {
         if self.opened > 0 {
             return None;
         }

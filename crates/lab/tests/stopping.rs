@@ -71,7 +71,7 @@ fn stopped_run_has_no_result() {
     let stop = AtomicBool::new(false);
     let job = endless();
     let result = thread::scope(|scope| {
-        let running = scope.spawn(|| job.run_unless(&stop));
+        let running = scope.spawn(|| job.run_until_stopped(&stop));
         stop.store(true, Ordering::Relaxed);
         running.join().expect("no panic")
     });
@@ -80,7 +80,7 @@ fn stopped_run_has_no_result() {
 
 #[test]
 fn run_without_a_stop_is_unchanged() {
-    let unless = job(SHORT, "cmt", 7).run_unless(&AtomicBool::new(false)).expect("no error");
+    let unless = job(SHORT, "cmt", 7).run_until_stopped(&AtomicBool::new(false)).expect("no error");
     let unless = unless.expect("a result");
     assert!(unless.digest.is_some());
     assert_eq!(unless, run(SHORT, "cmt", 7));
@@ -94,7 +94,7 @@ fn folder_of_an_aborted_run_says_so_and_replaces_an_earlier_one() {
     assert!(names(&trace).contains(&"result.json".to_owned()));
     assert_eq!(names(&pcap), ["cmt-seed1.pcapng"]);
 
-    let given_up = recorded(job(SHORT, "cmt", 1), &folder).run_unless(&AtomicBool::new(true));
+    let given_up = recorded(job(SHORT, "cmt", 1), &folder).run_until_stopped(&AtomicBool::new(true));
     assert_eq!(given_up.expect("no error"), None);
     assert!(!names(&trace).contains(&"result.json".to_owned()));
     assert_eq!(names(&pcap), ["cmt-seed1.pcapng.part"]);

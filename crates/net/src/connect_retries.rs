@@ -46,7 +46,7 @@ impl ConnectRetries {
     /// Also believes a refusal (`ConnectError::RefusedByPeer`) after three attempts, for callers that do not wait for a peer to
     /// start.
     #[must_use]
-    pub fn believing_refusals(self) -> Self {
+    pub fn accepting_refusals(self) -> Self {
         ConnectRetries { believes_refusals: true, ..self }
     }
 
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn answer_in_the_clear_is_believed_after_three_attempts() {
         assert_eq!(admitted(ConnectRetries::within(LONG), &UNPROVEN), 2);
-        let believing = || ConnectRetries::within(LONG).believing_refusals();
+        let believing = || ConnectRetries::within(LONG).accepting_refusals();
         assert_eq!(admitted(believing(), &ConnectError::RefusedByPeer), 2);
         assert_eq!(admitted(believing(), &ConnectError::KeysInterrupted("it was restarted")), 100);
     }

@@ -30,7 +30,7 @@ use crate::shared::{
     Command, Commands, Connect, Handle, INBOX_LIMIT, Inbound, OUTBOX_LIMIT, Phase, Shared, State,
 };
 use crate::snapshot::{AssociationReport, HostReport, HostStatistics, Snapshot};
-use crate::socket::{Ask, RecvBuffers, Socket, SocketCounters};
+use crate::socket::{ArrivalInfo, RecvBuffers, Socket, SocketCounters};
 
 /// Receive calls on one socket before the other sockets and the endpoint get their turn.
 const RECV_CALLS: usize = 4;
@@ -111,14 +111,14 @@ impl Driver {
 
     pub(crate) async fn run(mut self) {
         let mut sleep = Box::pin(tokio::time::sleep_until(self.clock.instant(self.clock.now())));
-        self.look_at_interfaces();
+        self.update_interface_mtus();
         loop {
             // Commands are handled before packets, because a packet may end the association that an accepted message is for.
             self.take_commands();
             self.settle();
             // Datagrams that arrived while the process was suspended are older than the expired time-outs, and may prevent them.
             let due = self.endpoint.poll_timeout().is_some_and(|at| at <= self.clock.now());
-            self.receive(if due { Ask::System } else { Ask::Runtime });
+            self.receive(if due { ArrivalInfo::System } else { ArrivalInfo::Runtime });
             self.handle_refusals();
             self.handle_timeout();
             self.offer_paths();
@@ -218,7 +218,7 @@ impl Driver {
             Command::RemoveLocal(address, reply) => {
                 let _ = reply.send(self.remove_local(address));
             }
-            Command::LookAtInterfaces => self.look_at_interfaces(),
+            Command::LookAtInterfaces => self.update_interface_mtus(),
             Command::Reconnected(local) => self.reconnected(local),
             Command::PairAgain => self.pair_again(),
             Command::Locals(reply) => {
@@ -343,11 +343,11 @@ impl Driver {
     /// next one may share. Data of other associations waits: datagrams are lost when the system's socket buffer is full, waiting
     /// data is not. Therefore answers also end after a turn's bytes while more data is waiting: each SACK releases at least as much
     /// as it acknowledges, which causes the next SACKs.
-    fn receive(&mut self, ask: Ask) {
+    fn receive(&mut self, ask: ArrivalInfo) {
         RecvBuffers::lend(|buffers| self.receive_into(buffers, ask));
     }
 
-    fn receive_into(&mut self, buffers: &mut RecvBuffers, ask: Ask) {
+    fn receive_into(&mut self, buffers: &mut RecvBuffers, ask: ArrivalInfo) {
         let now = self.clock.now();
         let (calls, mut room) =
             if self.behind { (RECV_CALLS_BEHIND, TURN_BYTES) } else { (RECV_CALLS, usize::MAX) };
@@ -366,7 +366,7 @@ impl Driver {
                     if let Handled::New(id) | Handled::Delivered(id) = handled {
                         watch.touch(id);
                         // The first message of the key management is bundled with the pending COOKIE ECHO.
-                        if keys.is_to_begin(id)
+                        if keys.is_key_management_pending(id)
                             && let Some(association) = endpoint.association_mut(id)
                         {
                             // A failure occurs again when the association is serviced.
@@ -405,7 +405,7 @@ impl Driver {
             }
         }
         let Driver { spent, endpoint, watch, clock, .. } = self;
-        watch.look(clock.now(), endpoint);
+        watch.report_touched(clock.now(), endpoint);
         spent.retain(|id| !endpoint.forget(*id));
     }
 
@@ -448,7 +448,7 @@ impl Driver {
             return false;
         }
         // The MTU of an interface may have shrunk.
-        self.look_at_interfaces();
+        self.update_interface_mtus();
         let now = self.clock.now();
         for &(address, bytes) in &too_long {
             self.endpoint.packet_too_long(now, address, bytes);

@@ -61,12 +61,12 @@ impl Driver {
             Some(Outcome::Failed(error)) => self.fail_for_keys(id, error),
         }
         if changed {
-            self.tell_of_keys(id);
+            self.publish_keys(id);
         }
     }
 
     /// Publishes the results of an exchange: the peer's identity and the restart keys.
-    fn tell_of_keys(&mut self, id: AssociationId) {
+    fn publish_keys(&mut self, id: AssociationId) {
         let Some(shared) = self.entries.get(&id) else { return };
         let mut state = shared.lock();
         state.identity = self.keys.identity(id);

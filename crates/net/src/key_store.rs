@@ -90,7 +90,7 @@ impl KeyStore {
     }
 
     /// Returns `true` if the key management has not begun.
-    pub(crate) fn is_to_begin(&self, id: AssociationId) -> bool {
+    pub(crate) fn is_key_management_pending(&self, id: AssociationId) -> bool {
         self.kept.get(&id).is_some_and(|kept| kept.manager.is_none())
     }
 

@@ -111,7 +111,7 @@ mod undelivered;
 pub use anabranch_core::{
     AbandonCause, Abandoned, AbandonedMessages, AbortReason, AcceptFrom, AddressChanges, AssociationConfig,
     AssociationEvent, BufferGrowth, FairPool, Guard, ListedAddresses, LocalEnd, MAX_NETWORKS, Network,
-    NetworkError, Networks, NetworksError, NoPlace, PathAddress, PathId, PathState, RateLimit, Refusal,
+    NetworkError, Networks, NetworksError, PathAddress, PathId, PathState, PoolFull, RateLimit, Refusal,
     Reliability, SendOptions, Source, Statistics,
 };
 pub use anabranch_keying::{

@@ -136,14 +136,14 @@ impl Driver {
         let (local, at) = (socket.local(), socket.end());
         self.sockets.push(socket);
         self.list_addresses();
-        self.look_at_interfaces();
+        self.update_interface_mtus();
         self.for_each_association(|association, now| {
             if !association.follows_addresses() {
                 return;
             }
             if association.reported_addresses().next().is_some() {
                 // The peer reports its addresses: the new one is paired by routes, unless its paths still exist.
-                association.take_back_local_address(now, at);
+                association.restore_local_address(now, at);
             } else {
                 // An association that cannot have another path continues without it.
                 let _ = association.add_local_address(now, at);
@@ -181,7 +181,7 @@ impl Driver {
     }
 
     /// Updates the endpoint's MTUs of interfaces.
-    pub(crate) fn look_at_interfaces(&mut self) {
+    pub(crate) fn update_interface_mtus(&mut self) {
         let locals = self.sockets.iter().map(|socket| (socket.end(), socket.bound_device()));
         let mtus = interface_mtus(locals);
         self.endpoint.set_interface_mtus(self.clock.now(), mtus);

@@ -69,10 +69,10 @@ impl ObserverSlot {
     }
 
     /// Reports the touched associations.
-    pub(crate) fn look(&mut self, at: Time, endpoint: &mut Endpoint) {
+    pub(crate) fn report_touched(&mut self, at: Time, endpoint: &mut Endpoint) {
         let Some(watched) = &mut self.0 else { return };
         for id in std::mem::take(&mut watched.touched) {
-            watched.look_at(at, id, endpoint);
+            watched.report_association(at, id, endpoint);
         }
     }
 
@@ -85,7 +85,7 @@ impl ObserverSlot {
     ) {
         let Some(watched) = &mut self.0 else { return };
         watched.touched.retain(|touched| *touched != id);
-        watched.look_at(at, id, endpoint);
+        watched.report_association(at, id, endpoint);
         watched.observer.closed(at, id, outcome);
     }
 
@@ -103,7 +103,7 @@ impl ObserverSlot {
 }
 
 impl Watched {
-    fn look_at(&mut self, at: Time, id: AssociationId, endpoint: &mut Endpoint) {
+    fn report_association(&mut self, at: Time, id: AssociationId, endpoint: &mut Endpoint) {
         let Some(association) = endpoint.association_mut(id) else { return };
         while let Some(event) = association.poll_trace() {
             self.observer.decided(id, &event);

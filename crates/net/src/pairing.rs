@@ -21,7 +21,7 @@ const MOST_TRIED: usize = 64;
 
 /// Offered pairs that did not answer.
 #[derive(Debug)]
-struct Tried {
+struct UnansweredPairs {
     pairs: Vec<PathAddress>,
     since: Time,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Pairing {
     waiting: BTreeSet<AssociationId>,
     /// Earliest time of the next check of routes.
     not_before: Option<Time>,
-    tried: BTreeMap<AssociationId, Tried>,
+    tried: BTreeMap<AssociationId, UnansweredPairs>,
 }
 
 impl Pairing {
@@ -47,7 +47,7 @@ impl Pairing {
         if let Some(tried) = self.tried.get_mut(&id)
             && now.since(tried.since) >= TRY_AGAIN_AFTER
         {
-            *tried = Tried { pairs: Vec::new(), since: now };
+            *tried = UnansweredPairs { pairs: Vec::new(), since: now };
         }
     }
 
@@ -73,7 +73,7 @@ impl Pairing {
         association: &mut Association,
         locals: &[(LocalEnd, &LocalAddress)],
     ) {
-        let tried = self.tried.entry(id).or_insert_with(|| Tried { pairs: Vec::new(), since: now });
+        let tried = self.tried.entry(id).or_insert_with(|| UnansweredPairs { pairs: Vec::new(), since: now });
         Offers::new(now, association, locals, &mut tried.pairs).make();
     }
 

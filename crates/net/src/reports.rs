@@ -79,7 +79,7 @@ impl Driver {
 
     /// Handles the reconnection of a local address's interface: probes its paths at once, and lets the peer offer new ones.
     pub(crate) fn reconnected(&mut self, local: LocalEnd) {
-        self.look_at_interfaces();
+        self.update_interface_mtus();
         let bound = self.sockets.iter().any(|socket| socket.end() == local);
         let local = if bound { local } else { local.address.into() };
         self.for_each_association(|association, now| association.probe_local_address(now, local));

@@ -203,7 +203,7 @@ pub(crate) fn give_back(buffer: PacketBuffer) {
 
 /// Source of information about arrived datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ask {
+pub(crate) enum ArrivalInfo {
     /// The runtime's readiness state, without a system call if there is none.
     Runtime,
     /// Operating system.
@@ -299,15 +299,15 @@ impl Socket {
     }
 
     /// Receives datagrams into the buffers. Returns the number of filled buffers; 0 if there are no datagrams.
-    pub(crate) fn recv(&mut self, buffers: &mut RecvBuffers, ask: Ask) -> usize {
+    pub(crate) fn recv(&mut self, buffers: &mut RecvBuffers, ask: ArrivalInfo) -> usize {
         let RecvBuffers { bytes, meta } = buffers;
         let mut parts = bytes.chunks_mut(RECV_BYTES);
         let mut slices: [IoSliceMut<'_>; RECV_BUFFERS] =
             std::array::from_fn(|_| IoSliceMut::new(parts.next().unwrap_or_default()));
         let mut receive = || self.state.recv((&self.io).into(), &mut slices, &mut meta[..]);
         let received = match ask {
-            Ask::Runtime => self.io.try_io(Interest::READABLE, receive),
-            Ask::System => receive(),
+            ArrivalInfo::Runtime => self.io.try_io(Interest::READABLE, receive),
+            ArrivalInfo::System => receive(),
         };
         // Other errors concern an earlier datagram. The error queue identifies it.
         let filled = received.unwrap_or(0);

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use anabranch_core::time::Span;
-use anabranch_lab::run::{Captures, SnapLength, TracePart, TraceTable, run_caught, run_each};
+use anabranch_lab::run::{Captures, SnapLength, TracePart, TraceTable, run_catching_panic, run_each};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
@@ -137,7 +137,7 @@ fn run_own(py: Python<'_>, wanted: &Wanted, done: &Bound<'_, PyAny>, output: &Ou
     let (index, prepared, seed) = wanted;
     let fault = Fault::default();
     let prepared = prepared.get();
-    let made = run_caught(&prepared.job(*seed, output, &fault), || {
+    let made = run_catching_panic(&prepared.job(*seed, output, &fault), || {
         if let Err(error) = py.check_signals() {
             fault.report(error);
         }

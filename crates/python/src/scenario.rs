@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anabranch_scenario::{Document, Draft, FileSource, FlowKind, Given, Link, Override, Scenario};
+use anabranch_scenario::{Document, Draft, FileSource, FlowKind, Link, Override, RawValue, Scenario};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -153,7 +153,7 @@ fn refused(error: anabranch_scenario::ScenarioError) -> PyErr {
     ScenarioError::new_err(error.to_string())
 }
 
-fn dictionary<'py>(py: Python<'py>, table: Vec<(String, Given)>) -> PyResult<Bound<'py, PyDict>> {
+fn dictionary<'py>(py: Python<'py>, table: Vec<(String, RawValue)>) -> PyResult<Bound<'py, PyDict>> {
     let dictionary = PyDict::new(py);
     for (key, value) in table {
         dictionary.set_item(key, object(py, value)?)?;
@@ -161,16 +161,16 @@ fn dictionary<'py>(py: Python<'py>, table: Vec<(String, Given)>) -> PyResult<Bou
     Ok(dictionary)
 }
 
-fn object<'py>(py: Python<'py>, value: Given) -> PyResult<Bound<'py, PyAny>> {
+fn object<'py>(py: Python<'py>, value: RawValue) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
-        Given::Text(text) => text.into_pyobject(py)?.into_any(),
-        Given::Integer(number) => number.into_pyobject(py)?.into_any(),
-        Given::Float(number) => number.into_pyobject(py)?.into_any(),
-        Given::Flag(flag) => flag.into_pyobject(py)?.to_owned().into_any(),
-        Given::List(items) => {
+        RawValue::Text(text) => text.into_pyobject(py)?.into_any(),
+        RawValue::Integer(number) => number.into_pyobject(py)?.into_any(),
+        RawValue::Float(number) => number.into_pyobject(py)?.into_any(),
+        RawValue::Flag(flag) => flag.into_pyobject(py)?.to_owned().into_any(),
+        RawValue::List(items) => {
             let items: PyResult<Vec<_>> = items.into_iter().map(|item| object(py, item)).collect();
             PyList::new(py, items?)?.into_any()
         }
-        Given::Table(table) => dictionary(py, table)?.into_any(),
+        RawValue::Table(table) => dictionary(py, table)?.into_any(),
     })
 }

@@ -220,7 +220,7 @@ impl Relay {
         let State { impairment, clients, .. } = &mut *state;
         let mut buffer = vec![0; LARGEST_DATAGRAM];
         for (number, client) in clients.iter_mut() {
-            let way = self.shared.open_way(number).map_err(|cause| self.shared.no_way(cause))?;
+            let way = self.shared.open_mapping(number).map_err(|cause| self.shared.no_route_error(cause))?;
             let old = std::mem::replace(&mut client.way, way);
             while let Some(length) = left_over(&old.socket, &mut buffer) {
                 impairment.offer(Direction::Reverse, self.shared.now(), number, &buffer[..length]);
@@ -260,11 +260,11 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn no_way(&self, cause: io::Error) -> RelayError {
+    fn no_route_error(&self, cause: io::Error) -> RelayError {
         RelayError::Upstream { from: self.from.ip(), to: self.to, cause }
     }
 
-    fn open_way(self: &Arc<Self>, number: u32) -> io::Result<Mapping> {
+    fn open_mapping(self: &Arc<Self>, number: u32) -> io::Result<Mapping> {
         let socket = Arc::new(open(self.from, Some(self.to))?);
         let reader = read_target(Arc::clone(self), Arc::clone(&socket), number);
         Ok(Mapping { socket, reader: Task::spawn(reader) })
@@ -280,7 +280,7 @@ impl Shared {
         let owner = match known {
             Some(number) => Some(number),
             // A client without a socket, for example for lack of descriptors, is refused like one without a place.
-            None => state.clients.add(address, now, |number| self.open_way(number)).and_then(Result::ok),
+            None => state.clients.add(address, now, |number| self.open_mapping(number)).and_then(Result::ok),
         };
         match owner {
             Some(owner) => self.offer(&mut state, Direction::Forward, now, owner, payload),

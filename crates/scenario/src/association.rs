@@ -74,7 +74,7 @@ impl Default for Association {
     /// Returns the association of a scenario without `[association]`.
     fn default() -> Self {
         let report = Report::new("", "", &[]);
-        let Some(association) = Association::read(Reader::of_nothing(&report)) else {
+        let Some(association) = Association::read(Reader::empty(&report)) else {
             unreachable!("every key has a default")
         };
         association

@@ -114,7 +114,7 @@ impl Described for Background {
 
 fn check(rows: &BackgroundRows, reader: &Reader<'_>) {
     let conflict = |key, message: &str, help| {
-        reader.fault(key, Fault::because(ProblemKind::Conflict, message, help));
+        reader.fault(key, Fault::explained(ProblemKind::Conflict, message, help));
     };
     if rows.stop.is_some_and(|stop| stop <= rows.start) {
         conflict("stop", "this source stops before it starts", "make `stop` later than `start`");
@@ -126,6 +126,6 @@ fn check(rows: &BackgroundRows, reader: &Reader<'_>) {
     if rows.shape == Some(1.0) {
         let message = format!("`{}` is 1: burst and idle times would have no mean", reader.key("shape"));
         let help = "use more than 1; 1.5 is usual";
-        reader.fault("shape", Fault::because(ProblemKind::OutOfRange, message, help));
+        reader.fault("shape", Fault::explained(ProblemKind::OutOfRange, message, help));
     }
 }

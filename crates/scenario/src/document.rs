@@ -103,10 +103,10 @@ impl SyntaxError {
             Some((message, expected)) => (message, Some(expected)),
             None => (self.message.as_str(), None),
         };
-        let fault = Fault::new(ProblemKind::Syntax).saying(format!("not valid TOML: {message}"));
+        let fault = Fault::new(ProblemKind::Syntax).with_message(format!("not valid TOML: {message}"));
         match expected {
-            Some(expected) => fault.expecting(expected),
-            None => fault.helping("see toml.io for the syntax"),
+            Some(expected) => fault.with_expected(expected),
+            None => fault.with_help("see toml.io for the syntax"),
         }
     }
 }

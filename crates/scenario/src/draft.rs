@@ -59,7 +59,7 @@ impl Draft {
     pub(crate) fn read_scenario(&self, overrides: &[Override]) -> Result<Scenario, ScenarioError> {
         let report = Report::new(&self.file, &self.text, overrides).with_homes(sections::home_of);
         let mut root = self.root_with(overrides, &report);
-        overrides::assume_flow(&mut root);
+        overrides::add_default_flow(&mut root);
         let scenario = read(&root, &report);
         report.finish(scenario)
     }
@@ -105,7 +105,7 @@ impl Document {
     }
 
     /// Returns the given keys in alphabetical order, with their values.
-    pub fn given(&self) -> Vec<(String, Given)> {
+    pub fn given(&self) -> Vec<(String, RawValue)> {
         let report = Report::new("", "", &self.overrides);
         let root = self.draft.root_with(&self.overrides, &report);
         entries(root).collect()
@@ -114,7 +114,7 @@ impl Document {
 
 /// Value in a scenario file.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Given {
+pub enum RawValue {
     /// A string.
     Text(String),
     /// A whole number.
@@ -124,29 +124,29 @@ pub enum Given {
     /// True or false.
     Flag(bool),
     /// A list.
-    List(Vec<Given>),
+    List(Vec<RawValue>),
     /// A table.
-    Table(Vec<(String, Given)>),
+    Table(Vec<(String, RawValue)>),
 }
 
 /// Returns the keys of a table with their values.
-pub(crate) fn entries(table: Table) -> impl Iterator<Item = (String, Given)> {
-    table.entries.into_iter().filter_map(|entry| Some((entry.key, Given::of(entry.node.value)?)))
+pub(crate) fn entries(table: Table) -> impl Iterator<Item = (String, RawValue)> {
+    table.entries.into_iter().filter_map(|entry| Some((entry.key, RawValue::of(entry.node.value)?)))
 }
 
-impl Given {
+impl RawValue {
     /// Returns a value; `None` for a date, which no key of a scenario takes.
-    fn of(value: Value) -> Option<Given> {
+    fn of(value: Value) -> Option<RawValue> {
         Some(match value {
-            Value::Text(text) => Given::Text(text),
-            Value::Integer(number) => Given::Integer(number),
-            Value::Float(number) => Given::Float(number),
-            Value::Flag(flag) => Given::Flag(flag),
+            Value::Text(text) => RawValue::Text(text),
+            Value::Integer(number) => RawValue::Integer(number),
+            Value::Float(number) => RawValue::Float(number),
+            Value::Flag(flag) => RawValue::Flag(flag),
             Value::Date => return None,
             Value::List(items) => {
-                Given::List(items.into_iter().filter_map(|item| Given::of(item.value)).collect())
+                RawValue::List(items.into_iter().filter_map(|item| RawValue::of(item.value)).collect())
             }
-            Value::Table(table) => Given::Table(entries(table).collect()),
+            Value::Table(table) => RawValue::Table(entries(table).collect()),
         })
     }
 }

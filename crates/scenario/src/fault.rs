@@ -29,26 +29,26 @@ impl Fault {
 
     /// Returns the fault of an invalid value.
     pub(crate) fn invalid(expected: impl Into<String>, found: impl Into<String>) -> Self {
-        Fault::new(ProblemKind::InvalidValue).expecting(expected).finding(found)
+        Fault::new(ProblemKind::InvalidValue).with_expected(expected).with_found(found)
     }
 
     /// Returns the fault of a value outside its range.
     pub(crate) fn out_of_range(expected: impl Into<String>, found: impl Into<String>) -> Self {
-        Fault::new(ProblemKind::OutOfRange).expecting(expected).finding(found)
+        Fault::new(ProblemKind::OutOfRange).with_expected(expected).with_found(found)
     }
 
     /// Returns a fault with this message and remedy.
-    pub(crate) fn because(kind: ProblemKind, message: impl Into<String>, help: impl Into<String>) -> Self {
-        Fault::new(kind).saying(message).helping(help)
+    pub(crate) fn explained(kind: ProblemKind, message: impl Into<String>, help: impl Into<String>) -> Self {
+        Fault::new(kind).with_message(message).with_help(help)
     }
 
     /// Returns the fault of a word that is not in `known`.
     pub(crate) fn unknown(kind: ProblemKind, message: String, word: &str, known: &[&str]) -> Self {
-        let fault = Fault::new(kind).saying(message).near(word, known.iter().copied());
+        let fault = Fault::new(kind).with_message(message).near(word, known.iter().copied());
         match known {
-            [] => fault.helping("there are none"),
-            [one] => fault.expecting(format!("`{one}`")),
-            many => fault.expecting(format!("one of: {}", many.join(", "))),
+            [] => fault.with_help("there are none"),
+            [one] => fault.with_expected(format!("`{one}`")),
+            many => fault.with_expected(format!("one of: {}", many.join(", "))),
         }
     }
 
@@ -65,22 +65,22 @@ impl Fault {
         self
     }
 
-    pub(crate) fn saying(mut self, message: impl Into<String>) -> Self {
+    pub(crate) fn with_message(mut self, message: impl Into<String>) -> Self {
         self.0.message = Some(message.into());
         self
     }
 
-    pub(crate) fn expecting(mut self, expected: impl Into<String>) -> Self {
+    pub(crate) fn with_expected(mut self, expected: impl Into<String>) -> Self {
         self.0.expected = Some(expected.into());
         self
     }
 
-    pub(crate) fn finding(mut self, found: impl Into<String>) -> Self {
+    pub(crate) fn with_found(mut self, found: impl Into<String>) -> Self {
         self.0.found = Some(found.into());
         self
     }
 
-    pub(crate) fn helping(mut self, help: impl Into<String>) -> Self {
+    pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
         self.0.help = Some(help.into());
         self
     }

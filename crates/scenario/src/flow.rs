@@ -168,7 +168,7 @@ section! {
 }
 
 /// Settings of the scenario that flows use.
-pub(crate) struct Surroundings<'a> {
+pub(crate) struct FlowContext<'a> {
     pub(crate) paths: &'a Names,
     pub(crate) run: Option<&'a Run>,
     pub(crate) association: Association,
@@ -200,7 +200,7 @@ impl FlowKind {
 }
 
 /// Reads the flows.
-pub(crate) fn read_flows(mut readers: Vec<Reader<'_>>, around: &Surroundings<'_>) -> Option<Vec<Flow>> {
+pub(crate) fn read_flows(mut readers: Vec<Reader<'_>>, around: &FlowContext<'_>) -> Option<Vec<Flow>> {
     let mut names = Names::new("flow");
     names.limit(&mut readers, MOST_FLOWS);
     let flows: Vec<Option<Flow>> =
@@ -208,7 +208,7 @@ pub(crate) fn read_flows(mut readers: Vec<Reader<'_>>, around: &Surroundings<'_>
     flows.into_iter().collect()
 }
 
-fn read(mut reader: Reader<'_>, around: &Surroundings<'_>, names: &mut Names) -> Option<Flow> {
+fn read(mut reader: Reader<'_>, around: &FlowContext<'_>, names: &mut Names) -> Option<Flow> {
     let name = names.add(&reader);
     let how = "`anabranch video encode CLIP --out FOLDER` makes FOLDER/trace.csv, which `trace` names";
     reader.refuse("clip", how);
@@ -229,12 +229,12 @@ fn of_rows(
     rows: FlowRows,
     name: Option<String>,
     reader: &Reader<'_>,
-    around: &Surroundings<'_>,
+    around: &FlowContext<'_>,
 ) -> Option<Flow> {
     let start = rows.start.unwrap_or_else(|| around.run.map_or(Span::ZERO, |run| run.start));
     if rows.start.is_some() && around.run.and_then(Run::limit).is_some_and(|limit| start >= limit) {
         let help = "start it before `run.duration` is over";
-        reader.fault("start", Fault::because(ProblemKind::Conflict, "this flow never starts", help));
+        reader.fault("start", Fault::explained(ProblemKind::Conflict, "this flow never starts", help));
     }
     let paths = match &rows.paths {
         Some(paths) => around.paths.resolve(reader, "paths", paths),
@@ -257,7 +257,7 @@ fn kind_of(rows: FlowRows, reader: &Reader<'_>, association: &Association) -> Op
             if reader.peek("reliability").is_some_and(is_by_frame) {
                 let message = "only the frames of `kind = \"video\"` have limits by type";
                 let help = "give one limit for all messages";
-                reader.fault("reliability", Fault::because(ProblemKind::Conflict, message, help));
+                reader.fault("reliability", Fault::explained(ProblemKind::Conflict, message, help));
             }
             Some(FlowKind::Messages {
                 size_bytes: rows.size?,
@@ -272,7 +272,7 @@ fn kind_of(rows: FlowRows, reader: &Reader<'_>, association: &Association) -> Op
             if rows.direction == Directions::Both {
                 let message = "a video is sent in one direction";
                 let help = "make a second [[flow]] for the other direction";
-                reader.fault("direction", Fault::because(ProblemKind::Conflict, message, help));
+                reader.fault("direction", Fault::explained(ProblemKind::Conflict, message, help));
             }
             Some(FlowKind::Video(VideoFlow {
                 trace: PathBuf::from(rows.trace?),
@@ -293,7 +293,7 @@ fn file_of(path: Option<String>, size: Option<u64>, reader: &Reader<'_>) -> Opti
         (Some(_), Some(_)) => {
             let message = "a file flow has both `path` and `size`";
             let help = "keep `path` to send that file whole, or `size` to send made-up content";
-            reader.fault("size", Fault::because(ProblemKind::Conflict, message, help));
+            reader.fault("size", Fault::explained(ProblemKind::Conflict, message, help));
             None
         }
         (None, None) => {
@@ -367,6 +367,6 @@ pub(crate) fn check_end(root: &Reader<'_>, run: &Run, flows: &[Flow]) {
         let message = "`run.stop = \"transfer\"`, but no flow has an end";
         let help = "add a [[flow]] with `kind = \"file\"`, or with `kind = \"messages\"`, a `count` and no `reliability`; \
                     or give `run.duration` and leave out `stop`";
-        root.fault_in("run", "stop", Fault::because(ProblemKind::Conflict, message, help));
+        root.fault_in("run", "stop", Fault::explained(ProblemKind::Conflict, message, help));
     }
 }

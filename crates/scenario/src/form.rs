@@ -319,7 +319,7 @@ impl Form for Probability {
     fn read(&self, node: &Node) -> Result<f64, Fault> {
         let Value::Text(text) = &node.value else {
             let range = NumberIn(0.0..=1.0);
-            return range.read(node).map_err(|fault| fault.expecting(self.expected()));
+            return range.read(node).map_err(|fault| fault.with_expected(self.expected()));
         };
         let number = text.trim().strip_suffix('%').map(str::trim_end);
         let digits = number.filter(|number| number.chars().all(|c| c.is_ascii_digit() || c == '.'));
@@ -456,7 +456,7 @@ impl Form for PlacedTexts {
         let Value::List(items) = &node.value else {
             let fault = mismatch(self, node);
             return Err(match &node.value {
-                Value::Text(_) => fault.helping(format!("write [{}]", node.value)),
+                Value::Text(_) => fault.with_help(format!("write [{}]", node.value)),
                 _ => fault,
             });
         };
@@ -466,7 +466,9 @@ impl Form for PlacedTexts {
             let text = Text.read(item).map_err(|fault| fault.at(&item.origin))?;
             if !seen.insert(text.clone()) {
                 let message = format!("{} is in the list twice", item.value);
-                return Err(Fault::because(ProblemKind::Duplicate, message, "leave one out").at(&item.origin));
+                return Err(
+                    Fault::explained(ProblemKind::Duplicate, message, "leave one out").at(&item.origin)
+                );
             }
             texts.push((text, item.origin.clone()));
         }

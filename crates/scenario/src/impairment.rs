@@ -23,7 +23,7 @@ section! {
         /// Policer, of the forward direction by default.
         policer: Option<Policer> = "policer" [optional "none"] Inner::<Policer>::new("Policer");
         /// Random delay, forward by default.
-        jitter: Option<Jitter> = "jitter" [optional "none"] Short(Inner::<Jitter>::new("Jitter"), MostJitter);
+        jitter: Option<Jitter> = "jitter" [optional "none"] Short(Inner::<Jitter>::new("Jitter"), UniformJitter);
         /// Transmission in batches, forward by default.
         aggregation: Option<Aggregation> = "aggregation" [optional "none"] Inner::<Aggregation>::new("Aggregation");
     }
@@ -109,7 +109,7 @@ impl Described for Jitter {
                     let key = reader.key("deviation");
                     let message = format!("`{key}` is more than the mean: most delays would be cut off");
                     let help = "give at most the mean, or use the model \"uniform\"";
-                    reader.fault("deviation", Fault::because(ProblemKind::OutOfRange, message, help));
+                    reader.fault("deviation", Fault::explained(ProblemKind::OutOfRange, message, help));
                     return None;
                 }
                 JitterDistribution::Normal { mean, deviation }
@@ -130,9 +130,9 @@ impl Described for Jitter {
 }
 
 /// A time alone: uniform jitter up to that time, in order.
-struct MostJitter;
+struct UniformJitter;
 
-impl Form for MostJitter {
+impl Form for UniformJitter {
     type Output = Jitter;
 
     fn expected(&self) -> String {

@@ -130,7 +130,7 @@ impl<T: Described, F: Form<Output = T>> Form for Short<T, F> {
 
     fn read(&self, node: &Node) -> Result<T, Fault> {
         self.1.read(node).map_err(|fault| match fault.kind() {
-            ProblemKind::InvalidValue => fault.expecting(self.expected()),
+            ProblemKind::InvalidValue => fault.with_expected(self.expected()),
             _ => fault,
         })
     }

@@ -78,7 +78,7 @@ pub use crate::association::{Association, Protection, UDP};
 pub use crate::background::Background;
 pub use crate::beside::MessagesBeside;
 pub use crate::direction::{Direction, Directions};
-pub use crate::draft::{Document, Draft, Given};
+pub use crate::draft::{Document, Draft, RawValue};
 pub use crate::error::{Place, Problem, ProblemKind, ScenarioError};
 pub use crate::event::{Change, Event};
 pub use crate::field::{About, Field, Presence};
@@ -129,7 +129,7 @@ impl Scenario {
                 let text = String::from_utf8_lossy(error.as_bytes());
                 let report = Report::new(&file, &text, overrides);
                 let message = "this is not text in UTF-8";
-                let fault = Fault::because(ProblemKind::Syntax, message, "save the file as UTF-8");
+                let fault = Fault::explained(ProblemKind::Syntax, message, "save the file as UTF-8");
                 report.add(&Origin::File(at..at), "", fault);
                 report.finish(None)
             }

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use crate::document::{Entry, Node, Table, Value, parse_value};
-use crate::draft::{Given, entries};
+use crate::draft::{RawValue, entries};
 use crate::error::{ProblemKind, ScenarioError};
 use crate::fault::Fault;
 use crate::field::Field;
@@ -65,7 +65,7 @@ impl Link {
     }
 
     /// Returns every key with its value, in canonical order.
-    pub fn given(&self) -> Vec<(String, Given)> {
+    pub fn given(&self) -> Vec<(String, RawValue)> {
         let table = Parser { text: &self.to_line(), at: 0, depth: 0 }.items(None);
         table.map_or_else(|_| Vec::new(), |table| entries(table).collect())
     }
@@ -98,7 +98,7 @@ impl<'t> Parser<'t> {
             let origin = Origin::File(span);
             if table.get(key).is_some() {
                 let message = format!("`{}` is given twice", key.escape_debug());
-                return Err(Fault::because(ProblemKind::Duplicate, message, "leave one out").at(&origin));
+                return Err(Fault::explained(ProblemKind::Duplicate, message, "leave one out").at(&origin));
             }
             table.entries.push(Entry { key: key.to_owned(), origin, node });
             if self.ends(close)? {
@@ -165,8 +165,8 @@ impl<'t> Parser<'t> {
         }
         let end = close.map_or_else(|| "the end".to_owned(), |close| format!("`{close}`"));
         let found = found.map_or_else(|| "the end".to_owned(), |found| quoted(&found.to_string()));
-        let fault = Fault::new(ProblemKind::Syntax).saying("not a link");
-        Err(fault.expecting(format!("`,` or {end}")).finding(found).at(&Origin::File(span)))
+        let fault = Fault::new(ProblemKind::Syntax).with_message("not a link");
+        Err(fault.with_expected(format!("`,` or {end}")).with_found(found).at(&Origin::File(span)))
     }
 
     /// Returns a key or a value without blanks around it. The text may be empty, and includes its quotes.
@@ -200,7 +200,7 @@ impl<'t> Parser<'t> {
 }
 
 fn fault(message: impl Into<String>, help: impl Into<String>, span: Range<usize>) -> Fault {
-    Fault::because(ProblemKind::Syntax, message, help).at(&Origin::File(span))
+    Fault::explained(ProblemKind::Syntax, message, help).at(&Origin::File(span))
 }
 
 /// Returns a value of TOML, or else a string in which a short unit is replaced.

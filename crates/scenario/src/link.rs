@@ -162,7 +162,7 @@ fn reverse_of(
     if loss.is_some() && lost_back.is_some() {
         let message = "the loss of the direction back is given twice";
         let help = "give it here, or with `direction` in the `loss` of the link, not both";
-        reader.fault_in("reverse", "loss", Fault::because(ProblemKind::Conflict, message, help));
+        reader.fault_in("reverse", "loss", Fault::explained(ProblemKind::Conflict, message, help));
         return None;
     }
     Some(OneWay {
@@ -231,7 +231,7 @@ pub(crate) fn check_bursts<'d>(
                 "a `policer` with a burst of {burst} drops every packet as large as `association.mtu`, {mtu}"
             );
             let help = format!("give a burst of at least {mtu}, or a smaller `association.mtu`");
-            root.fault_of_element(list, index, Fault::because(ProblemKind::Conflict, message, help));
+            root.fault_of_element(list, index, Fault::explained(ProblemKind::Conflict, message, help));
         }
     }
 }

@@ -112,7 +112,7 @@ impl Described for Directed {
                     let message = format!("`{}` is zero: the bad state would never end", reader.key("r"));
                     let help =
                         "give the probability of leaving it, or use an event with `up = false` for an outage";
-                    reader.fault("r", Fault::because(ProblemKind::OutOfRange, message, help));
+                    reader.fault("r", Fault::explained(ProblemKind::OutOfRange, message, help));
                     return None;
                 }
                 LossModel::GilbertElliott(GilbertElliott {
@@ -183,7 +183,7 @@ impl Form for LossList {
 
     fn read(&self, node: &Node) -> Result<Losses, Fault> {
         let rate = Probability.read(node).map_err(|fault| match fault.kind() {
-            ProblemKind::InvalidValue => fault.expecting(self.expected()),
+            ProblemKind::InvalidValue => fault.with_expected(self.expected()),
             _ => fault,
         })?;
         let loss = Loss { model: LossModel::Bernoulli(rate), place: LossPlace::BeforeQueue };
@@ -236,7 +236,7 @@ impl Form for PacketNumbers {
         };
         let number = |item: &Node| {
             let number = IntegerIn(1..=i64::MAX as u64).read(item);
-            number.map_err(|fault| fault.expecting(self.expected()).at(&item.origin))
+            number.map_err(|fault| fault.with_expected(self.expected()).at(&item.origin))
         };
         items.iter().map(number).collect()
     }

@@ -30,7 +30,7 @@ impl Names {
         let Some(extra) = readers.get(most) else { return };
         let message = format!("a scenario has at most {most} {}s", self.what);
         let help = format!("this is one of {}", readers.len());
-        extra.fault_here(Fault::because(ProblemKind::OutOfRange, message, help));
+        extra.fault_here(Fault::explained(ProblemKind::OutOfRange, message, help));
         readers.truncate(most);
         self.cut = true;
     }
@@ -57,7 +57,7 @@ impl Names {
             "give this one a `name`: its default name is taken"
         };
         let message = format!("there are two {}s named `{name}`", self.what);
-        reader.fault("name", Fault::because(ProblemKind::Duplicate, message, help));
+        reader.fault("name", Fault::explained(ProblemKind::Duplicate, message, help));
         false
     }
 

@@ -62,11 +62,11 @@ impl Override {
         if parts.len() > DEEPEST || parts.iter().any(|part| part.is_empty()) {
             let message = format!("`{}` is not the key of a value", printable(&self.key));
             let help = "write it as in path.path-1.loss, without empty parts";
-            return Err(Fault::because(ProblemKind::UnknownKey, message, help));
+            return Err(Fault::explained(ProblemKind::UnknownKey, message, help));
         }
         let node = self.node(&origin)?;
         if parts[0] == "flow" && parts.len() > 1 {
-            assume_flow(root);
+            add_default_flow(root);
         }
         let mut place = Placement { node: &node, origin: &origin, set: 0 };
         place.in_table(root, &parts, "")?;
@@ -74,7 +74,7 @@ impl Override {
             return Ok(());
         }
         let message = format!("`{}` matches nothing", printable(&self.key));
-        Err(Fault::because(ProblemKind::UnknownName, message, "the scenario has no such elements"))
+        Err(Fault::explained(ProblemKind::UnknownName, message, "the scenario has no such elements"))
     }
 
     /// Returns the value as TOML. A value that is not TOML is a bare string, unless it begins like other TOML.
@@ -85,7 +85,7 @@ impl Override {
             Err(error) if text.starts_with(['[', '{', '"', '\'']) => {
                 let message = format!("the value of `{}` is not TOML: {error}", printable(&self.key));
                 let help = "quote the whole for the shell, as in --set 'run.schemes=[\"cmt\", \"cmt-pf\"]'";
-                Err(Fault::because(ProblemKind::Syntax, message, help))
+                Err(Fault::explained(ProblemKind::Syntax, message, help))
             }
             Err(_) => Ok(Node { value: Value::Text(text.to_owned()), origin: origin.clone() }),
         }
@@ -93,7 +93,7 @@ impl Override {
 }
 
 /// Adds the default flow to a scenario without flows.
-pub(crate) fn assume_flow(root: &mut Table) {
+pub(crate) fn add_default_flow(root: &mut Table) {
     let given = match root.get("flow").map(|node| &node.value) {
         Some(Value::List(flows)) => !flows.is_empty(),
         other => other.is_some(),
@@ -139,7 +139,7 @@ impl Placement<'_> {
             other => {
                 let message = format!("`{}` is {}, which has no keys", printable(here), other.type_name());
                 let help = format!("set `{}` itself", printable(here));
-                Err(Fault::because(ProblemKind::UnknownKey, message, help))
+                Err(Fault::explained(ProblemKind::UnknownKey, message, help))
             }
         }
     }

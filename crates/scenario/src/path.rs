@@ -70,7 +70,7 @@ pub(crate) fn check_links_used(root: &Reader<'_>, links: &[Link], paths: &[Path]
         if !paths.iter().any(|path| path.via.contains(&index)) {
             let message = format!("no path goes through the link `{}`", link.name);
             let help = format!("give a path `via = [\"{}\"]`, or leave the link out", link.name);
-            root.fault_of_element("link", index, Fault::because(ProblemKind::Conflict, message, help));
+            root.fault_of_element("link", index, Fault::explained(ProblemKind::Conflict, message, help));
         }
     }
 }

@@ -33,7 +33,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns a reader of an empty table.
-    pub(crate) fn of_nothing(report: &'a Report<'a>) -> Self {
+    pub(crate) fn empty(report: &'a Report<'a>) -> Self {
         Reader::new(&EMPTY, Origin::Assumed, String::new(), report)
     }
 
@@ -160,7 +160,7 @@ impl<'a> Reader<'a> {
             self.report.add(
                 &entry.origin,
                 &self.key(key),
-                Fault::because(ProblemKind::Conflict, message, why),
+                Fault::explained(ProblemKind::Conflict, message, why),
             );
         }
     }
@@ -220,7 +220,7 @@ impl<'a> Reader<'a> {
             if !fault.has_proposal()
                 && let Some(home) = self.report.home_of(key)
             {
-                fault = fault.helping(format!("`{key}` belongs under {home}"));
+                fault = fault.with_help(format!("`{key}` belongs under {home}"));
             }
             self.report.add(origin, &path, fault);
         }

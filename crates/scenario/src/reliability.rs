@@ -88,7 +88,7 @@ impl Described for Limit {
 
     fn from_rows(rows: LimitRows, reader: &mut Reader<'_>) -> Option<Limit> {
         let conflict = |message: &str, help: &str| {
-            reader.fault_here(Fault::because(ProblemKind::Conflict, message, help));
+            reader.fault_here(Fault::explained(ProblemKind::Conflict, message, help));
             None
         };
         match (rows.max_retransmissions, rows.lifetime, rows.priority) {

@@ -43,7 +43,7 @@ impl<'a> Report<'a> {
 
     /// Reports a missing key.
     pub(crate) fn missing(&self, origin: &Origin, key: &str, expected: String) {
-        let fault = Fault::new(ProblemKind::MissingKey).expecting(expected);
+        let fault = Fault::new(ProblemKind::MissingKey).with_expected(expected);
         self.add(origin, key, fault);
     }
 

@@ -152,7 +152,7 @@ fn check_times(reader: &Reader<'_>, stop: Stop, start: Span, warmup: Span) {
     let (Stop::After(limit) | Stop::Transfer { cap: Some(limit) }) = stop else { return };
     let conflict = |key, message: &str| {
         let help = "make `duration` longer or this shorter";
-        reader.fault(key, Fault::because(ProblemKind::Conflict, message, help));
+        reader.fault(key, Fault::explained(ProblemKind::Conflict, message, help));
     };
     if start >= limit {
         conflict("start", "no flow starts before the run is over");
@@ -207,7 +207,7 @@ fn no_seed_twice(seeds: &[u64]) -> Result<(), Fault> {
         None => Ok(()),
         Some(pair) => {
             let message = format!("seed {} is in the list twice", pair[0]);
-            Err(Fault::because(
+            Err(Fault::explained(
                 ProblemKind::Duplicate,
                 message,
                 "both runs would be the same run: leave one out",

@@ -48,7 +48,7 @@ pub(crate) fn read_schemes(reader: Reader<'_>) -> Option<Vec<SchemeDefinition>> 
     if entries.len() > MOST_SCHEMES {
         let message = format!("a scenario defines at most {MOST_SCHEMES} schemes");
         let help = format!("these are {}", entries.len());
-        reader.fault_here(Fault::because(ProblemKind::OutOfRange, message, help));
+        reader.fault_here(Fault::explained(ProblemKind::OutOfRange, message, help));
         return None;
     }
     entries.sort_by_key(|(name, ..)| *name);
@@ -84,10 +84,10 @@ fn add_fault(reader: &Reader<'_>, name: &str, places: (&Origin, &Origin), error:
     let message = format!("scheme `{name}`: {what}");
     match error {
         ExpressionError::Shadows { .. } => {
-            reader.fault_at(places.0, name, Fault::because(ProblemKind::Duplicate, message, advice));
+            reader.fault_at(places.0, name, Fault::explained(ProblemKind::Duplicate, message, advice));
         }
         _ => {
-            let fault = Fault::because(ProblemKind::InvalidValue, message, advice);
+            let fault = Fault::explained(ProblemKind::InvalidValue, message, advice);
             reader.fault_at(places.1, &format!("{name}.is"), fault);
         }
     }
@@ -99,7 +99,7 @@ fn check_name(reader: &Reader<'_>, name: &str, origin: &Origin) -> bool {
     }
     let expected = "up to 64 ASCII letters, digits, `-` and `_`, not all of them digits";
     let fault = Fault::invalid(expected, quoted(name));
-    reader.fault_at(origin, &quoted(name), fault.saying("this is not the name of a scheme"));
+    reader.fault_at(origin, &quoted(name), fault.with_message("this is not the name of a scheme"));
     false
 }
 

@@ -276,8 +276,8 @@ fn parse(text: &str, quantities: &[&Quantity]) -> Result<(u64, usize), UnitError
     let quantity = quantities[index];
     let value = decimal.times(known.scale).map_err(|misfit| UnitError {
         expected: match misfit {
-            Misfit::TooLarge => format!("{} below 2^64 {}", quantity.name, quantity.smallest),
-            Misfit::TooFine => format!("a whole number of {}", quantity.smallest),
+            UnitMismatch::TooLarge => format!("{} below 2^64 {}", quantity.name, quantity.smallest),
+            UnitMismatch::TooFine => format!("a whole number of {}", quantity.smallest),
         },
         found: quoted(text),
         nearest: None,
@@ -301,7 +301,7 @@ struct Decimal {
     places: u32,
 }
 
-enum Misfit {
+enum UnitMismatch {
     TooLarge,
     TooFine,
 }
@@ -320,15 +320,15 @@ impl Decimal {
         Some(Decimal { digits, places: u32::try_from(fraction.len()).unwrap_or(u32::MAX) })
     }
 
-    fn times(&self, scale: u64) -> Result<u64, Misfit> {
+    fn times(&self, scale: u64) -> Result<u64, UnitMismatch> {
         let scaled = self.digits.checked_mul(u128::from(scale));
         let divisor = 10u128.checked_pow(self.places);
         match (scaled, divisor) {
             (Some(scaled), Some(divisor)) if scaled % divisor == 0 => {
-                u64::try_from(scaled / divisor).map_err(|_| Misfit::TooLarge)
+                u64::try_from(scaled / divisor).map_err(|_| UnitMismatch::TooLarge)
             }
-            (_, _) if self.places > 0 => Err(Misfit::TooFine),
-            _ => Err(Misfit::TooLarge),
+            (_, _) if self.places > 0 => Err(UnitMismatch::TooFine),
+            _ => Err(UnitMismatch::TooLarge),
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::Scenario;
 use crate::association::Association;
 use crate::document::Table;
-use crate::flow::{self, Surroundings};
+use crate::flow::{self, FlowContext};
 use crate::link;
 use crate::names::Names;
 use crate::origin::Origin;
@@ -25,7 +25,7 @@ pub(crate) fn read(root: &Table, report: &Report<'_>) -> Option<Scenario> {
     let paths = root.tables("path");
     let paths = paths.and_then(|readers| path::read_paths(&root, readers, &link_names, &mut path_names));
     let around =
-        Surroundings { paths: &path_names, run: run.as_ref(), association: association.unwrap_or_default() };
+        FlowContext { paths: &path_names, run: run.as_ref(), association: association.unwrap_or_default() };
     let flows = root.tables("flow").and_then(|readers| flow::read_flows(readers, &around));
     if let (Some(run), Some(flows)) = (&run, &flows) {
         flow::check_end(&root, run, flows);

@@ -3,8 +3,8 @@
 
 use anabranch_core::policy::{
     AckForm, AckTiming, AckedTransmission, Arrival, Context, Decision, DeliverySample, Event, EventKind,
-    EventSet, HeadOfLine, HeadOfLineAction, HeadOfLineBlocking, Holes, Limiter, LossCause, LostChunk,
-    Missing, OpportunityCause, PathAck, PathSack, Pick, Policies, ProofOfLife, Randomness, Reason, RttFacts,
+    EventSet, HeadOfLine, HeadOfLineAction, HeadOfLineBlocking, Holes, Limiter, LivenessProof, LossCause,
+    LostChunk, Missing, OpportunityCause, PathAck, PathSack, Pick, Policies, Randomness, Reason, RttFacts,
     SackDone, SackView, Scheduler, Scheme, SendAsk, SendKind, SendStamps, SentTransmission, Slot, StateCause,
     View, WaitFor,
 };
@@ -53,7 +53,8 @@ fn is_judged(chunk: &Missing, holes: &Holes) -> bool {
 
 const STATES: [PathState; 4] =
     [PathState::Unconfirmed, PathState::Active, PathState::PotentiallyFailed, PathState::Inactive];
-const PROOFS: [ProofOfLife; 3] = [ProofOfLife::Unambiguous, ProofOfLife::Ambiguous, ProofOfLife::Heartbeat];
+const PROOFS: [LivenessProof; 3] =
+    [LivenessProof::Unambiguous, LivenessProof::Ambiguous, LivenessProof::Heartbeat];
 const CAUSES: [LossCause; 3] = [LossCause::FastRetransmit, LossCause::Timeout, LossCause::Rescheduled];
 
 /// Policies with random facts. The facts need not be consistent: policies must tolerate that.
@@ -163,7 +164,7 @@ impl Session {
     }
 
     /// Randomises the facts of every path.
-    fn shake(&mut self) {
+    fn randomise(&mut self) {
         self.world.now += Span::from_millis(self.dice.context().below(500));
         for index in 0..4 {
             let state = if self.below(3) > 0 { PathState::Active } else { self.one_of(&STATES) };
@@ -185,17 +186,17 @@ impl Session {
             facts.paced_until = (waiting == 0).then_some(since + Span::from_millis(1 + burst));
             facts.sent = bytes(sent);
             facts.lost = bytes(lost);
-            self.shake_what_schedulers_look_at(index);
+            self.randomise_scheduler_facts(index);
             self.world.paths[index].held = bytes(self.dice.context().below(60) * M);
         }
         let last = self.any_path();
         self.world.association.last_new_data_path = Some(last);
-        self.shake_the_head_of_line();
+        self.randomise_head_of_line();
     }
 
-    fn shake_the_head_of_line(&mut self) {
+    fn randomise_head_of_line(&mut self) {
         let [carriers, limit, there, ever] = [16, 4, 5, 5].map(|n| self.below(n));
-        let sent_at = (ever > 0).then(|| self.some_time_ago());
+        let sent_at = (ever > 0).then(|| self.recent_time());
         let head = HeadOfLine {
             tsn: 100 + self.below(3),
             bytes: bytes(M),
@@ -208,7 +209,7 @@ impl Session {
         self.world.association.send_buffer_limit = limit.checked_sub(1).map(|n| n * 40_000);
     }
 
-    fn shake_what_schedulers_look_at(&mut self, index: usize) {
+    fn randomise_scheduler_facts(&mut self, index: usize) {
         let [bound, share, known, rtt, least, variance] = [40, 5, 4, 400, 100, 100].map(|n| self.below(n));
         let [queued, window, rto] = [200_000, 100_000, 3000].map(|n| self.below(n));
         let facts = &mut self.world.paths[index];
@@ -248,7 +249,7 @@ impl Session {
             path: self.any_path(),
             tsn: self.below(1000),
             bytes: bytes(M),
-            stamps: SendStamps { sent_at: self.some_time_ago(), ..SendStamps::default() },
+            stamps: SendStamps { sent_at: self.recent_time(), ..SendStamps::default() },
             sent_once: self.below(2) == 0,
             certain: self.below(2) == 0,
             cumulative: self.below(2) == 0,
@@ -275,7 +276,7 @@ impl Session {
             [Limiter::Window, Limiter::Pacing, Limiter::PeerWindow, Limiter::Scheduler, Limiter::Application];
         let [there, delivered, elapsed, lost, kbps] = [4, 30, 500, 3, 20_000].map(|n| self.below(n));
         let stamps = SendStamps {
-            sent_at: self.some_time_ago(),
+            sent_at: self.recent_time(),
             delivered: bytes(delivered * M),
             in_flight: bytes(delivered * M),
             limiter: self.one_of(&limiters),
@@ -292,13 +293,13 @@ impl Session {
         })
     }
 
-    fn tell_of_a_sack(&mut self) {
+    fn dispatch_sack(&mut self) {
         let paths = [(); 4].map(|()| self.path_ack());
         let new_cumulative = paths.iter().any(|ack| !ack.cumulative.is_zero());
         self.dispatch(&Event::SackDone(&SackDone { paths: &paths, new_cumulative, cumulative: 100 }));
     }
 
-    fn tell_of_a_state(&mut self) {
+    fn dispatch_state_change(&mut self) {
         let id = self.any_path();
         let (from, to) = (self.one_of(&STATES), self.one_of(&STATES));
         let cause = match self.below(3) {
@@ -310,12 +311,12 @@ impl Session {
     }
 
     /// Dispatches one event of each kind with random contents.
-    fn tell_everything(&mut self) {
+    fn dispatch_all_events(&mut self) {
         let (sent, acked) = (self.transmission(), self.acked());
         let [added, removed, rebound, measured, lost] = [(); 5].map(|()| self.any_path());
         let cause = self.one_of(&CAUSES);
-        self.tell_of_a_sack();
-        self.tell_of_a_state();
+        self.dispatch_sack();
+        self.dispatch_state_change();
         self.dispatch(&Event::Bound { path: sent.path, tsn: sent.tsn, bytes: sent.bytes });
         self.dispatch(&Event::Sent(&sent));
         self.dispatch(&Event::Unbound { path: acked.path, tsn: acked.tsn, bytes: acked.bytes });
@@ -467,7 +468,7 @@ impl Session {
     }
 
     fn missing_chunk(&mut self) -> Missing {
-        let (tsn, path, sent_at) = (101 + self.below(20), self.any_path(), self.some_time_ago());
+        let (tsn, path, sent_at) = (101 + self.below(20), self.any_path(), self.recent_time());
         Missing {
             transmissions: 1 + self.below(3) as u32,
             reports: self.below(5) as u32,
@@ -478,7 +479,7 @@ impl Session {
     }
 
     /// Returns a time within the last second, or the time zero.
-    fn some_time_ago(&mut self) -> Time {
+    fn recent_time(&mut self) -> Time {
         let now = self.world.now.as_nanos();
         Time::from_nanos(now.saturating_sub(self.below(1000) * 1_000_000))
     }
@@ -549,8 +550,8 @@ impl Session {
     }
 
     fn round(&mut self) {
-        self.shake();
-        self.tell_everything();
+        self.randomise();
+        self.dispatch_all_events();
         self.ask_about_losses();
         self.ask_about_acks();
         self.ask_about_states();

@@ -16,11 +16,11 @@ pub(crate) struct Content {
 
 impl Content {
     /// Returns the packet at its full length, which `room` provides if a part was not written.
-    pub(crate) fn datagram<'a>(&'a self, room: &'a mut Unabridged) -> Option<Datagram<'a>> {
+    pub(crate) fn datagram<'a>(&'a self, room: &'a mut RestoredPacket) -> Option<Datagram<'a>> {
         Some(self.envelope?.around(self.payload(room)))
     }
 
-    pub(crate) fn payload<'a>(&'a self, room: &'a mut Unabridged) -> &'a [u8] {
+    pub(crate) fn payload<'a>(&'a self, room: &'a mut RestoredPacket) -> &'a [u8] {
         match self.unwritten_bytes {
             0 => &self.written,
             unwritten_bytes => room.restore(&self.written, unwritten_bytes),
@@ -39,13 +39,13 @@ impl Content {
 
 /// Memory in which a packet is restored to its full length: bytes that were not written are zero.
 #[derive(Debug, Default)]
-pub(crate) struct Unabridged {
+pub(crate) struct RestoredPacket {
     memory: Vec<u8>,
     /// Number of bytes, from the start, that may differ from zero.
     written: usize,
 }
 
-impl Unabridged {
+impl RestoredPacket {
     fn restore(&mut self, written: &[u8], unwritten_bytes: usize) -> &[u8] {
         let len = written.len() + unwritten_bytes;
         if self.memory.len() < len {
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn unwritten_bytes_read_as_zeros_after_any_content() {
-        let mut room = Unabridged::default();
+        let mut room = RestoredPacket::default();
         for (written, unwritten_bytes) in [(5, 7), (3, 20), (9, 1), (0, 4)] {
             let content = Content { envelope: None, written: filled(written), unwritten_bytes };
             let payload = content.payload(&mut room);

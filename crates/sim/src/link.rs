@@ -22,7 +22,7 @@ use crate::policer::{Policer, TokenBucket};
 use crate::queue::{Capacity, Fifo, Managed, QueueConfig, Queued, Reason};
 use crate::rng::{Seeds, Stream};
 use crate::route::SourceId;
-use crate::trace::{CapacityTrace, Course, Playback, Series};
+use crate::trace::{CapacityTrace, Playback, Series, TraceCursor};
 
 pub(crate) use ahead::{Ahead, precedence};
 use serialiser::Serialiser;
@@ -297,7 +297,7 @@ impl Link {
         let managed = Managed::new(queue.discipline, &name, seeds);
         Ok(Link {
             name,
-            serialiser: Serialiser::new(rate, capacity.map(Course::new)),
+            serialiser: Serialiser::new(rate, capacity.map(TraceCursor::new)),
             delay,
             queue,
             capacity: queue.capacity(rate),

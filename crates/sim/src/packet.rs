@@ -139,13 +139,13 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::content::Unabridged;
+    use crate::content::RestoredPacket;
     use std::net::Ipv4Addr;
 
     #[test]
     fn packets_are_used_again_and_copies_have_the_same_bytes() {
         let mut pool = Pool::default();
-        let mut room = Unabridged::default();
+        let mut room = RestoredPacket::default();
         let packet = Packet::new(WireBytes::new(60), SourceId(0), RouteId(0));
         let envelope = Envelope::plain(Ipv4Addr::LOCALHOST.into(), Ipv4Addr::LOCALHOST.into());
         let mut buffer = PacketBuffer::new();

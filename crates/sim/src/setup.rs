@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anabranch_core::PacketBuffer;
 use anabranch_core::time::Time;
 
-use crate::content::Unabridged;
+use crate::content::RestoredPacket;
 use crate::datagram::Address;
 use crate::dynamics::LinkChange;
 use crate::error::ConfigError;
@@ -41,7 +41,7 @@ impl World {
             schedules: Vec::new(),
             pool: Pool::default(),
             outgoing: PacketBuffer::new(),
-            unabridged: Unabridged::default(),
+            unabridged: RestoredPacket::default(),
             tap: None,
             tap_follows_links: false,
             digest: None,

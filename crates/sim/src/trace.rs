@@ -9,7 +9,7 @@ mod lines;
 mod series;
 
 pub use capacity::{CapacityTrace, OPPORTUNITY};
-pub(crate) use course::Course;
+pub(crate) use course::TraceCursor;
 pub use series::Series;
 pub(crate) use series::SeriesCursor;
 

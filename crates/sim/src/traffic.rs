@@ -125,7 +125,7 @@ impl Source {
     pub(crate) fn first(&mut self) -> Option<Time> {
         let start = self.config.start;
         match self.config.kind {
-            TrafficKind::Cbr { .. } => self.unless_stopped(start),
+            TrafficKind::Cbr { .. } => self.before_stop(start),
             TrafficKind::Poisson { .. } | TrafficKind::ParetoOnOff { .. } => self.after(start),
         }
     }
@@ -134,11 +134,11 @@ impl Source {
     #[inline]
     pub(crate) fn after(&mut self, now: Time) -> Option<Time> {
         let gap = self.gap();
-        self.unless_stopped(now + gap)
+        self.before_stop(now + gap)
     }
 
     #[inline]
-    fn unless_stopped(&self, time: Time) -> Option<Time> {
+    fn before_stop(&self, time: Time) -> Option<Time> {
         self.config.stop.is_none_or(|stop| time < stop).then_some(time)
     }
 

@@ -9,7 +9,7 @@ use anabranch_core::PacketBuffer;
 use anabranch_core::time::Time;
 use sha2::{Digest, Sha256};
 
-use crate::content::Unabridged;
+use crate::content::RestoredPacket;
 use crate::datagram::{Address, Datagram, Envelope};
 use crate::event::{EventQueue, Slot};
 use crate::host::Host;
@@ -97,7 +97,7 @@ pub struct World {
     /// Buffer into which hosts write packets, one after the other.
     pub(crate) outgoing: PacketBuffer,
     /// Buffer that extends partly written packets to their full length.
-    pub(crate) unabridged: Unabridged,
+    pub(crate) unabridged: RestoredPacket,
     pub(crate) tap: Option<Box<dyn Tap>>,
     /// Set if there is a tap that follows links.
     pub(crate) tap_follows_links: bool,

@@ -38,7 +38,7 @@ struct Pool {
 
 /// Descriptors in use; returned to the share when dropped.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldDescriptors {
     share: Share,
     count: u64,
 }
@@ -115,10 +115,10 @@ impl Share {
     }
 
     /// Takes descriptors from the share. Returns `None` if too few are free.
-    pub(crate) fn hold(&self, count: u64) -> Option<Held> {
+    pub(crate) fn hold(&self, count: u64) -> Option<HeldDescriptors> {
         let mut free = self.lock();
         *free = free.checked_sub(count)?;
-        Some(Held { share: self.clone(), count })
+        Some(HeldDescriptors { share: self.clone(), count })
     }
 
     /// Returns `true` if `count` descriptors are free.
@@ -127,7 +127,7 @@ impl Share {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldDescriptors {
     fn drop(&mut self) {
         *self.share.lock() += self.count;
     }

@@ -40,7 +40,7 @@ pub use filter::{BadRule, Filters, MAX_PATTERN_BYTES, MAX_RULES, Rule};
 pub use identity::SenderId;
 pub use name::{BadLink, BadName, MAX_NAME_BYTES, MAX_PART_BYTES, MAX_PARTS, Name, NameRules};
 pub use offering::{Catalogue, Entry, EntryKind, MAX_OFFERED, Offering, OfferingError};
-pub use protocol::{Links, OnClash, Wishes};
+pub use protocol::{Links, OnClash, SenderRequests};
 pub use random::RandomError;
 pub use receive::{Mode, Store};
 pub use report::{Counters, Event, Report, Totals};

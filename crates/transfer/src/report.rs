@@ -190,7 +190,7 @@ impl Report {
     }
 
     /// Records that a pipe is offered.
-    pub(crate) fn found_pipe(&self) {
+    pub(crate) fn record_pipe(&self) {
         self.counters.has_pipe.store(true, Ordering::Relaxed);
         self.found(1, 0);
     }
@@ -212,7 +212,7 @@ impl Report {
     }
 
     /// Subtracts files that will be found again.
-    pub(crate) fn unfound(&self, files: u64, bytes: u64) {
+    pub(crate) fn subtract_found(&self, files: u64, bytes: u64) {
         self.counters.found_files.fetch_sub(files, Ordering::Relaxed);
         self.counters.found_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }

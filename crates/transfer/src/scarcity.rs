@@ -40,14 +40,14 @@ impl Scarcity for Failure {
 
 /// Retries of calls that fail by scarcity. The calling thread sleeps between the attempts. Clones share the cancellation token.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Patience {
+pub(crate) struct ScarcityRetries {
     cancel: Cancel,
 }
 
-impl Patience {
+impl ScarcityRetries {
     /// Returns a value that retries until this token is cancelled.
     pub(crate) fn until(cancel: &Cancel) -> Self {
-        Patience { cancel: cancel.clone() }
+        ScarcityRetries { cancel: cancel.clone() }
     }
 
     /// Calls `call` until its result is not an error of scarcity. Returns the last error of scarcity after [`SCARCE_FOR`], or once
@@ -79,9 +79,12 @@ mod tests {
     #[test]
     fn scarcity_is_waited_for_and_other_errors_are_returned_at_once() {
         let mut results = vec![Ok(7), Err(scarce()), Err(scarce())];
-        assert_eq!(Patience::default().retry(|| results.pop().expect("a result")).expect("it ends"), 7);
+        assert_eq!(
+            ScarcityRetries::default().retry(|| results.pop().expect("a result")).expect("it ends"),
+            7
+        );
         let mut calls = 0;
-        let denied = Patience::default().retry(|| {
+        let denied = ScarcityRetries::default().retry(|| {
             calls += 1;
             Err::<(), _>(io::Error::from(io::ErrorKind::PermissionDenied))
         });
@@ -92,7 +95,7 @@ mod tests {
     fn cancelled_wait_returns_the_scarcity() {
         let cancel = Cancel::default();
         cancel.cancel();
-        let ended = Patience::until(&cancel).retry(|| Err::<(), _>(scarce()));
+        let ended = ScarcityRetries::until(&cancel).retry(|| Err::<(), _>(scarce()));
         assert!(ended.expect_err("scarce").is_scarcity());
     }
 }

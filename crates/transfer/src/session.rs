@@ -76,7 +76,7 @@ async fn push_once(
     silence: Duration,
     activity: &Activity,
 ) -> Result<(), TransferError> {
-    let intent = Intent::Push { sender: sender.identity()?, wishes: sender.wishes() };
+    let intent = Intent::Push { sender: sender.identity()?, sender_requests: sender.sender_requests() };
     let Terms::Take { window_blocks } = greet(association, session, intent, silence).await? else {
         return Err(ProtocolError::Unexpected("a welcome that does not match the request").into());
     };

@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::{live_bytes, turn};
 use anabranch_net::{Association, Host, PathAddress, Peer, Protection, SendOptions, config};
 use anabranch_transfer::protocol::{FileTime, Intent, Kind, Message, Offer};
-use anabranch_transfer::{Folder, OnClash, Report, SenderId, Server, ServerOptions, Store, Wishes};
+use anabranch_transfer::{Folder, OnClash, Report, SenderId, SenderRequests, Server, ServerOptions, Store};
 
 /// Total bytes of offers, if they were accepted.
 const OFFERED_BYTES: usize = 40 << 20;
@@ -51,7 +51,10 @@ async fn greet(server: &Host) -> Association {
     let mut small = config("cmt").expect("a scheme");
     small.buffer_growth = None;
     let association = host.connect(Peer::new([route]), small).await.expect("connected");
-    let intent = Intent::Push { sender: SenderId::from_bytes([7; SenderId::LEN]), wishes: Wishes::default() };
+    let intent = Intent::Push {
+        sender: SenderId::from_bytes([7; SenderId::LEN]),
+        sender_requests: SenderRequests::default(),
+    };
     let hello = Message::Hello { session: [1; 16], intent };
     association.send(hello.encode(), SendOptions::default()).await.expect("taken");
     let welcome = association.recv().await.expect("open").expect("a message");

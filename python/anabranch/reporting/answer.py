@@ -19,7 +19,7 @@ _ONE_PATH = "sctp"
 _FEWEST_PATHS = 2
 _NUMBERS = {2: "Two", 3: "Three", 4: "Four", 5: "Five", 6: "Six", 7: "Seven", 8: "Eight"}
 # Maximum number of schemes with a sentence. The tables have the others.
-_MOST = 4
+_MAX_LINES = 4
 # Maximum number of points that are named individually.
 _FEW = 2
 
@@ -38,9 +38,9 @@ def answer(results: Results, baseline: str | None) -> tuple[str, ...]:
     lines = [
         _compared(scheme, baseline, differences[differences["scheme"] == scheme], results.over) for scheme in schemes
     ]
-    more = len(lines) - _MOST
+    more = len(lines) - _MAX_LINES
     rest = [f"The tables have {more} more schemes."] if more > 0 else []
-    return (*_paths_beside_one(results, baseline), *lines[:_MOST], *rest)
+    return (*_paths_beside_one(results, baseline), *lines[:_MAX_LINES], *rest)
 
 
 def _paths_beside_one(results: Results, baseline: str) -> tuple[str, ...]:

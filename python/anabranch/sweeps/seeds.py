@@ -12,7 +12,7 @@ from anabranch.sweeps.precision import Precision
 Seeds: TypeAlias = "SupportsIndex | Iterable[SupportsIndex]"
 
 # Maximum number of seeds in a scenario file.
-MOST = 100_000
+MAX_SEEDS = 100_000
 _LARGEST = 2**63 - 1
 
 
@@ -46,8 +46,8 @@ def parse_seeds(text: str) -> int | list[int]:
         if not first.strip().isdecimal() or (dash and not last.strip().isdecimal()):
             raise SweepError(f"`{part}` is not a seed; write a number of seeds such as 20, or a list such as 3,7,10-12")
         numbers = range(int(first), int(last if dash else first) + 1)
-        if not 1 <= len(numbers) <= MOST:
-            raise SweepError(f"`{part}` goes backwards, or has more than {MOST} seeds")
+        if not 1 <= len(numbers) <= MAX_SEEDS:
+            raise SweepError(f"`{part}` goes backwards, or has more than {MAX_SEEDS} seeds")
         seeds += numbers
     return seeds
 
@@ -55,14 +55,14 @@ def parse_seeds(text: str) -> int | list[int]:
 def _listed(given: Seeds) -> list[int]:
     if not isinstance(given, Iterable):
         count = _integer(given)
-        if not 1 <= count <= MOST:
-            raise SweepError(f"`seeds`: expected a number of seeds from 1 to {MOST}, found {count}")
+        if not 1 <= count <= MAX_SEEDS:
+            raise SweepError(f"`seeds`: expected a number of seeds from 1 to {MAX_SEEDS}, found {count}")
         return list(range(1, count + 1))
     if isinstance(given, (str, bytes)):
         raise SweepError(f"`seeds`: expected a number such as 20, or a list such as [1, 5, 9], found {given!r}")
     seeds = [_integer(seed) for seed in given]
-    if not 1 <= len(seeds) <= MOST:
-        raise SweepError(f"`seeds`: expected a list of 1 to {MOST} seeds, found {len(seeds)}")
+    if not 1 <= len(seeds) <= MAX_SEEDS:
+        raise SweepError(f"`seeds`: expected a list of 1 to {MAX_SEEDS} seeds, found {len(seeds)}")
     for seed in seeds:
         if not 0 <= seed <= _LARGEST:
             raise SweepError(f"`seeds`: expected whole numbers from 0 to {_LARGEST}, found {seed}")

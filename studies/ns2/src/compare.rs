@@ -13,7 +13,7 @@ const FAR_PERCENT: f64 = 8.0;
 
 /// Means over our runs of a point.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Ours {
+pub(crate) struct SimulatedMeans {
     /// Number of runs.
     pub(crate) n: usize,
     /// Mean goodput in kbit/s.
@@ -50,7 +50,7 @@ pub(crate) struct Comparison {
     /// Name of the point.
     pub(crate) id: String,
     /// Our means.
-    pub(crate) ours: Ours,
+    pub(crate) ours: SimulatedMeans,
     /// ns-2's goodput.
     pub(crate) ns2_goodput_kbps: f64,
     /// Half-width of the 95 % interval of ns-2's goodput.
@@ -71,10 +71,10 @@ pub(crate) struct Comparison {
 
 impl Comparison {
     pub(crate) fn new(point: &Point, results: &[RunResult]) -> Self {
-        Comparison::between(point, Ours::of(results))
+        Comparison::between(point, SimulatedMeans::of(results))
     }
 
-    fn between(point: &Point, ours: Ours) -> Self {
+    fn between(point: &Point, ours: SimulatedMeans) -> Self {
         let difference = ours.goodput_kbps - point.goodput_kbps;
         let difference_percent = 100.0 * difference / point.goodput_kbps;
         let joint = ours.half_width_kbps.hypot(point.half_width_kbps);
@@ -99,13 +99,13 @@ impl Comparison {
     }
 }
 
-impl Ours {
+impl SimulatedMeans {
     fn of(results: &[RunResult]) -> Self {
         let mean = |figure: &dyn Fn(&RunResult) -> f64| {
             statistics::Summary::of(results.iter().map(figure)).map_or(0.0, |summary| summary.mean)
         };
         let goodput = statistics::Summary::of(results.iter().map(|run| run.goodput_kbps));
-        Ours {
+        SimulatedMeans {
             n: results.len(),
             goodput_kbps: goodput.map_or(0.0, |summary| summary.mean),
             half_width_kbps: goodput.and_then(|summary| summary.half_width).unwrap_or(0.0),
@@ -170,7 +170,7 @@ mod tests {
         point.goodput_kbps = ns2;
         point.half_width_kbps = ns2_half;
         point.hung = hung;
-        let ours = Ours {
+        let ours = SimulatedMeans {
             n: 30,
             goodput_kbps: ours,
             half_width_kbps: our_half,

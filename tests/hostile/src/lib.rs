@@ -46,4 +46,4 @@ pub mod resources;
 pub use inbox::{Inbox, MARKER, Tree};
 pub use loopback::{Serving, accepting, client, connect};
 pub use packet::{Packet, block, root};
-pub use peer::{Gone, Heard, Peer};
+pub use peer::{AssociationEnded, Heard, Peer};

@@ -6,7 +6,8 @@ use std::time::Duration;
 use anabranch_net::{Association, Host, SendOptions};
 use anabranch_transfer::SenderId;
 use anabranch_transfer::protocol::{
-    CONTROL_STREAM, DATA_STREAM, FileTime, Intent, Kind, Links, Message, Offer, Segment, Terms, Wishes,
+    CONTROL_STREAM, DATA_STREAM, FileTime, Intent, Kind, Links, Message, Offer, Segment, SenderRequests,
+    Terms,
 };
 use bytes::Bytes;
 
@@ -39,18 +40,18 @@ pub enum Heard {
 
 /// The association has ended, or there was no message for a minute.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Gone(String);
+pub struct AssociationEnded(String);
 
-impl fmt::Display for Gone {
+impl fmt::Display for AssociationEnded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Gone {}
+impl std::error::Error for AssociationEnded {}
 
-fn gone(why: impl fmt::Display) -> Gone {
-    Gone(why.to_string())
+fn gone(why: impl fmt::Display) -> AssociationEnded {
+    AssociationEnded(why.to_string())
 }
 
 impl Peer {
@@ -63,18 +64,23 @@ impl Peer {
     ///
     /// # Errors
     /// Returns an error if the server refused.
-    pub async fn push_to(server: &Host, session: [u8; 16]) -> Result<Self, Gone> {
-        Peer::push_with(server, session, Wishes::default()).await
+    pub async fn push_to(server: &Host, session: [u8; 16]) -> Result<Self, AssociationEnded> {
+        Peer::push_with(server, session, SenderRequests::default()).await
     }
 
     /// Connects in the same way, with requests to the receiver.
     ///
     /// # Errors
     /// Returns an error if the server refused.
-    pub async fn push_with(server: &Host, session: [u8; 16], wishes: Wishes) -> Result<Self, Gone> {
+    pub async fn push_with(
+        server: &Host,
+        session: [u8; 16],
+        sender_requests: SenderRequests,
+    ) -> Result<Self, AssociationEnded> {
         let peer = Peer(connect(server).await.map_err(gone)?);
         let sender = SenderId::from_bytes(SENDER);
-        peer.say(&Message::Hello { session, intent: Intent::Push { sender, wishes } }).await?;
+        peer.send_message(&Message::Hello { session, intent: Intent::Push { sender, sender_requests } })
+            .await?;
         peer.hear_until(|message| matches!(message, Message::Welcome { .. })).await?;
         Ok(peer)
     }
@@ -88,15 +94,15 @@ impl Peer {
         session: [u8; 16],
         window_blocks: u32,
         names: &[&str],
-    ) -> Result<Self, Gone> {
+    ) -> Result<Self, AssociationEnded> {
         let peer = Peer(connect(server).await.map_err(gone)?);
         let intent = Intent::Pull { window_blocks, links: Links::Copy, delete: false };
-        peer.say(&Message::Hello { session, intent }).await?;
+        peer.send_message(&Message::Hello { session, intent }).await?;
         peer.hear_until(|message| matches!(message, Message::Welcome { .. })).await?;
         for name in names {
-            peer.say(&Message::Want((*name).to_owned())).await?;
+            peer.send_message(&Message::Want((*name).to_owned())).await?;
         }
-        peer.say(&Message::WantEnd).await?;
+        peer.send_message(&Message::WantEnd).await?;
         Ok(peer)
     }
 
@@ -104,7 +110,10 @@ impl Peer {
     ///
     /// # Errors
     /// Returns an error if the other side sends another message first.
-    pub async fn welcome(association: Association, window_blocks: u32) -> Result<(Self, Intent), Gone> {
+    pub async fn welcome(
+        association: Association,
+        window_blocks: u32,
+    ) -> Result<(Self, Intent), AssociationEnded> {
         let peer = Peer(association);
         let first = peer.hear_until(|_| true).await?;
         let Message::Hello { intent, .. } = first else { return Err(gone(format!("{first:?}"))) };
@@ -112,7 +121,7 @@ impl Peer {
             Intent::Push { .. } => Terms::Take { window_blocks },
             Intent::Pull { .. } => Terms::Give { sender: SenderId::from_bytes(SENDER) },
         };
-        peer.say(&Message::Welcome { terms }).await?;
+        peer.send_message(&Message::Welcome { terms }).await?;
         Ok((peer, intent))
     }
 
@@ -120,7 +129,7 @@ impl Peer {
     ///
     /// # Errors
     /// Returns an error if the association has ended, or lacks the stream.
-    pub async fn send(&self, packet: &Packet) -> Result<(), Gone> {
+    pub async fn send(&self, packet: &Packet) -> Result<(), AssociationEnded> {
         let Packet { stream, unordered, bytes } = packet;
         let options =
             SendOptions { stream: *stream, unordered: *unordered, immediate: true, ..SendOptions::default() };
@@ -131,7 +140,7 @@ impl Peer {
     ///
     /// # Errors
     /// As [`send`](Self::send).
-    pub async fn send_all(&self, packets: &[Packet]) -> Result<(), Gone> {
+    pub async fn send_all(&self, packets: &[Packet]) -> Result<(), AssociationEnded> {
         for packet in packets {
             self.send(packet).await?;
         }
@@ -142,7 +151,7 @@ impl Peer {
     ///
     /// # Errors
     /// As [`send`](Self::send).
-    pub async fn say(&self, message: &Message) -> Result<(), Gone> {
+    pub async fn send_message(&self, message: &Message) -> Result<(), AssociationEnded> {
         self.send(&Packet::control(message)).await
     }
 
@@ -150,13 +159,13 @@ impl Peer {
     ///
     /// # Errors
     /// As [`send`](Self::send).
-    pub async fn offer(&self, id: u32, name: &str, kind: Kind) -> Result<(), Gone> {
+    pub async fn offer(&self, id: u32, name: &str, kind: Kind) -> Result<(), AssociationEnded> {
         let changed = FileTime { seconds: 5, nanos: 0 };
-        self.say(&Message::Offer(Offer { id, name: name.into(), kind, changed, mode: 0o644 })).await
+        self.send_message(&Message::Offer(Offer { id, name: name.into(), kind, changed, mode: 0o644 })).await
     }
 
     /// Returns the next message of the other side. Cancel-safe.
-    pub async fn hear(&self) -> Heard {
+    pub async fn receive_message(&self) -> Heard {
         match self.0.recv().await {
             Ok(Some(packet)) => read(packet.stream, packet.payload),
             Ok(None) | Err(_) => Heard::Ended,
@@ -167,10 +176,10 @@ impl Peer {
     ///
     /// # Errors
     /// Returns an error if the association ends, the other side sends `Fail`, or no message fits within a minute.
-    pub async fn hear_until(&self, fits: impl Fn(&Message) -> bool) -> Result<Message, Gone> {
+    pub async fn hear_until(&self, fits: impl Fn(&Message) -> bool) -> Result<Message, AssociationEnded> {
         let heard = async {
             loop {
-                match self.hear().await {
+                match self.receive_message().await {
                     Heard::Control(message) if fits(&message) => return Ok(message),
                     Heard::Control(Message::Fail(failure)) => return Err(gone(failure)),
                     Heard::Ended => return Err(gone("the association is over")),
@@ -184,7 +193,7 @@ impl Peer {
     /// Sends only `Alive`, and reads nothing, until the other side has ended the association or `time` has passed.
     pub async fn show_only_that_it_is_there(&self, time: Duration) {
         let alive = async {
-            while self.say(&Message::Alive).await.is_ok() {
+            while self.send_message(&Message::Alive).await.is_ok() {
                 tokio::time::sleep(ALIVE_EVERY).await;
             }
         };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anabranch_hostile::{Inbox, Peer, Serving, accepting, connect};
 use anabranch_transfer::protocol::{
-    Intent, Kind, LISTED_NAME_BYTES, Listing, MAX_LISTED_BYTES, Message, Outcome, Reason, Wishes,
+    Intent, Kind, LISTED_NAME_BYTES, Listing, MAX_LISTED_BYTES, Message, Outcome, Reason, SenderRequests,
 };
 use anabranch_transfer::{
     Accept, OnClash, Report, Request, Rule, SendSource, Sender, ServerOptions, Timeouts, TransferError, pull,
@@ -28,8 +28,8 @@ async fn deleting() -> (Inbox, Serving, Peer) {
     let options =
         ServerOptions { allow_delete: true, on_clash: Some(OnClash::Overwrite), ..ServerOptions::default() };
     let serving = Serving::start(inbox.store(OnClash::Refuse), options);
-    let wishes = Wishes { delete: true, ..Wishes::default() };
-    let peer = Peer::push_with(&serving.host, [1; 16], wishes).await.expect("welcome");
+    let sender_requests = SenderRequests { delete: true, ..SenderRequests::default() };
+    let peer = Peer::push_with(&serving.host, [1; 16], sender_requests).await.expect("welcome");
     (inbox, serving, peer)
 }
 
@@ -39,7 +39,7 @@ fn listing(folder: &str, names: &[&str], is_complete: bool) -> Message {
 }
 
 async fn list(peer: &Peer, folder: &str, names: &[&str]) {
-    peer.say(&listing(folder, names, true)).await.expect("said");
+    peer.send_message(&listing(folder, names, true)).await.expect("said");
 }
 
 /// Offers a folder, and waits for the outcome.
@@ -162,11 +162,11 @@ fn no_file_is_removed_without_agreement() {
             {
                 let peer = Peer::push_to(&serving.host, [1; 16]).await.expect("welcome");
                 offer_folder(&peer, 0, "kept").await;
-                peer.say(&message).await.expect("said");
+                peer.send_message(&message).await.expect("said");
                 is_refused(&peer).await;
             }
-            let wishes = Wishes { delete: true, ..Wishes::default() };
-            let welcome = Peer::push_with(&serving.host, [1; 16], wishes).await;
+            let sender_requests = SenderRequests { delete: true, ..SenderRequests::default() };
+            let welcome = Peer::push_with(&serving.host, [1; 16], sender_requests).await;
             assert_eq!(welcome.is_ok(), allow_delete);
             drop(welcome);
             serving.idle().await;
@@ -247,7 +247,7 @@ fn message_out_of_place_among_listings_ends_the_transfer() {
             let (inbox, serving, peer) = deleting().await;
             offer_folder(&peer, 0, "kept").await;
             for message in &messages {
-                peer.say(message).await.expect("said");
+                peer.send_message(message).await.expect("said");
             }
             let ended = peer.hear_until(|_| false).await;
             assert!(
@@ -259,7 +259,7 @@ fn message_out_of_place_among_listings_ends_the_transfer() {
         }
         let (_inbox, _serving, peer) = deleting().await;
         offer_folder(&peer, 0, "kept").await;
-        peer.say(&kept).await.expect("said");
+        peer.send_message(&kept).await.expect("said");
         assert!(
             late_offer(peer)
                 .await
@@ -280,7 +280,7 @@ fn endless_listing_is_aborted() {
         while said <= in_all + 250 {
             let names: Vec<String> = (said..said + 250).map(|number| format!("{number:0200}")).collect();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            if peer.say(&listing("kept", &names, false)).await.is_err() {
+            if peer.send_message(&listing("kept", &names, false)).await.is_err() {
                 break;
             }
             said += names.len();
@@ -299,7 +299,8 @@ fn answer_to_a_missing_listing_ends_the_transfer() {
             let (from, host) = (tempfile::tempdir().expect("a folder"), accepting());
             fs::write(from.path().join("file"), "content").expect("written");
             let sender = Sender::new(vec![SendSource::path(from.path())], None, Report::default());
-            let mut sender = sender.with_wishes(Wishes { delete, ..Wishes::default() });
+            let mut sender =
+                sender.with_sender_requests(SenderRequests { delete, ..SenderRequests::default() });
             let first = connect(&host).await.expect("connected");
             let never = || std::future::pending::<Result<_, TransferError>>();
             let report = Report::default();
@@ -308,7 +309,7 @@ fn answer_to_a_missing_listing_ends_the_transfer() {
                 let association = host.accept().await.expect("accepted");
                 let (peer, _) = Peer::welcome(association, 4).await.expect("a hello");
                 peer.hear_until(|message| matches!(message, Message::Offer(_))).await.expect("an offer");
-                peer.say(&message).await.expect("said");
+                peer.send_message(&message).await.expect("said");
                 std::future::pending::<()>().await;
             };
             tokio::select! {

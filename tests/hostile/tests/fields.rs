@@ -59,13 +59,13 @@ fn hashes(content: &[u8]) -> Vec<Hash> {
 
 /// Accepts an offer, except for these blocks.
 async fn take(peer: &Peer, id: u32, have: Vec<Run>) {
-    peer.say(&Message::Answer { id, answer: Answer::Take { have } }).await.expect("said");
+    peer.send_message(&Message::Answer { id, answer: Answer::Take { have } }).await.expect("said");
 }
 
 /// Returns the index of the next block that arrives completely, or `None` if none does for a while.
 async fn next_block(peer: &Peer) -> Option<u64> {
     loop {
-        match tokio::time::timeout(QUIET, peer.hear()).await {
+        match tokio::time::timeout(QUIET, peer.receive_message()).await {
             Ok(Heard::Data(segment)) if segment.hash.is_some() => return Some(segment.index),
             Ok(Heard::Ended) | Err(_) => return None,
             Ok(_) => {}
@@ -75,7 +75,7 @@ async fn next_block(peer: &Peer) -> Option<u64> {
 
 async fn is_refused(peer: &Peer) -> bool {
     loop {
-        match peer.hear().await {
+        match peer.receive_message().await {
             Heard::Control(Message::Fail(failure)) => return failure.reason == Reason::Protocol,
             Heard::Ended => return false,
             _ => {}
@@ -122,7 +122,7 @@ fn window_of_zero_allows_one_block_at_a_time() {
         for index in 0..3 {
             assert_eq!(next_block(&peer).await, Some(index));
             assert_eq!(next_block(&peer).await, None);
-            peer.say(&Message::Block { id: offer.id, index, good: true }).await.expect("said");
+            peer.send_message(&Message::Block { id: offer.id, index, good: true }).await.expect("said");
         }
         let file = Inbox::new().expect("made");
         fs::write(file.path().join("file"), noise(2)).expect("written");
@@ -163,7 +163,7 @@ fn files_outside_the_folder_are_never_offered() {
         let peer = Peer::pull_from(&serving.host, [1; 16], 4, &names).await.expect("welcome");
         let mut passed = 0;
         loop {
-            match peer.hear().await {
+            match peer.receive_message().await {
                 Heard::Control(Message::Passed { .. }) => passed += 1,
                 Heard::Control(Message::Finished) => break,
                 Heard::Control(Message::Offer(offer)) => panic!("{offer:?}"),
@@ -204,10 +204,10 @@ fn numbers_that_do_not_grow_and_too_many_offers_end_the_transfer() {
 fn total_of_any_size_is_only_shown_and_second_one_ends_transfer() {
     run(async {
         let (_inbox, _serving, peer) = pushing().await;
-        peer.say(&Message::Total { files: u64::MAX, bytes: Some(u64::MAX) }).await.expect("said");
+        peer.send_message(&Message::Total { files: u64::MAX, bytes: Some(u64::MAX) }).await.expect("said");
         peer.offer(0, "folder", Kind::Folder).await.expect("said");
         assert_eq!(outcome(&peer).await, Outcome::Stored { renamed: None });
-        peer.say(&Message::Total { files: 1, bytes: None }).await.expect("said");
+        peer.send_message(&Message::Total { files: 1, bytes: None }).await.expect("said");
         assert!(is_refused(&peer).await);
     });
 }
@@ -322,19 +322,19 @@ fn a_block_that_was_not_sent_ends_the_transfer() {
     run(async {
         for good in [true, false] {
             let (_inbox, _serving, peer, offer) = pulling(1, 4).await;
-            peer.say(&Message::Block { id: offer.id, index: 0, good }).await.expect("said");
+            peer.send_message(&Message::Block { id: offer.id, index: 0, good }).await.expect("said");
             assert!(is_refused(&peer).await, "before it was asked for");
 
             let (_inbox, _serving, peer, offer) = pulling(4, 2).await;
             take(&peer, offer.id, Vec::new()).await;
             assert_eq!(next_block(&peer).await, Some(0));
-            peer.say(&Message::Block { id: offer.id, index: 3, good }).await.expect("said");
+            peer.send_message(&Message::Block { id: offer.id, index: 3, good }).await.expect("said");
             assert!(is_refused(&peer).await, "before it was its turn");
 
             let (_inbox, _serving, peer, offer) = pulling(2, 2).await;
             take(&peer, offer.id, Vec::new()).await;
             assert_eq!(next_block(&peer).await, Some(0));
-            peer.say(&Message::Block { id: offer.id, index: u64::MAX, good }).await.expect("said");
+            peer.send_message(&Message::Block { id: offer.id, index: u64::MAX, good }).await.expect("said");
             assert!(is_refused(&peer).await, "there is none");
         }
     });
@@ -348,7 +348,7 @@ fn repeated_requests_for_a_block_abandon_the_file() {
         let mut times = 0;
         while let Some(index) = next_block(&peer).await {
             times += 1;
-            peer.say(&Message::Block { id: offer.id, index, good: false }).await.expect("said");
+            peer.send_message(&Message::Block { id: offer.id, index, good: false }).await.expect("said");
         }
         assert_eq!(times, 17);
     });
@@ -364,10 +364,10 @@ fn block_requested_twice_at_once_keeps_the_root() {
         // Either the block is refused, or all goes well. A refusal ends the association, and nothing more can be sent then.
         let _ = peer.send_all(&[again.clone(), again]).await;
         loop {
-            match peer.hear().await {
+            match peer.receive_message().await {
                 Heard::Data(segment) if segment.hash.is_some() => {
                     let message = Message::Block { id: offer.id, index: segment.index, good: true };
-                    let _ = peer.say(&message).await;
+                    let _ = peer.send_message(&message).await;
                 }
                 Heard::Control(Message::End { root: said, .. }) => {
                     return assert_eq!(said, root(hashes(&noise(3))));
@@ -397,10 +397,10 @@ fn length_of_a_stream_is_its_received_bytes() {
                 peer.send_all(&block(0, index, content, Hash::of(content))).await.expect("sent");
             }
             let root = root(blocks.iter().map(|content| Hash::of(content)));
-            peer.say(&Message::End { id: 0, size_bytes, root }).await.expect("said");
+            peer.send_message(&Message::End { id: 0, size_bytes, root }).await.expect("said");
             let refused = async {
                 loop {
-                    match peer.hear().await {
+                    match peer.receive_message().await {
                         Heard::Control(Message::Done { outcome, .. }) => {
                             return matches!(outcome, Outcome::Failed(_));
                         }
@@ -434,14 +434,14 @@ fn a_name_that_was_stored_with_any_time_can_be_offered_again() {
                 changed,
                 mode: 0o600,
             };
-            peer.say(&Message::Offer(offer(id))).await.expect("said");
+            peer.send_message(&Message::Offer(offer(id))).await.expect("said");
             peer.hear_until(|message| matches!(message, Message::Answer { .. })).await.expect("an answer");
-            peer.say(&Message::End { id, size_bytes: 0, root: root([]) }).await.expect("said");
+            peer.send_message(&Message::End { id, size_bytes: 0, root: root([]) }).await.expect("said");
             assert_eq!(outcome(&peer).await, Outcome::Stored { renamed: None });
-            peer.say(&Message::Offer(offer(id + 1))).await.expect("said");
+            peer.send_message(&Message::Offer(offer(id + 1))).await.expect("said");
             let again = |message: &Message| matches!(message, Message::Answer { .. } | Message::Done { .. });
             if let Message::Answer { id, .. } = peer.hear_until(again).await.expect("something") {
-                peer.say(&Message::End { id, size_bytes: 0, root: root([]) }).await.expect("said");
+                peer.send_message(&Message::End { id, size_bytes: 0, root: root([]) }).await.expect("said");
                 assert_eq!(outcome(&peer).await, Outcome::Identical);
             }
         }
@@ -458,7 +458,7 @@ fn peer_that_sends_keepalives_only_blocks_no_other() {
             let peer = Peer::push_to(&serving.host, [2; 16]).await.expect("welcome");
             peer.offer(0, "other", Kind::File { size_bytes: 0, first: None }).await.expect("said");
             peer.hear_until(|message| matches!(message, Message::Answer { .. })).await.expect("an answer");
-            peer.say(&Message::End { id: 0, size_bytes: 0, root: root([]) }).await.expect("said");
+            peer.send_message(&Message::End { id: 0, size_bytes: 0, root: root([]) }).await.expect("said");
             outcome(&peer).await
         };
         let stored = tokio::select! { outcome = other => outcome, () = alive => panic!("too soon") };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anabranch_hostile::{Inbox, accepting, connect};
 use anabranch_net::{Association, SendOptions};
 use anabranch_transfer::protocol::{
-    Intent, Links, Message, OnClash, PROTOCOL_VERSION, ProtocolError, Terms, Wishes,
+    Intent, Links, Message, OnClash, PROTOCOL_VERSION, ProtocolError, SenderRequests, Terms,
 };
 use anabranch_transfer::{
     Accept, Report, Request, SendSource, Sender, SenderId, Server, ServerOptions, Timeouts, TransferError,
@@ -64,7 +64,7 @@ fn old_client_and_server_read_the_version_of_each_other() {
             (accepting(), Server::new(inbox.store(OnClash::Refuse), ServerOptions::default()));
         let sender = SenderId::from_bytes([9; SenderId::LEN]);
         for intent in [
-            Intent::Push { sender, wishes: Wishes::default() },
+            Intent::Push { sender, sender_requests: SenderRequests::default() },
             Intent::Pull { window_blocks: 4, links: Links::Copy, delete: false },
         ] {
             let (ours, theirs) = tokio::join!(connect(&host), host.accept());

@@ -15,7 +15,7 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use crate::arguments::{Arguments, Ending, LIMIT};
-use crate::report::tell;
+use crate::report::write_line;
 use crate::work::Tally;
 
 type Failure = Box<dyn Error + Send + Sync>;
@@ -26,11 +26,11 @@ async fn main() -> ExitCode {
     match tokio::time::timeout(LIMIT, run(&arguments)).await {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(error)) => {
-            tell(&json!({"event": "error", "reason": error.to_string()}));
+            write_line(&json!({"event": "error", "reason": error.to_string()}));
             ExitCode::FAILURE
         }
         Err(_) => {
-            tell(&json!({"event": "error", "reason": "it takes too long"}));
+            write_line(&json!({"event": "error", "reason": "it takes too long"}));
             ExitCode::FAILURE
         }
     }
@@ -41,13 +41,13 @@ async fn run(arguments: &Arguments) -> Result<(), Failure> {
     let host = bind(arguments, &config)?;
     let association = associate(&host, arguments, config).await?;
     let paths = association.paths().await.len();
-    tell(&json!({"event": "up", "paths": paths, "streams": association.streams()}));
+    write_line(&json!({"event": "up", "paths": paths, "streams": association.streams()}));
     tokio::spawn(tell_events(association.clone()));
 
     let (sender, mut tally) = watch::channel(Tally::default());
     let receiver = tokio::spawn(work::receive(association.clone(), arguments.work.clone(), sender));
     if let Err(error) = work::send(&association, &arguments.work).await {
-        tell(&json!({"event": "send-failed", "reason": error.to_string()}));
+        write_line(&json!({"event": "send-failed", "reason": error.to_string()}));
     }
     let (bytes, messages) = work::due(&arguments.work, arguments.expect_bytes);
     tally.wait_for(|tally| tally.over || tally.bytes >= bytes && tally.reliable >= messages).await?;
@@ -75,7 +75,7 @@ async fn associate(
     config: AssociationConfig,
 ) -> Result<Association, Failure> {
     if arguments.routes.is_empty() {
-        tell(&json!({"event": "listening"}));
+        write_line(&json!({"event": "listening"}));
         return Ok(host.accept().await?);
     }
     let routes = arguments.routes.iter().map(|(_, route)| *route);
@@ -99,7 +99,7 @@ async fn tell_events(association: Association) {
     drop(association);
     while let Some(event) = events.next().await {
         if let Ok(AssociationEvent::PathState { path, state }) = event {
-            tell(&json!({"event": "path", "path": path.index(), "state": format!("{state:?}")}));
+            write_line(&json!({"event": "path", "path": path.index(), "state": format!("{state:?}")}));
         }
     }
 }

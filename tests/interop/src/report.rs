@@ -7,7 +7,7 @@ use anabranch_net::{CloseReason, Host, Snapshot};
 use serde_json::{Value, json};
 
 /// Writes one line of JSON to standard error.
-pub(crate) fn tell(value: &Value) {
+pub(crate) fn write_line(value: &Value) {
     eprintln!("{value}");
 }
 
@@ -46,5 +46,5 @@ pub(crate) async fn end(
     tally["bad_sacks"] = statistics.discards.of(Discard::BadSack).into();
     tally["bad_checksums"] = statistics.discards.of(Discard::Checksum).into();
     tally["malformed"] = statistics.discards.of(Discard::Malformed).into();
-    tell(&tally);
+    write_line(&tally);
 }

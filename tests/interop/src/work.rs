@@ -11,7 +11,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::sync::{mpsc, watch};
 
 use crate::arguments::{Limit, Work};
-use crate::report::tell;
+use crate::report::write_line;
 
 /// Maximum number of pieces of standard input that wait to be sent.
 const READ_AHEAD: usize = 16;
@@ -109,7 +109,7 @@ pub(crate) async fn receive(association: Association, work: Work, tally: watch::
         let message = match association.recv().await {
             Ok(Some(message)) => message,
             Err(RecvError::Restarted) => {
-                tell(&json!({"event": "restarted"}));
+                write_line(&json!({"event": "restarted"}));
                 continue;
             }
             Ok(None) | Err(RecvError::Closed(_)) => break,

@@ -111,7 +111,7 @@ impl Target {
                 self.waiting.push(buf.to_vec());
                 continue;
             }
-            if !self.hear() {
+            if !self.process_events() {
                 return;
             }
         }
@@ -133,7 +133,7 @@ impl Target {
         shown.collect::<Vec<_>>().join("\n\n")
     }
 
-    fn hear(&mut self) -> bool {
+    fn process_events(&mut self) -> bool {
         let mut any = false;
         while let Some((id, event)) = self.endpoint.poll_event() {
             any = true;

@@ -192,7 +192,7 @@ fn slow_path_time_out_ends_its_copy_but_not_the_opportunistic_one() {
     duo.run(expiry.since(duo.now + millis(20)));
     armed.store(true, Ordering::Relaxed);
     alarm.set(duo.now + millis(1), LossTasks::default());
-    duo.look_again(Side::A);
+    duo.refresh_deadlines(Side::A);
     duo.run(millis(10));
     assert_eq!(
         (opportunistic_retransmissions(&duo), in_flight(&duo, 0), in_flight(&duo, 1)),
@@ -223,7 +223,7 @@ fn the_head_of_line_moves_once_in_a_send_opportunity() {
     armed.store(true, Ordering::Relaxed);
     // A deadline opens exactly one send opportunity.
     alarm.set(duo.now + millis(1), LossTasks::default());
-    duo.look_again(Side::A);
+    duo.refresh_deadlines(Side::A);
     duo.run(millis(2));
     let a = duo.nodes[A].association().statistics();
     assert_eq!(

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use anabranch_core::policy::{
     AckForm, AckPolicy, AckTiming, Arrival, BufferSharing, CongestionControl, Context, Decision, Estimates,
-    Event, HeadOfLineAction, HeadOfLineBlocking, HeadOfLineHandling, Holes, Life, LossDetection, LossTasks,
-    LostChunk, Missing, MissingVerdict, Pacing, PathEstimator, PathFailover, Pick, Policies, Probing,
-    ProofOfLife, Reason, RetransmitChoice, RetransmitPath, SackView, Scheduler, Scheme, SendAsk, Slot, View,
-    Window,
+    Event, HeadOfLineAction, HeadOfLineBlocking, HeadOfLineHandling, Holes, LivenessEffect, LivenessProof,
+    LossDetection, LossTasks, LostChunk, Missing, MissingVerdict, Pacing, PathEstimator, PathFailover, Pick,
+    Policies, Probing, Reason, RetransmitChoice, RetransmitPath, SackView, Scheduler, Scheme, SendAsk, Slot,
+    View, Window,
 };
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
@@ -218,7 +218,7 @@ impl PathFailover for Counting<dyn PathFailover> {
         self.inner.on_error(path, by_heartbeat, view)
     }
 
-    fn on_proof(&mut self, path: PathId, proof: ProofOfLife, view: &View<'_>) -> Life {
+    fn on_proof(&mut self, path: PathId, proof: LivenessProof, view: &View<'_>) -> LivenessEffect {
         self.count("on_proof");
         self.inner.on_proof(path, proof, view)
     }

@@ -68,7 +68,7 @@ fn recheck_marks_and_retransmits_overdue_chunks() {
     duo.network.set_filter(lose(1_001, 1));
     duo.send_all(Side::A, FULL, 6);
     alarm.set(duo.now + millis(100), recheck());
-    duo.look_again(Side::A);
+    duo.refresh_deadlines(Side::A);
     duo.run(millis(99));
     assert_eq!(times_sent(&duo, 1_001), 1);
     duo.run(millis(1));
@@ -88,7 +88,7 @@ fn a_recheck_asks_about_every_chunk_in_flight() {
     // No chunk with a higher TSN has arrived.
     duo.send_all(Side::A, FULL, 2);
     alarm.set(duo.now + millis(100), recheck());
-    duo.look_again(Side::A);
+    duo.refresh_deadlines(Side::A);
     duo.run(millis(200));
     assert_eq!((times_sent(&duo, 1_001), timeouts(&duo)), (2, 0));
     assert!(log.take().iter().any(|h| matches!(h, Heard::Lost(..))));
@@ -108,7 +108,7 @@ fn a_tail_probe_sends_the_latest_chunk_of_each_path_it_is_asked_for() {
             packets.flat_map(|(_, packet)| sight::tsns(packet)).max().expect("both paths carry data")
         });
         alarm.set(duo.now + millis(300), LossTasks { probes: asked, ..LossTasks::default() });
-        duo.look_again(Side::A);
+        duo.refresh_deadlines(Side::A);
         duo.run(millis(310));
         for index in [0, 1] {
             let times = 1 + usize::from(asked.contains(path(index)));
@@ -136,10 +136,10 @@ fn repeated_probe_does_not_postpone_t3() {
         duo.network.set_filter(move |packet| packet.destination != blocked);
         duo.send_all(Side::A, FULL, 6);
         alarm.set(duo.now + millis(300), LossTasks { probes: paths([0]), ..LossTasks::default() });
-        duo.look_again(Side::A);
+        duo.refresh_deadlines(Side::A);
         duo.run(millis(400));
         alarm.set(duo.now + millis(400), LossTasks { probes: paths([0]), repeated, ..LossTasks::default() });
-        duo.look_again(Side::A);
+        duo.refresh_deadlines(Side::A);
         duo.run(millis(expiry - 400 - 1));
         assert_eq!(duo.nodes[A].association().statistics().tail_probes, 2);
         assert_eq!(timeouts(&duo), 0, "{repeated:?}");
@@ -154,7 +154,7 @@ fn a_tail_probe_that_is_acknowledged_once_leaves_no_copy_in_flight() {
     duo.network.set_filter(lose(1_002, 1));
     duo.send_all(Side::A, FULL, 3);
     alarm.set(duo.now + millis(100), LossTasks { probes: paths([0, 1]), ..LossTasks::default() });
-    duo.look_again(Side::A);
+    duo.refresh_deadlines(Side::A);
     assert!(duo.run_until(millis(200), |duo| duo.all_arrived(Side::A)));
     duo.run(millis(200));
     let in_flight = duo.nodes[A].association().paths().iter().map(|path| path.in_flight.get());
@@ -184,7 +184,7 @@ fn a_probe_beside_a_hole_is_the_latest_chunk_that_is_not_acknowledged() {
     duo.network.set_filter(|packet| sight::tsns(packet).iter().all(|&tsn| tsn == 1_005));
     duo.send_all(Side::A, FULL, 6);
     alarm.set(duo.now + millis(100), LossTasks { probes: paths([0, 1]), ..LossTasks::default() });
-    duo.look_again(Side::A);
+    duo.refresh_deadlines(Side::A);
     duo.run(millis(110));
     let sent: Vec<usize> = (1_000..=1_005).map(|tsn| times_sent(&duo, tsn)).collect();
     assert_eq!(sent.iter().sum::<usize>(), 8, "one more on each path: {sent:?}");

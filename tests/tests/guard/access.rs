@@ -155,7 +155,7 @@ fn a_peer_whose_first_address_is_admitted_uses_its_others() {
     for first in [1, 2] {
         let mut net = two_homed(first);
         let connected = |event: &AssociationEvent| *event == AssociationEvent::Connected;
-        assert_eq!([0, 1].map(|site| net.sites[site].told(connected)), [1, 1], "{first} first");
+        assert_eq!([0, 1].map(|site| net.sites[site].reported(connected)), [1, 1], "{first} first");
         let mut paths = net.sites[0].paths();
         paths.sort_by_key(|(remote, _)| *remote);
         let both = [1, 2].map(|network| (at(ip(network, 1), PORT), PathState::Active));
@@ -219,7 +219,7 @@ fn association_restarts_from_admitted_sources_only() {
     let client = net.site(&[at(ip(1, 1), PORT), at(ip(2, 1), PORT)], None);
     net.connect(client, &[(ip(2, 1), server()), (ip(1, 1), server())], config());
     net.run(Span::from_secs(5));
-    assert_eq!(net.sites[0].told(|event| *event == AssociationEvent::Restarted), 1);
+    assert_eq!(net.sites[0].reported(|event| *event == AssociationEvent::Restarted), 1);
     assert_eq!(net.sites[0].ids(), [id]);
 }
 
@@ -239,7 +239,7 @@ fn association_ends_gracefully_despite_a_path_unable_to_open_it() {
         let answers = net.log.iter().filter(|datagram| datagram.kind() == SHUTDOWN_COMPLETE);
         assert!(answers.count() > 1, "one was lost");
         let closed = |event: &AssociationEvent| *event == AssociationEvent::Closed;
-        assert_eq!([0, 1].map(|site| net.sites[site].told(closed)), [1, 1], "{first} first");
+        assert_eq!([0, 1].map(|site| net.sites[site].reported(closed)), [1, 1], "{first} first");
     }
 }
 

@@ -22,7 +22,7 @@ fn networks(count: u8, dead: u8) -> Net {
 }
 
 fn connected(net: &mut Net) -> Time {
-    net.until("connected", |net| net.sites[0].told(|event| *event == AssociationEvent::Connected) == 1);
+    net.until("connected", |net| net.sites[0].reported(|event| *event == AssociationEvent::Connected) == 1);
     net.now
 }
 
@@ -75,7 +75,7 @@ fn late_answers_affect_no_other_request() {
     }
     net.run(Span::from_secs(2));
     assert_eq!((net.sites[0].ids().len(), net.sites[1].ids().len()), (1, 1));
-    assert_eq!(net.sites[1].told(|event| *event == AssociationEvent::Restarted), 0);
+    assert_eq!(net.sites[1].reported(|event| *event == AssociationEvent::Restarted), 0);
     net.send(0, 20);
     net.read(1, 200_000);
 }
@@ -98,7 +98,7 @@ fn attempt_ends_after_the_configured_time_of_silence() {
     assert_eq!(net.sites[0].events, []);
     net.run(Span::from_millis(20));
     let ended = AssociationEvent::Aborted(AbortReason::NoAnswer);
-    assert_eq!(net.sites[0].told(|event| *event == ended), 1);
+    assert_eq!(net.sites[0].reported(|event| *event == ended), 1);
     let mark = net.log.len();
     net.run(Span::from_secs(60));
     assert_eq!(net.log.len(), mark);
@@ -112,7 +112,7 @@ fn endpoint_that_stopped_accepting_refuses_and_continues() {
     net.connect(other, &[(ip(0, 2), at(ip(0, 9), PORT))], config());
     net.run(Span::from_secs(1));
     let refused = AssociationEvent::Aborted(AbortReason::ByPeer);
-    assert_eq!(net.sites[other].told(|event| *event == refused), 1);
+    assert_eq!(net.sites[other].reported(|event| *event == refused), 1);
     net.send(0, 20);
     net.read(1, 200_000);
 }

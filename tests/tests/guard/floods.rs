@@ -56,12 +56,12 @@ fn clients_get_through_a_flood_of_forged_inits_and_cookies() {
         net.log.clear();
         n += 1;
         waiting.retain(|client| {
-            net.sites[usize::from(*client)].told(|event| *event == AssociationEvent::Connected) == 0
+            net.sites[usize::from(*client)].reported(|event| *event == AssociationEvent::Connected) == 0
         });
         for &client in &waiting {
             // A client that was given up calls again.
             let site = &mut net.sites[usize::from(client)];
-            if site.told(|event| matches!(event, AssociationEvent::Aborted(_))) > 0 {
+            if site.reported(|event| matches!(event, AssociationEvent::Aborted(_))) > 0 {
                 site.events.clear();
                 call(&mut net, client);
             }
@@ -86,7 +86,7 @@ fn flood_of_one_source_affects_no_other() {
     assert!((980..990).contains(&refused), "{refused}");
     net.connect(client, &[(ip(1, 1), server)], config());
     net.run(Span::from_millis(100));
-    assert_eq!(net.sites[client].told(|event| *event == AssociationEvent::Connected), 1);
+    assert_eq!(net.sites[client].reported(|event| *event == AssociationEvent::Connected), 1);
 }
 
 /// Opens an association from `from`; the COOKIE ECHO may name another source. Returns `false` if there is no place.
@@ -194,7 +194,7 @@ fn client_connects_at_once_despite_1000_forged_inits_per_second() {
             net.inject(0, server.ip(), at(ip(1, 1), 1 + n as u16), &init(n));
             net.run(Span::from_millis(1));
         }
-        let up = net.sites[client].told(|event| *event == AssociationEvent::Connected);
+        let up = net.sites[client].reported(|event| *event == AssociationEvent::Connected);
         assert_eq!(up, 1, "{port}: {:?}", net.sites[0].endpoint.discards());
     }
 }

@@ -56,7 +56,7 @@ fn unlisted_source_becomes_a_path_after_it_has_answered() {
     net.run(Span::from_secs(2));
     let both = [(at(ip(0, 1), PORT), PathState::Active), (at(ip(1, 1), 7777), PathState::Active)];
     assert_eq!(net.sites[1].paths(), both);
-    assert_eq!(net.sites[1].told(|event| matches!(event, AssociationEvent::PathAdded { .. })), 1);
+    assert_eq!(net.sites[1].reported(|event| matches!(event, AssociationEvent::PathAdded { .. })), 1);
     net.send(1, 100);
     net.read(0, 1_000_000);
     assert!(net.sent_to(ip(1, 1)).1 > 200_000);
@@ -83,7 +83,7 @@ fn paths_are_added_and_removed_while_established() {
     net.read(0, 500_000);
     net.run(Span::from_secs(30));
     assert_eq!(net.sites[0].paths(), [(server, PathState::Active)]);
-    let of = |wanted: AssociationEvent| net.sites[0].told(|event| *event == wanted);
+    let of = |wanted: AssociationEvent| net.sites[0].reported(|event| *event == wanted);
     assert_eq!(of(AssociationEvent::PathAdded { path: added }), 1);
     assert_eq!(of(AssociationEvent::PathRemoved { path: added }), 1);
 }

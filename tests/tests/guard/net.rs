@@ -73,7 +73,7 @@ impl Site {
         self.endpoint.association_mut(ids[0]).expect("it exists")
     }
 
-    pub(crate) fn told(&self, wanted: impl Fn(&AssociationEvent) -> bool) -> usize {
+    pub(crate) fn reported(&self, wanted: impl Fn(&AssociationEvent) -> bool) -> usize {
         self.events.iter().filter(|(_, event)| wanted(event)).count()
     }
 

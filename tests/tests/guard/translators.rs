@@ -31,8 +31,8 @@ fn behind_one_address(clients: &[u8]) -> Net {
 fn two_clients_behind_one_address_are_distinct() {
     let mut net = behind_one_address(&[1, 2]);
     let up = |event: &AssociationEvent| *event == AssociationEvent::Connected;
-    assert_eq!([0, 1, 2].map(|site| net.sites[site].told(up)), [1, 1, 2]);
-    assert_eq!(net.sites[2].told(|event| *event == AssociationEvent::Restarted), 0);
+    assert_eq!([0, 1, 2].map(|site| net.sites[site].reported(up)), [1, 1, 2]);
+    assert_eq!(net.sites[2].reported(|event| *event == AssociationEvent::Restarted), 0);
     for (site, id) in net.sites[2].ids().into_iter().enumerate() {
         let (bytes, options) = (bytes::Bytes::from(vec![site as u8 + 1; 100]), Default::default());
         net.sites[2].endpoint.association_mut(id).expect("it exists").send(bytes, options).expect("taken");
@@ -56,9 +56,9 @@ fn restarted_client_is_the_same_at_its_port_and_new_at_another() {
         net.mappings[0].outside = outside(port);
         net.connect(client, &[(ip(0, 1), at(ip(2, 9), PORT))], config());
         net.run(Span::from_secs(1));
-        assert_eq!(net.sites[0].told(|event| *event == AssociationEvent::Restarted), restarts, "{port}");
+        assert_eq!(net.sites[0].reported(|event| *event == AssociationEvent::Restarted), restarts, "{port}");
         assert_eq!(net.sites[0].ids().len(), 2 - restarts, "{port}");
-        assert_eq!(net.sites[client].told(|event| *event == AssociationEvent::Connected), 1);
+        assert_eq!(net.sites[client].reported(|event| *event == AssociationEvent::Connected), 1);
     }
 }
 
@@ -74,7 +74,7 @@ fn restart_with_port_change_before_the_cookie_matches_by_tie_tags() {
     net.mappings.push(Mapping { inside: at(ip(0, 1), PORT), outside: outside(4444) });
     net.mappings.swap(0, 1);
     net.run(Span::from_secs(3));
-    assert_eq!(net.sites[0].told(|event| *event == AssociationEvent::Restarted), 1);
+    assert_eq!(net.sites[0].reported(|event| *event == AssociationEvent::Restarted), 1);
     assert_eq!(net.sites[0].ids().len(), 1);
     assert!(net.sites[0].paths().contains(&(outside(4444), PathState::Active)), "{:?}", net.sites[0].paths());
 }
@@ -91,7 +91,7 @@ fn transfer_continues_after_a_nat_rebinding() {
         net.run(Span::from_secs(8));
         assert_eq!(net.sites[1].paths(), [(outside(4444), PathState::Active)], "from {from}");
         let rebound = |event: &AssociationEvent| matches!(event, AssociationEvent::PathRebound { .. });
-        assert_eq!((net.sites[0].told(rebound), net.sites[1].told(rebound)), (0, 1), "from {from}");
+        assert_eq!((net.sites[0].reported(rebound), net.sites[1].reported(rebound)), (0, 1), "from {from}");
         net.send(from, 10);
         net.read(to, 100_000);
     }
@@ -127,7 +127,7 @@ fn two_paths_behind_one_address_stay_two() {
     net.read(0, 1_000_000);
     net.run(Span::from_secs(30));
     assert_eq!(net.sites[1].paths(), both);
-    assert_eq!(net.sites[1].told(|event| matches!(event, AssociationEvent::PathRebound { .. })), 0);
+    assert_eq!(net.sites[1].reported(|event| matches!(event, AssociationEvent::PathRebound { .. })), 0);
     for port in [4001, 4002] {
         let carried = net.log[mark..].iter().filter(|datagram| datagram.to == outside(port));
         assert!(carried.map(|datagram| datagram.bytes.len()).sum::<usize>() > 200_000, "{port}");

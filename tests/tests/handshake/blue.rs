@@ -160,12 +160,12 @@ fn ended_association_answers_shutdown_and_drops_other_packets() {
     let now = wires.now;
     wires.nodes[0].only_mut().shutdown(now);
     wires.run(Span::from_millis(200));
-    assert!(wires.nodes[0].told(&AssociationEvent::Closed));
-    assert!(!wires.nodes[1].told(&AssociationEvent::Closed));
+    assert!(wires.nodes[0].reported(&AssociationEvent::Closed));
+    assert!(!wires.nodes[1].reported(&AssociationEvent::Closed));
     // The peer's SHUTDOWN-ACK is repeated and must be answered.
     wires.loses = Box::new(|_| false);
     wires.run(Span::from_secs(5));
-    assert!(wires.nodes[1].told(&AssociationEvent::Closed));
+    assert!(wires.nodes[1].reported(&AssociationEvent::Closed));
     let last = wires.log.last().expect("packets were sent");
     assert_eq!((last.kinds(), last.bytes[13] & 1), (vec![SHUTDOWN_COMPLETE], 1));
     // Delayed data that arrives after the last chunks does not turn a graceful end into a failure.

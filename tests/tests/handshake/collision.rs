@@ -23,7 +23,7 @@ fn collide(later: Span, networks: u8, lost: Option<usize>) {
     for node in &wires.nodes {
         assert_eq!(node.count(), 1, "later {later:?}, lost {lost:?}");
         assert_eq!(node.times_told(&AssociationEvent::Connected), 1, "later {later:?}, lost {lost:?}");
-        assert!(!node.told(&AssociationEvent::Restarted), "later {later:?}, lost {lost:?}");
+        assert!(!node.reported(&AssociationEvent::Restarted), "later {later:?}, lost {lost:?}");
     }
     data_flows(&mut wires);
 }

@@ -61,7 +61,7 @@ fn an_echo_that_comes_again_is_acknowledged_and_changes_nothing() {
     }
     assert_eq!(wires.nodes[1].count(), 1);
     assert_eq!(wires.nodes[1].times_told(&AssociationEvent::Connected), 1);
-    assert!(!wires.nodes[1].told(&AssociationEvent::Restarted));
+    assert!(!wires.nodes[1].reported(&AssociationEvent::Restarted));
     data_flows(&mut wires);
 }
 
@@ -72,7 +72,7 @@ fn cookie_echo_replayed_after_the_end_is_refused() {
     let now = wires.now;
     wires.nodes[0].only_mut().shutdown(now);
     wires.run(Span::from_secs(1));
-    assert!(wires.nodes[1].told(&AssociationEvent::Closed));
+    assert!(wires.nodes[1].reported(&AssociationEvent::Closed));
     let closed = wires.nodes[1].endpoint.associations().next().expect("it is not forgotten");
     for forgotten in [false, true] {
         assert!(!forgotten || wires.nodes[1].endpoint.forget(closed));
@@ -107,7 +107,7 @@ fn connected_long_ago() -> (Wires, Packet) {
     wires.loses = Box::new(|_| false);
     wires.replay(&echo);
     wires.run(Span::from_secs(4));
-    assert!(wires.nodes.iter().all(|n| n.told(&AssociationEvent::Connected)));
+    assert!(wires.nodes.iter().all(|n| n.reported(&AssociationEvent::Connected)));
     (wires, echo)
 }
 
@@ -139,7 +139,7 @@ fn stale_restart_cookie_is_reported_and_keeps_the_old_association() {
     // The cookie is half a second older than the permitted two seconds, plus the transmission time.
     let staleness_us = staleness_us(&wires.since(mark)[0]);
     assert!((500_000..=550_000).contains(&staleness_us), "{staleness_us} µs");
-    assert!(!wires.nodes[1].told(&AssociationEvent::Restarted));
+    assert!(!wires.nodes[1].reported(&AssociationEvent::Restarted));
 }
 
 /// Returns the Measure of Staleness in an ERROR.
@@ -176,7 +176,7 @@ fn attempt_ends_after_repeated_stale_cookies() {
     let mut wires = Wires::pair(1, &config);
     wires.connect(0, 1);
     wires.run(Span::from_secs(300));
-    assert!(wires.nodes[0].told(&AssociationEvent::Aborted(AbortReason::NoAnswer)));
+    assert!(wires.nodes[0].reported(&AssociationEvent::Aborted(AbortReason::NoAnswer)));
     assert!(wires.sent(INIT).len() <= 10, "{} INITs", wires.sent(INIT).len());
 }
 

@@ -81,7 +81,7 @@ fn init_and_cookie_echo_may_each_be_retransmitted_as_often_as_is_allowed() {
 fn retries_leave_no_trace_in_the_time_out() {
     let mut wires = losing(1, INIT, 2);
     wires.connect(0, 1);
-    wires.run_until("connected", Span::from_secs(10), |w| w.nodes[0].told(&AssociationEvent::Connected));
+    wires.run_until("connected", Span::from_secs(10), |w| w.nodes[0].reported(&AssociationEvent::Connected));
     // RFC 9260 section 6.3.1 C1: the wait doubled for the INITs, but no sample has been taken.
     assert!(wires.nodes[0].only().paths()[0].rto <= Span::from_secs(1));
 }
@@ -184,7 +184,7 @@ fn attempt_ends_after_the_allowed_init_retries() {
         // Max.Init.Retransmits is 8, so there are nine in all.
         assert_eq!(wires.sent(INIT).len(), 9);
         assert_eq!(wires.nodes[0].events.len(), 1);
-        assert!(wires.nodes[0].told(&AssociationEvent::Aborted(AbortReason::NoAnswer)));
+        assert!(wires.nodes[0].reported(&AssociationEvent::Aborted(AbortReason::NoAnswer)));
         assert_eq!(wires.nodes[0].endpoint.poll_timeout(), None);
         let id = wires.nodes[0].events[0].0;
         assert!(wires.nodes[0].endpoint.forget(id));
@@ -197,7 +197,7 @@ fn attempt_ends_without_a_cookie_ack() {
     wires.connect(0, 1);
     wires.run(Span::from_secs(600));
     assert_eq!(wires.sent(COOKIE_ECHO).len(), 9);
-    assert!(wires.nodes[0].told(&AssociationEvent::Aborted(AbortReason::NoAnswer)));
+    assert!(wires.nodes[0].reported(&AssociationEvent::Aborted(AbortReason::NoAnswer)));
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn a_listener_that_refuses_ends_the_handshake_at_once() {
     wires.nodes[1].endpoint = anabranch_core::Endpoint::new(wires.now, deaf, [9; 32]);
     wires.connect(0, 1);
     wires.run(Span::from_secs(1));
-    assert!(wires.nodes[0].told(&AssociationEvent::Aborted(AbortReason::ByPeer)));
+    assert!(wires.nodes[0].reported(&AssociationEvent::Aborted(AbortReason::ByPeer)));
 }
 
 //= docs/rfc9260.txt#section-9.2
@@ -281,13 +281,13 @@ fn a_side_whose_peer_has_shut_down_takes_no_more_messages() {
     let now = wires.now;
     wires.nodes[1].only_mut().shutdown(now);
     wires.run(Span::from_millis(100));
-    assert!(wires.nodes[0].told(&AssociationEvent::ShutdownReceived));
+    assert!(wires.nodes[0].reported(&AssociationEvent::ShutdownReceived));
     let refused = wires.nodes[0].only_mut().send(message(), SendOptions::default());
     assert_eq!(refused, Err(SendError::Closing), "while its data is outstanding");
     wires.loses = Box::new(|p| p.kind() == SHUTDOWN_COMPLETE);
     wires.run(Span::from_secs(5));
     assert!(!wires.sent(SHUTDOWN_ACK).is_empty());
-    assert!(!wires.nodes[0].told(&AssociationEvent::Closed));
+    assert!(!wires.nodes[0].reported(&AssociationEvent::Closed));
     let refused = wires.nodes[0].only_mut().send(message(), SendOptions::default());
     assert_eq!(refused, Err(SendError::Closing), "while its SHUTDOWN ACK is unanswered");
 }

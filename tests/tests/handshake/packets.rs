@@ -57,7 +57,7 @@ fn whole_association(lost: u32) -> Wires {
     });
     wires.connect(0, 1);
     send(&mut wires, 0);
-    wires.run_until("it is up", Span::from_secs(5), |w| w.nodes[1].told(&AssociationEvent::Connected));
+    wires.run_until("it is up", Span::from_secs(5), |w| w.nodes[1].reported(&AssociationEvent::Connected));
     send(&mut wires, 1);
     wires.run_until("all is acknowledged", Span::from_secs(600), |w| {
         let mut drop = Vec::new();
@@ -67,7 +67,7 @@ fn whole_association(lost: u32) -> Wires {
     let now = wires.now;
     wires.nodes[0].only_mut().shutdown(now);
     wires.run(Span::from_secs(5));
-    assert!(wires.nodes.iter().all(|node| node.told(&AssociationEvent::Closed)));
+    assert!(wires.nodes.iter().all(|node| node.reported(&AssociationEvent::Closed)));
     wires
 }
 

@@ -38,7 +38,7 @@ fn a_restarted_peer_gets_the_old_association_renewed() {
         restart_and_connect(&mut wires);
         assert_eq!(wires.nodes[1].count(), 1);
         assert_eq!(wires.nodes[1].times_told(&AssociationEvent::Restarted), 1);
-        assert!(wires.nodes[0].told(&AssociationEvent::Connected));
+        assert!(wires.nodes[0].reported(&AssociationEvent::Connected));
         data_flows(&mut wires);
     }
 }
@@ -89,7 +89,7 @@ fn waiting_application_is_notified_of_space_after_a_restart() {
     assert_eq!(refused, Err(SendError::BufferFull { free_bytes: 1000 }));
     wires.loses = Box::new(|_| false);
     restart_and_connect(&mut wires);
-    assert!(wires.nodes[1].told(&AssociationEvent::Writable));
+    assert!(wires.nodes[1].reported(&AssociationEvent::Writable));
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn restart_with_a_new_address_is_refused_and_keeps_the_association() {
     let Some(Ok(Cause::RestartWithNewAddresses(list))) = abort.causes().next() else { panic!("no cause") };
     let new: Vec<_> = list.iter().map(|p| p.expect("a parameter")).collect();
     assert_eq!(new, [Param::Ipv4Address([10, 1, 0, 1].into())]);
-    assert!(wires.nodes[0].told(&AssociationEvent::Aborted(AbortReason::ByPeer)));
+    assert!(wires.nodes[0].reported(&AssociationEvent::Aborted(AbortReason::ByPeer)));
     assert_eq!(format!("{:?}", wires.nodes[1].only()), before);
 }
 
@@ -183,16 +183,16 @@ fn restart_during_shutdown_ends_the_old_association_first() {
     let now = wires.now;
     wires.nodes[0].only_mut().shutdown(now);
     wires.run(Span::from_millis(100));
-    assert!(!wires.nodes[1].told(&AssociationEvent::Closed));
+    assert!(!wires.nodes[1].reported(&AssociationEvent::Closed));
     wires.loses = Box::new(|_| false);
     wires.replace(0, 7, association("sctp"));
     wires.connect(0, 1);
     let before = wires.sent(SHUTDOWN_ACK).len();
     wires.run(Span::from_millis(45));
     assert_eq!(wires.sent(SHUTDOWN_ACK).len(), before + 1);
-    assert!(wires.nodes[1].told(&AssociationEvent::Closed));
+    assert!(wires.nodes[1].reported(&AssociationEvent::Closed));
     wires.run(Span::from_secs(5));
-    assert!(wires.nodes[0].told(&AssociationEvent::Connected), "the next INIT finds the way free");
+    assert!(wires.nodes[0].reported(&AssociationEvent::Connected), "the next INIT finds the way free");
 }
 
 //= docs/rfc9260.txt#section-5.2.4
@@ -222,5 +222,5 @@ fn restart_cookie_in_the_last_step_of_a_shutdown_is_refused() {
     let mut answers: Vec<u8> = wires.since(mark).iter().flat_map(|p| p.kinds()).collect();
     answers.sort_unstable();
     assert_eq!(answers, [SHUTDOWN_ACK, ERROR]);
-    assert!(!wires.nodes[1].told(&AssociationEvent::Restarted));
+    assert!(!wires.nodes[1].reported(&AssociationEvent::Restarted));
 }

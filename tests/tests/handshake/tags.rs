@@ -84,7 +84,7 @@ fn an_abort_counts_under_our_tag_or_reflected_under_the_peers() {
         let [theirs, ours] = tags(&wires);
         let tag = if mine { ours } else { theirs };
         inject(&mut wires, &packet(tag, |w| w.abort(reflected, [])));
-        assert_eq!(wires.nodes[1].told(&BY_PEER), counts, "T {reflected}, our tag {mine}");
+        assert_eq!(wires.nodes[1].reported(&BY_PEER), counts, "T {reflected}, our tag {mine}");
         let discards = wires.nodes[1].endpoint.discards().total();
         assert_eq!(discards, u64::from(!counts), "T {reflected}, our tag {mine}");
     }
@@ -107,7 +107,7 @@ fn a_shutdown_complete_counts_under_our_tag_or_reflected_under_the_peers() {
         wires.run(Span::from_millis(100));
         let tag = if mine { ours } else { theirs };
         inject(&mut wires, &packet(tag, |w| w.shutdown_complete(reflected)));
-        let closed = wires.nodes[1].told(&AssociationEvent::Closed);
+        let closed = wires.nodes[1].reported(&AssociationEvent::Closed);
         assert_eq!(closed, counts, "T {reflected}, our tag {mine}");
     }
 }
@@ -229,7 +229,7 @@ fn off_path_attacker_without_the_tag_ends_no_handshake() {
         let complete = packet(0, |w| w.shutdown_complete(reflected));
         wires.inject(0, address(0, 2), address(0, 1), &complete);
     }
-    assert!(!wires.nodes[0].told(&BY_PEER));
+    assert!(!wires.nodes[0].reported(&BY_PEER));
     wires.loses = Box::new(|_| false);
     wires.run(Span::from_secs(3));
     data_flows(&mut wires);

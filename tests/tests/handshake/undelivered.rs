@@ -45,7 +45,7 @@ fn quotation_of_an_unanswered_init_ends_the_attempt() {
     let init = latest(&wires, INIT);
     assert_eq!(report(&mut wires, &init, &init.bytes[..QUOTED], Refusal::PortClosed), Some(id));
     let reason = AbortReason::Refused(Refusal::PortClosed);
-    assert!(wires.nodes[0].told(&AssociationEvent::Aborted(reason)));
+    assert!(wires.nodes[0].reported(&AssociationEvent::Aborted(reason)));
     let sent = wires.log.len();
     wires.run(Span::from_secs(60));
     assert_eq!(wires.log.len(), sent, "nothing is sent afterwards");
@@ -85,7 +85,7 @@ fn quotation_without_our_tag_or_of_another_packet_ends_nothing() {
     assert_eq!(report(&mut wires, &elsewhere, &init.bytes, Refusal::PortClosed), None);
     wires.loses = Box::new(|_| false);
     wires.run(Span::from_secs(5));
-    assert!(wires.nodes[0].told(&AssociationEvent::Connected));
+    assert!(wires.nodes[0].reported(&AssociationEvent::Connected));
     assert_eq!(report(&mut wires, &init, &init.bytes, Refusal::PortClosed), None);
     assert!(!wires.nodes[0].endpoint.init_refused(
         wires.now,
@@ -121,7 +121,7 @@ fn attempt_continues_at_once_on_a_path_that_is_not_refused() {
         wires.run_until("the second INIT", Span::from_millis(1), |wires| wires.sent(INIT).len() == 2);
         assert_eq!(latest(&wires, INIT).to, address(1, 2), "with stagger: {stagger}");
         wires.run(Span::from_secs(1));
-        assert!(wires.nodes[0].told(&AssociationEvent::Connected));
+        assert!(wires.nodes[0].reported(&AssociationEvent::Connected));
         data_flows(&mut wires);
     }
 }
@@ -138,7 +138,7 @@ fn attempt_ends_when_every_path_is_refused_with_the_most_telling_reason() {
         assert_eq!(report(&mut wires, &init, &init.bytes, refusal), Some(id));
     }
     let reason = AbortReason::Refused(Refusal::PortClosed);
-    assert!(wires.nodes[0].told(&AssociationEvent::Aborted(reason)));
+    assert!(wires.nodes[0].reported(&AssociationEvent::Aborted(reason)));
 }
 
 #[test]

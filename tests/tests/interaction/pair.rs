@@ -138,12 +138,12 @@ impl Pair for Managed {
     }
 
     fn keying_stage(&self, side: Side) -> u64 {
-        self.told(side).len() as u64
+        self.reported(side).len() as u64
     }
 
     fn was_protected(&self, side: Side) -> bool {
         let keys = [KeyingEvent::Established, KeyingEvent::Restarted];
-        self.told(side).iter().any(|told| keys.contains(told))
+        self.reported(side).iter().any(|told| keys.contains(told))
     }
 
     fn is_ready(&self, side: Side) -> bool {

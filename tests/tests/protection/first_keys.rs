@@ -36,7 +36,7 @@ fn first_data(setup: Setup, outage: Option<(Span, Span)>) -> (Span, Span) {
         managed.duo.cut(0, false);
     }
     let ready = |managed: &Managed| match protected {
-        true => managed.told(Side::A).contains(&KeyingEvent::Established),
+        true => managed.reported(Side::A).contains(&KeyingEvent::Established),
         false => managed.association_is_up(Side::A),
     };
     assert!(managed.run_until(Span::from_secs(60), ready), "no keys");
@@ -105,7 +105,7 @@ fn keys_without(lost: [usize; 3]) -> Option<Span> {
     });
     managed.duo.connect();
     let both = |managed: &Managed| {
-        Side::BOTH.iter().all(|side| managed.told(*side).contains(&KeyingEvent::Established))
+        Side::BOTH.iter().all(|side| managed.reported(*side).contains(&KeyingEvent::Established))
     };
     managed.run_until(Span::from_secs(25), both).then(|| managed.duo.now.since(Time::ZERO))
 }

@@ -248,7 +248,7 @@ fn old_handshake_messages_under_a_new_epoch_are_ignored() {
     managed.association(Side::A).send_key_management(records(4, &hello())).expect("it is sent");
     managed.settle();
     managed.run(Span::from_secs(1));
-    assert!(matches!(managed.told(Side::B)[1..], [KeyingEvent::RekeyFailed(KeyingError::Tls(_))]));
+    assert!(matches!(managed.reported(Side::B)[1..], [KeyingEvent::RekeyFailed(KeyingError::Tls(_))]));
     managed.data_flows();
     // Messages under keys in use count as the end of their TLS connection, up to a number.
     for sent in 0..17 {
@@ -324,8 +324,8 @@ fn a_rekey_that_fails_is_tried_again_while_the_keys_are_good() {
         Managed::with(protecting(1), both, policy).with_exchanges(Side::B, two_faced).established();
     managed.run(Span::from_secs(100));
     let failed =
-        managed.told(Side::A).iter().filter(|told| matches!(told, KeyingEvent::RekeyFailed(_))).count();
-    assert!((3..6).contains(&failed), "{:?}", managed.told(Side::A));
+        managed.reported(Side::A).iter().filter(|told| matches!(told, KeyingEvent::RekeyFailed(_))).count();
+    assert!((3..6).contains(&failed), "{:?}", managed.reported(Side::A));
     managed.data_flows();
     managed.run(Span::from_secs(30));
     let failures = Side::BOTH.map(|side| managed.keying[side.index()].failure());

@@ -113,8 +113,9 @@ fn keys_change_under_data_on_three_paths_and_nothing_is_lost() {
             managed.arrives();
         }
         for side in Side::BOTH {
-            let rekeys = managed.told(side).iter().filter(|told| matches!(told, KeyingEvent::Rekeyed { .. }));
-            assert!(rekeys.count() >= 4, "{side:?}: {:?}", managed.told(side));
+            let rekeys =
+                managed.reported(side).iter().filter(|told| matches!(told, KeyingEvent::Rekeyed { .. }));
+            assert!(rekeys.count() >= 4, "{side:?}: {:?}", managed.reported(side));
             assert!(managed.keying[side.index()].failure().is_none());
             let failed = managed.duo.nodes[side.index()].endpoint.discards().of(Discard::NotAuthentic);
             assert_eq!(failed, 0, "{side:?}");
@@ -129,7 +130,7 @@ fn epochs_are_counted_one_by_one_at_both_sides() {
         managed.data_flows();
     }
     for side in Side::BOTH {
-        let epochs: Vec<u64> = managed.told(side)[1..]
+        let epochs: Vec<u64> = managed.reported(side)[1..]
             .iter()
             .map(|told| match told {
                 KeyingEvent::Rekeyed { epoch } => *epoch,
@@ -148,8 +149,8 @@ fn keys_age_while_nothing_is_sent() {
     managed.run(Span::from_secs(3_599));
     assert_eq!(managed.manager(Side::A).phase(), Phase::Young);
     managed.run(Span::from_secs(2));
-    assert_eq!(managed.told(Side::A), [KeyingEvent::Established, KeyingEvent::Rekeyed { epoch: 4 }]);
-    assert_eq!(managed.told(Side::B), managed.told(Side::A));
+    assert_eq!(managed.reported(Side::A), [KeyingEvent::Established, KeyingEvent::Rekeyed { epoch: 4 }]);
+    assert_eq!(managed.reported(Side::B), managed.reported(Side::A));
     assert!(Side::BOTH.iter().all(|&side| managed.manager(side).phase() == Phase::Draining));
     managed.run(Span::from_secs(310));
     assert!(Side::BOTH.iter().all(|&side| managed.manager(side).phase() == Phase::Young));
@@ -169,7 +170,7 @@ fn either_side_can_rekey_and_one_request_wins() {
             .established();
         managed.run(Span::from_secs(62));
         for side in Side::BOTH {
-            let told = managed.told(side);
+            let told = managed.reported(side);
             assert_eq!(told, [KeyingEvent::Established, KeyingEvent::Rekeyed { epoch: 4 }], "{side:?}");
         }
         managed.data_flows();
@@ -188,7 +189,7 @@ fn server_role_yields_to_a_concurrent_rekey() {
     assert!(managed.run_until(Span::from_secs(64), both), "both have asked");
     managed.run(Span::from_secs(1));
     for side in Side::BOTH {
-        assert_eq!(managed.told(side)[1..], [KeyingEvent::Rekeyed { epoch: 4 }], "{side:?}");
+        assert_eq!(managed.reported(side)[1..], [KeyingEvent::Rekeyed { epoch: 4 }], "{side:?}");
     }
     // The server began two exchanges: its own, and the one that counts.
     let handshakes = Side::BOTH.map(|side| managed.manager(side).statistics().handshakes);
@@ -197,7 +198,7 @@ fn server_role_yields_to_a_concurrent_rekey() {
 }
 
 fn rekeyed(managed: &Managed) -> bool {
-    Side::BOTH.iter().all(|&side| managed.told(side).contains(&KeyingEvent::Rekeyed { epoch: 4 }))
+    Side::BOTH.iter().all(|&side| managed.reported(side).contains(&KeyingEvent::Rekeyed { epoch: 4 }))
 }
 
 #[test]

@@ -69,7 +69,7 @@ fn protected_report_reaches_the_opener_and_its_path_carries_data() {
 fn report_in_the_first_protected_packet_counts() {
     let mut managed = Managed::new(setup());
     managed.duo.connect();
-    let accepted = |managed: &Managed| managed.told(Side::B).contains(&KeyingEvent::Established);
+    let accepted = |managed: &Managed| managed.reported(Side::B).contains(&KeyingEvent::Established);
     assert!(managed.run_until(Span::from_secs(10), accepted));
     let first = own(&managed, Side::B);
     report(&mut managed, Side::B, &[first, further(1)]);

@@ -85,7 +85,7 @@ fn user_data_waits_for_the_first_epoch_which_follows_at_once() {
     let mut managed = protected();
     let began = managed.duo.now;
     crash_and_restart(&mut managed, Side::A);
-    let up = |managed: &Managed| managed.told(Side::A).contains(&KeyingEvent::Restarted);
+    let up = |managed: &Managed| managed.reported(Side::A).contains(&KeyingEvent::Restarted);
     assert!(managed.run_until(SOON, up));
     assert_eq!(managed.duo.now.since(began), Span::from_millis(100), "two round trips");
     assert!(managed.association(Side::A).uses_restart_keys());
@@ -100,7 +100,7 @@ fn user_data_waits_for_the_first_epoch_which_follows_at_once() {
     assert!(managed.duo.now.since(began) <= Span::from_millis(200), "four round trips");
     managed.data_flows();
     for side in Side::BOTH {
-        assert_eq!(managed.told(side).last(), Some(&KeyingEvent::Rekeyed { epoch: FIRST_EPOCH }));
+        assert_eq!(managed.reported(side).last(), Some(&KeyingEvent::Rekeyed { epoch: FIRST_EPOCH }));
         assert!(!managed.association(side).uses_restart_keys());
     }
 }

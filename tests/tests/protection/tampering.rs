@@ -48,7 +48,7 @@ impl Outcome {
     fn of(managed: &Managed) -> Self {
         Outcome {
             arrived: Side::BOTH.map(|side| managed.duo.all_arrived(side)),
-            given: Side::BOTH.map(|side| managed.told(side).contains(&KeyingEvent::Established)),
+            given: Side::BOTH.map(|side| managed.reported(side).contains(&KeyingEvent::Established)),
             ended: Side::BOTH.map(|side| managed.ended(side).cloned()),
         }
     }
@@ -68,7 +68,7 @@ impl Outcome {
 }
 
 fn is_given(managed: &Managed, side: Side) -> bool {
-    managed.told(side).contains(&KeyingEvent::Established)
+    managed.reported(side).contains(&KeyingEvent::Established)
 }
 
 /// Sends ten messages from each side with the association, on separate streams, closes it, and waits for the end.
@@ -255,8 +255,9 @@ fn restart_over(methods: &[KeyManagementMethod], rules: &[Rewrite]) -> (Outcome,
     managed.duo.network.set_tampering(move |packet| rewriter.pass(packet));
     managed.duo.kept = Some(Vec::new());
     managed.restart(Side::A, &keys);
-    let is_fresh =
-        |managed: &Managed, side| managed.told(side).contains(&KeyingEvent::Rekeyed { epoch: FIRST_EPOCH });
+    let is_fresh = |managed: &Managed, side| {
+        managed.reported(side).contains(&KeyingEvent::Rekeyed { epoch: FIRST_EPOCH })
+    };
     let mut has_sent = [false; 2];
     for _ in 0..45 {
         managed.run(Span::from_secs(1));

@@ -50,7 +50,7 @@ pub(crate) struct Node {
 
 impl Node {
     /// Returns `true` if this event has occurred.
-    pub(crate) fn told(&self, event: &AssociationEvent) -> bool {
+    pub(crate) fn reported(&self, event: &AssociationEvent) -> bool {
         self.times_told(event) > 0
     }
 
@@ -120,7 +120,7 @@ impl Wires {
         let mut wires = Wires::pair(networks, &association("sctp"));
         wires.connect(0, 1);
         wires.run(Span::from_secs(1));
-        assert!(wires.nodes.iter().all(|n| n.told(&AssociationEvent::Connected)));
+        assert!(wires.nodes.iter().all(|n| n.reported(&AssociationEvent::Connected)));
         wires
     }
 

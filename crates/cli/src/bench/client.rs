@@ -45,7 +45,7 @@ pub(super) async fn test(
         tokio::select! {
             biased;
             () = &mut stop => {
-                reporter.ended(&exchange.so_far().await, Some(exchange.elapsed_s()));
+                reporter.ended(&exchange.partial_outcome().await, Some(exchange.elapsed_s()));
                 return interrupted(association).await;
             }
             Some(heard) = own.recv() => if reporter.interval(&heard) == Reader::Gone { return Ok(Status::Success) },
@@ -53,7 +53,7 @@ pub(super) async fn test(
             ran = exchange.run(&mut heard) => break ran,
         }
     };
-    let so_far = exchange.so_far().await;
+    let so_far = exchange.partial_outcome().await;
     let finished = match ran {
         Ok(()) => exchange.finish().await,
         Err(error) => Err(error),

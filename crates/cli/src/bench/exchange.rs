@@ -136,10 +136,10 @@ impl Exchange {
     }
 
     /// Returns the figures up to now of a test that has not ended.
-    pub(super) async fn so_far(&self) -> Outcome {
+    pub(super) async fn partial_outcome(&self) -> Outcome {
         let mut outcome = self.outcome;
         if self.plan.sends(self.side) && outcome.out.sent.is_none() {
-            outcome.out.sent = Some(how_sent(&self.association, &self.sent).await);
+            outcome.out.sent = Some(sender_figures(&self.association, &self.sent).await);
         }
         if self.plan.receives(self.side) && outcome.back.received.is_none() {
             outcome.back.received = Some(self.received.figure_at(Instant::now()));
@@ -160,13 +160,13 @@ impl Exchange {
             }
             let now = Instant::now();
             self.received.add(now, message.payload.len() as u64, message.ending);
-            return self.look();
+            return self.report_received();
         }
         match read(&message)? {
             Control::Interval(interval) => heard(SenderInterval { interval, ours: false }),
             Control::Done { total_bytes } if self.plan.receives(self.side) => {
                 self.announced = Some(total_bytes);
-                return self.look();
+                return self.report_received();
             }
             Control::Received(figure) if self.plan.sends(self.side) => {
                 self.outcome.out.received = Some(figure);
@@ -181,7 +181,7 @@ impl Exchange {
     }
 
     /// Reports the receiver's figure to the peer once all its bytes have arrived.
-    fn look(&mut self) -> anyhow::Result<()> {
+    fn report_received(&mut self) -> anyhow::Result<()> {
         let Some(announced) = self.announced else { return Ok(()) };
         let got = self.received.total_bytes();
         if got > announced {
@@ -209,7 +209,7 @@ async fn write(
 }
 
 /// Returns the figures of this side's sender up to now.
-async fn how_sent(association: &Association, tally: &Mutex<Tally>) -> Sent {
+async fn sender_figures(association: &Association, tally: &Mutex<Tally>) -> Sent {
     let snapshot = association.snapshot().await;
     Sent {
         figure: lock(tally).final_figure(),
@@ -268,7 +268,7 @@ impl Sending {
                 }
             }
         }
-        let sent = how_sent(&self.association, &self.sent).await;
+        let sent = sender_figures(&self.association, &self.sent).await;
         let _ = say.send(Control::Sent(sent));
         Ok(Some(sent))
     }

@@ -189,7 +189,7 @@ fn rate(bytes: u64, seconds: f64) -> f64 {
 
 fn end_lines(outcome: &Outcome, names: [&str; 2]) -> String {
     let mut text = String::new();
-    for (way, name) in ways(outcome, names) {
+    for (way, name) in directions_with_data(outcome, names) {
         let mut line = |end: &str, figures: &str| {
             let label = format!("{name} {end}:");
             text += &output::labelled(&label, figures, name.len() + " receiver: ".len());
@@ -217,7 +217,10 @@ fn carried(figure: &Figure) -> String {
 }
 
 /// Returns the directions with data, and their names.
-fn ways<'a>(outcome: &Outcome, names: [&'a str; 2]) -> impl Iterator<Item = (DirectionOutcome, &'a str)> {
+fn directions_with_data<'a>(
+    outcome: &Outcome,
+    names: [&'a str; 2],
+) -> impl Iterator<Item = (DirectionOutcome, &'a str)> {
     let ways = [outcome.out, outcome.back].into_iter().zip(names);
     ways.filter(|(way, _)| way.sent.is_some() || way.received.is_some())
 }
@@ -246,7 +249,7 @@ fn interval(SenderInterval { interval, ours }: &SenderInterval) -> Value {
 
 fn end(outcome: &Outcome, names: [&str; 2]) -> Value {
     let mut value = json!({});
-    for (way, name) in ways(outcome, names) {
+    for (way, name) in directions_with_data(outcome, names) {
         let figure = |figure: Figure| {
             let Figure { bytes, messages, seconds } = figure;
             json!({"bytes": bytes, "messages": messages, "seconds": seconds, "bits_per_second": figure.rate_bps()})

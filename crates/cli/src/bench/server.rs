@@ -10,9 +10,9 @@ use super::exchange::{Exchange, Outcome};
 use super::plan::{Plan, Side};
 use super::protocol::{Control, next, send_control};
 use super::report::Reporter;
-use crate::endpoint::{Admitted, Caller};
+use crate::endpoint::{AcceptedPeer, Admitted};
 use crate::exit::{CommandError, Status};
-use crate::members::Members;
+use crate::served_peers::ServedPeers;
 
 /// Maximum number of tests at a time.
 const MOST_CLIENTS: usize = 64;
@@ -31,7 +31,7 @@ pub(super) async fn serve(
     let stop = crate::signal::interrupted()?;
     tokio::pin!(stop);
     reporter.listening(host.local_addresses(), admitted);
-    let (mut tests, mut clients) = (JoinSet::new(), Members::new(MOST_CLIENTS));
+    let (mut tests, mut clients) = (JoinSet::new(), ServedPeers::new(MOST_CLIENTS));
     loop {
         tokio::select! {
             () = &mut stop => return Ok(Status::Interrupted),
@@ -73,7 +73,7 @@ pub(super) async fn serve(
 }
 
 /// Registers a client, which may evict another one. Returns the client's number, or `None` if the server is full.
-async fn enter(clients: &mut Members<Association>, association: &Association) -> Option<u64> {
+async fn enter(clients: &mut ServedPeers<Association>, association: &Association) -> Option<u64> {
     let source = Source::from(association.paths().await.first()?.remote.ip());
     let (number, evicted) = clients.enter_if_due(association.clone(), source).ok()?;
     if let Some(evicted) = evicted {
@@ -83,7 +83,7 @@ async fn enter(clients: &mut Members<Association>, association: &Association) ->
 }
 
 /// Serves a client and returns its name with the result.
-async fn client(association: Association, caller: Caller) -> (String, anyhow::Result<(Plan, Outcome)>) {
+async fn client(association: Association, caller: AcceptedPeer) -> (String, anyhow::Result<(Plan, Outcome)>) {
     let paths = association.paths().await;
     let address = paths.first().map_or_else(|| "a client".to_owned(), |path| path.remote.to_string());
     let name = caller.at(&address);

@@ -78,7 +78,7 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<Status, CommandErr
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.context("cannot wait for sockets").map_err(CommandError::from)?;
     let bar = progress::seconds(comparison.seconds(), arguments.quiet);
-    let stop = interrupt::watch_saying(&bar, "stopping; press Ctrl-C again to stop at once");
+    let stop = interrupt::watch_with_notice(&bar, "stopping; press Ctrl-C again to stop at once");
     let mut pairs = Vec::new();
     for job in &comparison.jobs {
         let Some(pair) = run_pair(job, &runtime, &bar, stop)? else { break };

@@ -152,7 +152,7 @@ fn start(job: &Job, index: usize, times: Times, over: watch::Receiver<bool>) -> 
     let expected = [sends[1], sends[0]].map(|arrives| plan.expected.clone().filter(|_| arrives));
     let inboxes = Arc::new(expected.map(Inbox::new));
     let started = times.began + duration(flow.start);
-    let end = FlowEnds { near, far, peer, plan, sends, inboxes: Arc::clone(&inboxes), over };
+    let end = FlowEndpoints { near, far, peer, plan, sends, inboxes: Arc::clone(&inboxes), over };
     let ended = tokio::spawn(end.run(started, times.counted_from));
     Ok(Running { index, relays, inboxes, started, ended })
 }
@@ -169,7 +169,7 @@ fn relay(job: &Job, flow: usize, (path, position): (usize, usize), to: SocketAdd
 }
 
 /// Both ends of a flow.
-struct FlowEnds {
+struct FlowEndpoints {
     near: Host,
     far: Host,
     peer: Peer,
@@ -179,7 +179,7 @@ struct FlowEnds {
     over: watch::Receiver<bool>,
 }
 
-impl FlowEnds {
+impl FlowEndpoints {
     async fn run(mut self, started: Instant, counted_from: Instant) -> Finished {
         let mut over = self.over.clone();
         sleep_until(started).await;

@@ -9,7 +9,7 @@ use crate::exit::CommandError;
 
 /// Identity and rights of an accepted peer. Both are empty without protection, and with certificates.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Caller {
+pub(crate) struct AcceptedPeer {
     /// Label of the peer's key in `authorized_keys`, if any.
     pub(crate) label: Option<String>,
     /// Fingerprint of the peer's key.
@@ -18,7 +18,7 @@ pub(crate) struct Caller {
     pub(crate) rights: Rights,
 }
 
-impl Caller {
+impl AcceptedPeer {
     /// Returns identity and rights of the peer of an association.
     ///
     /// # Errors
@@ -32,7 +32,7 @@ impl Caller {
             )));
         };
         let label = Some(entry.label.to_string()).filter(|label| !label.is_empty());
-        Ok(Caller { label, rights: rights_of(&entry)?, fingerprint: Some(fingerprint) })
+        Ok(AcceptedPeer { label, rights: rights_of(&entry)?, fingerprint: Some(fingerprint) })
     }
 
     /// Returns the label, or else the fingerprint, with the peer's address. Returns the address alone if the peer has no key.

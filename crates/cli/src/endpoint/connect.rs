@@ -84,7 +84,7 @@ impl ConnectOptions {
 
     /// Returns the retries of a command without `--retry`: those that begin within the time of one attempt.
     pub(crate) fn retries(&self) -> ConnectRetries {
-        ConnectRetries::within(self.within()).believing_refusals()
+        ConnectRetries::within(self.within()).accepting_refusals()
     }
 
     /// Opens an association with `HOST[:PORT]` and checks that the peer is the expected one. A handshake that ends without a

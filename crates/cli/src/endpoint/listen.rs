@@ -12,8 +12,8 @@ use anabranch_observe::Role;
 use clap::Args;
 
 use super::access::{AccessOptions, networks_of, question};
-use super::caller::Caller;
-use super::protection::{Listening, NobodyAuthorized};
+use super::caller::AcceptedPeer;
+use super::protection::{Listening, NoAuthorizedPeers};
 use super::{AssociationOptions, OPTIONS};
 use crate::exit::CommandError;
 
@@ -43,10 +43,10 @@ impl Admitted {
     ///
     /// # Errors
     /// Returns an error if the peer has lost its rights.
-    pub(crate) fn caller(&self, association: &Association) -> Result<Caller, CommandError> {
+    pub(crate) fn caller(&self, association: &Association) -> Result<AcceptedPeer, CommandError> {
         self.listening
             .authorized()
-            .map_or_else(|| Ok(Caller::default()), |keys| Caller::of(keys, association))
+            .map_or_else(|| Ok(AcceptedPeer::default()), |keys| AcceptedPeer::of(keys, association))
     }
 }
 
@@ -57,7 +57,7 @@ impl ListenOptions {
         let from = self.access.accept_from()?;
         match self.association.protection.to_listen()? {
             Ok(listening) => Ok(Admitted { from, listening }),
-            Err(NobodyAuthorized { file }) => Err(CommandError::usage(self.question(command, &file))),
+            Err(NoAuthorizedPeers { file }) => Err(CommandError::usage(self.question(command, &file))),
         }
     }
 

@@ -52,7 +52,7 @@ pub(crate) struct ProtectionOptions {
 
 /// Error if no peer may connect.
 #[derive(Debug)]
-pub(super) struct NobodyAuthorized {
+pub(super) struct NoAuthorizedPeers {
     /// File that lists the peers.
     pub(super) file: PathBuf,
 }
@@ -159,7 +159,7 @@ impl ProtectionOptions {
     }
 
     /// Returns the protection of a side that listens.
-    pub(super) fn to_listen(&self) -> Result<Result<Listening, NobodyAuthorized>, CommandError> {
+    pub(super) fn to_listen(&self) -> Result<Result<Listening, NoAuthorizedPeers>, CommandError> {
         if self.insecure {
             return Ok(Ok(Listening { protection: Protection::Insecure, authorized: None }));
         }
@@ -171,7 +171,7 @@ impl ProtectionOptions {
         let file = home.authorized_keys();
         let authorized = FollowedKeys::load(&file)?;
         if authorized.keys().is_empty() {
-            return Ok(Err(NobodyAuthorized { file }));
+            return Ok(Err(NoAuthorizedPeers { file }));
         }
         let key = KeyPair::load_or_create(&home.key())?;
         let protection = self.dtls(key.credentials(Admission::Only(authorized.keys()))?)?;
@@ -218,7 +218,7 @@ impl Connecting {
             Trust::Everyone | Trust::Authorities | Trust::Later(Expected::Known | Expected::Proof) => Ok(()),
             Trust::Later(Expected::Key(expected)) => match peer_key(association)? {
                 key if key == *expected => Ok(()),
-                key => Err(somebody_else(key)),
+                key => Err(identity_mismatch(key)),
             },
             Trust::Known { known_hosts, host } => trust_known(association, known_hosts, host, quiet),
         }
@@ -240,13 +240,13 @@ impl Connecting {
                 let known = KnownHosts::load(known_hosts).and_then(|known| known.check(host, key));
                 known.err().map(refused)
             }
-            Trust::Later(Expected::Key(expected)) if key != *expected => Some(somebody_else(key)),
+            Trust::Later(Expected::Key(expected)) if key != *expected => Some(identity_mismatch(key)),
             Trust::Later(_) | Trust::Everyone | Trust::Authorities => None,
         }
     }
 }
 
-fn somebody_else(key: PublicKey) -> CommandError {
+fn identity_mismatch(key: PublicKey) -> CommandError {
     CommandError::untrusted(format!("another host answers than before, with the key {}", key.fingerprint()))
 }
 
@@ -328,7 +328,7 @@ impl Listening {
 async fn follow(mut authorized: FollowedKeys) {
     while authorized.is_used() {
         tokio::time::sleep(LOOK_EVERY).await;
-        if let Some(error) = authorized.look() {
+        if let Some(error) = authorized.reload_if_changed() {
             output::notice(anabranch_transfer::escape(&error));
         }
     }

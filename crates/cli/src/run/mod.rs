@@ -89,7 +89,7 @@ fn end(arguments: &RunArguments, outcome: &Outcome, reader: Reader) -> Status {
     }
     let failures = report::failures(&outcome.results);
     output::notices(&failures);
-    match interrupt::was_pressed() {
+    match interrupt::was_interrupted() {
         true => Status::Interrupted,
         false if failures.is_empty() => Status::Success,
         false => Status::Failure,

@@ -14,9 +14,9 @@ use super::again::{CODE_UNUSED, KEPT, KEPT_BY_CODE, PIPED, PIPED_BY_CODE};
 use super::figures::{amount, per_second, rate};
 use super::layout::{Snapshot, Waiting};
 use super::live::Live;
-use super::paths::{Carried, PathLine, Paths};
+use super::paths::{PathLine, PathVolume, Paths};
 use super::progress::{Pace, Progress, new_bytes};
-use crate::endpoint::{Admitted, Caller, ProtectionOptions, access_notice, networks};
+use crate::endpoint::{AcceptedPeer, Admitted, ProtectionOptions, access_notice, networks};
 use crate::output::{self, count};
 
 /// Time between two updates of a transfer.
@@ -67,7 +67,7 @@ pub(super) struct Origin {
     pub(super) number: u64,
     pub(super) peer: String,
     /// Identity of the peer.
-    pub(super) caller: Caller,
+    pub(super) caller: AcceptedPeer,
 }
 
 impl Origin {
@@ -99,7 +99,7 @@ pub(super) struct End<'a> {
     /// Reason of a failure.
     pub(super) error: Option<String>,
     pub(super) totals: Totals,
-    pub(super) carried: &'a [Carried],
+    pub(super) carried: &'a [PathVolume],
     /// Set if the same command resumes the transfer.
     pub(super) can_resume: bool,
 }
@@ -165,7 +165,7 @@ impl Console {
         output::print(&format!("{line}\n"));
     }
 
-    fn say(&self, text: &str) {
+    fn print_notice(&self, text: &str) {
         // Names of files and interfaces are untrusted text, too.
         let text = escape(text);
         let label = self.origin.as_ref().map(Origin::text).unwrap_or_default();
@@ -202,7 +202,7 @@ impl Console {
         if let Mode::Json = self.mode {
             let encrypted =
                 paths.association().is_some_and(|association| association.peer_identity().is_some());
-            let paths = paths.look().await;
+            let paths = paths.sample().await;
             self.json(
                 json!({ "event": "start", "command": command, "encrypted": encrypted, "dry_run": self.is_dry_run, "paths": paths }),
             );
@@ -221,20 +221,20 @@ impl Console {
             }
             Event::Started { .. } => {}
             Event::Begun { name, reused_bytes, .. } if *reused_bytes > 0 && self.verbose => {
-                self.say(&format!("{name}: {} exist already", amount(*reused_bytes)));
+                self.print_notice(&format!("{name}: {} exist already", amount(*reused_bytes)));
             }
             Event::Begun { .. } => {}
             Event::Done { name, outcome, .. } => match outcome {
                 Outcome::Failed(failure) => self.failed(name, failure),
                 Outcome::Stored { renamed: Some(other) } => self.note(&format!("{name}: stored as {other}")),
                 _ if !self.verbose => {}
-                Outcome::Stored { renamed: None } => self.say(&name.to_string()),
-                Outcome::Identical => self.say(&format!("{name}: exists already")),
-                Outcome::Planned => self.say(&format!("{name}: would be stored")),
+                Outcome::Stored { renamed: None } => self.print_notice(&name.to_string()),
+                Outcome::Identical => self.print_notice(&format!("{name}: exists already")),
+                Outcome::Planned => self.print_notice(&format!("{name}: would be stored")),
             },
             Event::Deleted { name, is_planned: true } => self.note(&format!("{name}: would be deleted")),
             Event::Deleted { name, is_planned: false } if self.verbose => {
-                self.say(&format!("{name}: deleted"));
+                self.print_notice(&format!("{name}: deleted"));
             }
             Event::Deleted { .. } => {}
             Event::Listed(offer) => {
@@ -247,7 +247,7 @@ impl Console {
             }
             Event::Skipped { name, failure } => match &self.source {
                 // The host lacks the file.
-                Some(host) => self.say(&format!("{host}: {failure}")),
+                Some(host) => self.print_notice(&format!("{host}: {failure}")),
                 None => self.failed(name, failure),
             },
             Event::Note(text) => self.note(&text.to_string()),
@@ -258,13 +258,13 @@ impl Console {
 
     fn note(&self, text: &str) {
         if !self.is_quiet() {
-            self.say(text);
+            self.print_notice(text);
         }
     }
 
     fn failed(&self, name: &PeerText, failure: &Failure) {
         let (name, text) = (name.to_string(), failure.to_string());
-        self.say(&if text.contains(&name) {
+        self.print_notice(&if text.contains(&name) {
             format!("failed: {text}")
         } else {
             format!("failed: {name}: {text}")
@@ -272,7 +272,7 @@ impl Console {
     }
 
     /// Shows the progress. Call once per second.
-    pub(super) fn look(&self, totals: &Totals, paths: Vec<PathLine>) {
+    pub(super) fn show_progress(&self, totals: &Totals, paths: Vec<PathLine>) {
         let mut progress = lock(&self.progress);
         let Pace { latest, smoothed, phase } = progress.pace(totals, Instant::now());
         let file = progress.file().map(str::to_owned);
@@ -298,7 +298,7 @@ impl Console {
                 let mut next = lock(next);
                 if Instant::now() >= *next {
                     *next = Instant::now() + LINE_EVERY;
-                    snapshot.plain_lines().iter().for_each(|line| self.say(line));
+                    snapshot.plain_lines().iter().for_each(|line| self.print_notice(line));
                 }
             }
             Mode::Quiet => {}
@@ -328,28 +328,28 @@ impl Console {
             })),
             Mode::Quiet => {}
             _ => {
-                self.say(&match unstarted {
+                self.print_notice(&match unstarted {
                     Some(reason) => format!("{}: {reason}", end.result),
                     None if self.is_dry_run => of_dry_run(end.result, totals),
                     None => summary(end.result, totals, new_bytes, took),
                 });
-                let all = end.carried.iter().map(Carried::sent_bytes).sum();
+                let all = end.carried.iter().map(PathVolume::sent_bytes).sum();
                 if self.sends && unstarted.is_none() {
-                    end.carried.iter().for_each(|path| self.say(&path.text(all)));
+                    end.carried.iter().for_each(|path| self.print_notice(&path.text(all)));
                 }
             }
         }
         if let (Some(error), false) = (&end.error, matches!(self.mode, Mode::Json)) {
-            self.say(&self.remedied(error));
+            self.print_notice(&self.remedied(error));
         }
         if end.can_resume && !matches!(self.mode, Mode::Json | Mode::Quiet) {
             match unstarted {
-                Some(_) if self.is_by_code => self.say(CODE_UNUSED),
-                None if end.error.is_none() => self.say(self.remedy),
+                Some(_) if self.is_by_code => self.print_notice(CODE_UNUSED),
+                None if end.error.is_none() => self.print_notice(self.remedy),
                 _ => {}
             }
             if let Some(command) = &self.again {
-                self.say(&format!("    {command}"));
+                self.print_notice(&format!("    {command}"));
             }
         }
     }
@@ -591,12 +591,12 @@ mod tests {
 
     #[test]
     fn lines_of_a_server_name_the_key() {
-        let caller = Caller { label: Some("Anna\u{1b}".to_owned()), ..Caller::default() };
+        let caller = AcceptedPeer { label: Some("Anna\u{1b}".to_owned()), ..AcceptedPeer::default() };
         let origin = |caller| Origin { number: 3, peer: "192.0.2.7:5".to_owned(), caller };
         assert_eq!(origin(caller).text(), "3 Anna\\u{1b} (192.0.2.7:5): ");
-        let unnamed = Caller { fingerprint: Some("SHA256:x".to_owned()), ..Caller::default() };
+        let unnamed = AcceptedPeer { fingerprint: Some("SHA256:x".to_owned()), ..AcceptedPeer::default() };
         assert_eq!(origin(unnamed).text(), "3 SHA256:x (192.0.2.7:5): ");
-        assert_eq!(origin(Caller::default()).text(), "3 192.0.2.7:5: ");
+        assert_eq!(origin(AcceptedPeer::default()).text(), "3 192.0.2.7:5: ");
         let names = ["a", "b", "c", "d", "e"].map(PeerText::from);
         assert_eq!(started(true, &names), "fetches a, b, c and 2 more");
         assert_eq!(started(true, &[]), "fetches everything");

@@ -248,7 +248,7 @@ pub(crate) fn send(arguments: &SendArguments, typed: &[OsString]) -> Result<Stat
 
 /// Runs the command `recv`. `typed` is the command line.
 pub(crate) fn recv(arguments: &RecvArguments, typed: &[OsString]) -> Result<Status, CommandError> {
-    match code::CodeAt::of(arguments)? {
+    match code::CodeAndHost::of(arguments)? {
         Some(at) => code::fetch(arguments, &at, typed),
         None => recv::recv(arguments, typed),
     }

@@ -35,7 +35,7 @@ pub(super) struct PathLine {
 
 /// Amount that a path has carried.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Carried {
+pub(super) struct PathVolume {
     local: IpAddr,
     /// Name of the interface that the path was bound to.
     interface: Option<String>,
@@ -78,7 +78,7 @@ impl Paths {
     }
 
     /// Returns the figures of the paths since the previous call.
-    pub(super) async fn look(&mut self) -> Vec<PathLine> {
+    pub(super) async fn sample(&mut self) -> Vec<PathLine> {
         let Some(association) = self.association.clone() else { return Vec::new() };
         let paths = association.paths().await;
         // Paths of a closed association keep their last states.
@@ -120,7 +120,7 @@ impl Paths {
     }
 
     /// Returns the amounts that each path has carried.
-    pub(super) async fn carried(&mut self) -> Vec<Carried> {
+    pub(super) async fn carried(&mut self) -> Vec<PathVolume> {
         let mut sums = self.before.clone();
         if let Some(association) = &self.association {
             for path in association.paths().await {
@@ -130,7 +130,7 @@ impl Paths {
         }
         let ends: Vec<_> = sums.keys().map(|(local, _, remote)| (*local, *remote)).collect();
         sums.into_iter()
-            .map(|((local, interface, remote), (sent_bytes, lost_bytes))| Carried {
+            .map(|((local, interface, remote), (sent_bytes, lost_bytes))| PathVolume {
                 local,
                 interface: self.interface(interface),
                 is_ambiguous: appears_again(&ends, &(local, remote)),
@@ -208,7 +208,7 @@ impl PathLine {
     }
 }
 
-impl Carried {
+impl PathVolume {
     /// Returns a line for people.
     #[allow(clippy::cast_precision_loss)]
     pub(super) fn text(&self, all_bytes: u64) -> String {

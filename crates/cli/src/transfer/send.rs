@@ -9,7 +9,7 @@ use std::time::Duration;
 use anabranch_net::route_selection::read_address;
 use anabranch_net::{Association, ConnectRetries};
 use anabranch_transfer::{
-    Name, OnClash, RateLimit, Report, SendSource, Sender, Totals, TransferError, Wishes, push,
+    Name, OnClash, RateLimit, Report, SendSource, Sender, SenderRequests, Totals, TransferError, push,
 };
 use clap::Args;
 use tokio::sync::Mutex;
@@ -153,10 +153,10 @@ impl SendArguments {
         ListenOptions { listen: self.listen.clone(), access: self.access.clone(), association }
     }
 
-    fn wishes(&self) -> Wishes {
+    fn sender_requests(&self) -> SenderRequests {
         let SelectOptions { checksum, dry_run, .. } = self.select;
         let on_clash = self.on_clash.map_or(OnClash::Refuse, Into::into);
-        Wishes { on_clash, checksum, dry_run, delete: self.delete }
+        SenderRequests { on_clash, checksum, dry_run, delete: self.delete }
     }
 }
 
@@ -226,7 +226,7 @@ async fn run(
     let telling = Arc::clone(&console);
     let report = Report::new(move |event| telling.event(&event));
     let sender = Sender::new(sources, arguments.limit, report.clone());
-    let mut sender = sender.with_identity(identity).with_wishes(arguments.wishes());
+    let mut sender = sender.with_identity(identity).with_sender_requests(arguments.sender_requests());
     let pushed = push(&mut sender, first, || connector.open(true), arguments.timeouts.timeouts(), &report);
     let ended = tokio::select! {
         ended = pushed => Some(ended),
@@ -301,8 +301,8 @@ pub(super) async fn watch(console: &Console, report: &Report, paths: &Mutex<Path
     loop {
         tokio::select! {
             _ = tick.tick() => {
-                let lines = paths.lock().await.look().await;
-                console.look(&report.totals(), lines);
+                let lines = paths.lock().await.sample().await;
+                console.show_progress(&report.totals(), lines);
             }
             () = resizes.next() => console.redraw(),
         }

@@ -20,7 +20,7 @@ use super::paths::Paths;
 use super::recv::peer_address;
 use super::send::watch;
 use super::{Clash, ShowOptions, StoreOptions, open_folder, read_limit, read_silence, runtime};
-use crate::endpoint::{Admitted, Caller, ListenOptions, typed};
+use crate::endpoint::{AcceptedPeer, Admitted, ListenOptions, typed};
 use crate::exit::{CommandError, Status};
 use crate::output::count;
 use crate::quantity;
@@ -189,7 +189,7 @@ async fn run(
     listening_notice(&host, &arguments.show, secured, &format!("serving {}", arguments.dir.display()));
     tokio::task::spawn_blocking({
         let show = arguments.show.clone();
-        move || tell_unfinished(&folder, &show)
+        move || print_unfinished(&folder, &show)
     });
     let status = tokio::select! {
         status = accept(&host, &server, admitted, &arguments.show) => status?,
@@ -207,7 +207,7 @@ async fn run(
 }
 
 /// Prints the number of unfinished files, which stay until a sender completes them or the user removes them.
-fn tell_unfinished(folder: &Folder, show: &ShowOptions) {
+fn print_unfinished(folder: &Folder, show: &ShowOptions) {
     let Ok(found) = folder.unfinished(MOST_LOOKED_AT) else { return };
     if found.files == 0 {
         return;
@@ -245,7 +245,12 @@ async fn accept(
     Ok(Status::Success)
 }
 
-async fn one(server: Server, (association, caller): (Association, Caller), show: ShowOptions, number: u64) {
+async fn one(
+    server: Server,
+    (association, caller): (Association, AcceptedPeer),
+    show: ShowOptions,
+    number: u64,
+) {
     let peer = peer_address(&association).await;
     let rights = caller.rights.clone();
     let console = Arc::new(Console::of_transfer(&show, Origin { number, peer, caller }));

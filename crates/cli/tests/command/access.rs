@@ -36,7 +36,7 @@ impl Listening {
     }
 
     /// Ends the command and returns its standard error.
-    fn said(mut self) -> String {
+    fn standard_error(mut self) -> String {
         let _ = self.0.kill();
         let mut said = String::new();
         self.0.stderr.take().expect("a pipe").read_to_string(&mut said).expect("text");
@@ -141,7 +141,7 @@ fn files_are_accepted_from_the_named_networks_only() {
     }
     send("127.0.0.53", "30").with_status(0);
     assert_eq!(std::fs::read(std::path::Path::new(dir).join("file")).expect("there"), b"content");
-    assert_eq!(server.said(), "");
+    assert_eq!(server.standard_error(), "");
 }
 
 #[test]
@@ -155,22 +155,22 @@ fn missing_protection_is_a_warning_in_text_and_a_field_in_json() {
         let listening = server.json();
         assert_eq!((&listening["insecure"], &listening["from"]), (&Value::from(true), &everyone));
         assert_eq!(listening["encrypted"], false);
-        assert_eq!(server.said(), "");
+        assert_eq!(server.standard_error(), "");
     }
     let warnings = |said: &str| said.lines().filter(|line| line.starts_with("warning: --insecure")).count();
     let mut server = Listening::start(&[&["bench", "-s", "-J"], &listen[..]].concat());
     let listening = server.json();
     assert_eq!((&listening["data"]["insecure"], &listening["data"]["from"]), (&Value::from(true), &everyone));
-    assert_eq!(warnings(&server.said()), 0);
+    assert_eq!(warnings(&server.standard_error()), 0);
 
     for (quiet, warned) in [(&[][..], 1), (&["-q"], 0)] {
         let mut server = Listening::start(&[&["bench", "-s"], quiet, &listen].concat());
         assert!(server.first_line().starts_with("listening on 127.0.0.55:"));
-        assert_eq!(warnings(&server.said()), warned, "{quiet:?}");
+        assert_eq!(warnings(&server.standard_error()), warned, "{quiet:?}");
     }
     let named = ["--listen", "127.0.0.55:0", "--from", "127.0.0.0/8"];
     let mut server = Listening::start(&[&["bench", "-s"], &named[..]].concat());
     server.first_line();
-    let said = server.said();
+    let said = server.standard_error();
     assert!(said.contains("accepting peers from 127.0.0.0/8\n") && warnings(&said) == 0, "{said}");
 }

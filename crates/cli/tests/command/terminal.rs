@@ -13,12 +13,12 @@ use crate::support::{Ended, anabranch};
 /// first sequence also occurs in its one-byte form.
 const EVIL: &str = "evil\u{1b}[2J\u{7}\r\u{202e}\u{9b}2J\u{2028}\u{200b}text";
 
-async fn say(association: &Association, message: Message) {
+async fn send_message(association: &Association, message: Message) {
     // A peer that has closed accepts no more.
     let _ = association.send(message.encode(), SendOptions::default()).await;
 }
 
-async fn hear(association: &Association) -> Option<Message> {
+async fn receive_message(association: &Association) -> Option<Message> {
     loop {
         let packet = association.recv().await.ok()??;
         match Message::decode(&packet.payload).or_else(|_| Message::decode_first(&packet.payload)) {
@@ -41,33 +41,36 @@ fn offer(id: u32, name: &str) -> Message {
 
 /// Offers names with control characters to a receiver.
 async fn offer_evil(association: Association) {
-    say(&association, Message::Welcome { terms: Terms::Give { sender: SenderId::from_bytes([8; 16]) } })
-        .await;
-    while hear(&association).await.is_some_and(|message| message != Message::WantEnd) {}
-    say(&association, Message::Passed { name: EVIL.into(), failure: failure() }).await;
-    say(&association, offer(0, EVIL)).await;
-    say(&association, offer(1, "taken\u{202e}name")).await;
-    say(&association, Message::GiveUp { id: 1, failure: failure(), again: true }).await;
-    say(&association, offer(2, "other\u{202e}name")).await;
-    say(&association, Message::GiveUp { id: 2, failure: failure(), again: false }).await;
-    say(&association, Message::Fail(failure())).await;
-    while hear(&association).await.is_some() {}
+    send_message(
+        &association,
+        Message::Welcome { terms: Terms::Give { sender: SenderId::from_bytes([8; 16]) } },
+    )
+    .await;
+    while receive_message(&association).await.is_some_and(|message| message != Message::WantEnd) {}
+    send_message(&association, Message::Passed { name: EVIL.into(), failure: failure() }).await;
+    send_message(&association, offer(0, EVIL)).await;
+    send_message(&association, offer(1, "taken\u{202e}name")).await;
+    send_message(&association, Message::GiveUp { id: 1, failure: failure(), again: true }).await;
+    send_message(&association, offer(2, "other\u{202e}name")).await;
+    send_message(&association, Message::GiveUp { id: 2, failure: failure(), again: false }).await;
+    send_message(&association, Message::Fail(failure())).await;
+    while receive_message(&association).await.is_some() {}
 }
 
 /// Accepts the offer of a sender under names with control characters.
 async fn take_evil(association: Association) {
-    say(&association, Message::Welcome { terms: Terms::Take { window_blocks: 4 } }).await;
+    send_message(&association, Message::Welcome { terms: Terms::Take { window_blocks: 4 } }).await;
     let mut offered = 0;
-    while let Some(message) = hear(&association).await {
+    while let Some(message) = receive_message(&association).await {
         let Message::Offer(Offer { id, .. }) = message else { continue };
         let outcome = match offered {
             0 => Outcome::Stored { renamed: Some(EVIL.into()) },
             _ => Outcome::Failed(failure()),
         };
-        say(&association, Message::Done { id, outcome }).await;
+        send_message(&association, Message::Done { id, outcome }).await;
         offered += 1;
         if offered == 2 {
-            say(&association, Message::Fail(failure())).await;
+            send_message(&association, Message::Fail(failure())).await;
         }
     }
 }
@@ -90,7 +93,7 @@ fn against<F: Future<Output = ()> + Send>(
         });
         let peer = async {
             let association = host.accept().await.expect("an association");
-            let hello = hear(&association).await;
+            let hello = receive_message(&association).await;
             assert!(matches!(hello, Some(Message::Hello { .. })), "{hello:?}");
             peer(association).await;
         };

@@ -8,7 +8,7 @@
 use crate::association::{Association, AssociationEvent};
 use crate::policy::{Event, OpportunityCause, Reason, Refused};
 use crate::send::{AbandonCause, AbandonedChunk, ChunkState, MessageKey, Reliability, SendOptions, Support};
-use crate::trace::Decided;
+use crate::trace::DecisionRecord;
 
 impl Association {
     /// Returns `true` if the peer supports FORWARD-TSN (RFC 3758), so that messages may be sent with less than full reliability;
@@ -66,7 +66,12 @@ impl Association {
         }
         self.outputs.statistics.abandoned.bytes += bytes;
         self.outputs.statistics.abandoned.count_message(cause, withdrawn.sent);
-        self.record(Decided::Abandoned(cause), first, Reason::rule(cause_text(cause)), &Refused::new());
+        self.record(
+            DecisionRecord::Abandoned(cause),
+            first,
+            Reason::rule(cause_text(cause)),
+            &Refused::new(),
+        );
         let (stream, context) = (withdrawn.options.stream, withdrawn.options.context);
         self.outputs.report(AssociationEvent::Abandoned { stream, context, cause, sent: withdrawn.sent });
         true

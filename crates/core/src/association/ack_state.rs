@@ -42,7 +42,7 @@ impl AckState {
 
     /// Returns `true` if DATA is not acknowledged, due or not.
     #[inline]
-    pub(crate) fn is_owed(&self) -> bool {
+    pub(crate) fn is_due_or_pending(&self) -> bool {
         self.due || self.packets > 0
     }
 
@@ -91,18 +91,18 @@ impl AckState {
     }
 
     /// Makes the SACK due now, on this path.
-    pub(crate) fn owe_on(&mut self, source: PathId) {
+    pub(crate) fn set_due_on(&mut self, source: PathId) {
         self.path = Some(source);
         self.due = true;
     }
 
     /// Makes the SACK due now.
-    pub(crate) fn owe(&mut self) {
+    pub(crate) fn set_due_now(&mut self) {
         self.due = true;
     }
 
     /// Makes the SACK due at this time, unless it is due earlier.
-    pub(crate) fn owe_by(&mut self, at: Time) {
+    pub(crate) fn set_due_by(&mut self, at: Time) {
         self.deadline.get_or_insert(at);
     }
 
@@ -132,7 +132,7 @@ impl AckState {
         profile: &Profile,
         payload_bytes: usize,
     ) -> bool {
-        let worth = worth_opening(receiver, profile, payload_bytes);
+        let worth = window_update_threshold(receiver, profile, payload_bytes);
         let was_closed = self.advertised.is_some_and(|window| window < worth.times(2));
         let opened =
             window_to_advertise(receiver, profile, payload_bytes) >= worth.times(2).min(receiver.buffer());
@@ -151,13 +151,13 @@ pub(crate) fn window_to_advertise(
     //= docs/rfc9260.txt#section-6.2
     //# The receiver MUST also have an algorithm for advertising its receive window to avoid receiver silly window
     //# syndrome (SWS), as described in [RFC1122].
-    if profile.silly_window_avoidance && free < worth_opening(receiver, profile, payload_bytes) {
+    if profile.silly_window_avoidance && free < window_update_threshold(receiver, profile, payload_bytes) {
         return WindowBytes::ZERO;
     }
     free
 }
 
-fn worth_opening(receiver: &Receiver, profile: &Profile, payload_bytes: usize) -> WindowBytes {
+fn window_update_threshold(receiver: &Receiver, profile: &Profile, payload_bytes: usize) -> WindowBytes {
     profile.window_cost(payload_bytes as u64, 1).min(WindowBytes::new(receiver.buffer().get() / 2))
 }
 
@@ -173,16 +173,16 @@ mod tests {
     fn delayed_sack_is_due_at_its_first_deadline_and_by_timer() {
         let mut ack = AckState::default();
         assert!(ack.note_packet(PathId::new(0)));
-        ack.owe_by(at(200));
+        ack.set_due_by(at(200));
         assert!(!ack.note_packet(PathId::new(1)));
-        ack.owe_by(at(300));
+        ack.set_due_by(at(300));
         ack.on_deadline(at(199));
-        assert!(!ack.is_due() && ack.is_owed());
+        assert!(!ack.is_due() && ack.is_due_or_pending());
         ack.on_deadline(at(200));
         assert!(ack.is_due() && ack.is_by_timer());
         assert_eq!((ack.packets(), ack.path(), ack.deadline()), (2, Some(PathId::new(1)), None));
         ack.note_sent(WindowBytes::new(9));
-        assert!(!ack.is_due() && !ack.is_owed() && !ack.is_by_timer());
+        assert!(!ack.is_due() && !ack.is_due_or_pending() && !ack.is_by_timer());
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::path_id::MAX_PATHS;
 
 /// Local end that the association no longer uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Gone {
+struct RetiredEnd {
     end: LocalEnd,
     stage: Stage,
 }
@@ -37,7 +37,7 @@ pub(crate) struct AddressManager {
     local: Vec<LocalEnd>,
     interface_mtus: Arc<[InterfaceMtu]>,
     /// Local addresses that are no longer used.
-    gone: Vec<Gone>,
+    gone: Vec<RetiredEnd>,
     /// Verified and listed addresses of the peer.
     peer: ArrayVec<IpAddr, MAX_PATHS>,
     /// Addresses that the peer has reported in protected packets.
@@ -128,7 +128,7 @@ impl AddressManager {
     pub(crate) fn begin_removal(&mut self, end: LocalEnd) {
         self.local.retain(|local| *local != end);
         self.gone.retain(|gone| gone.end != end);
-        self.gone.push(Gone { end, stage: Stage::Needed });
+        self.gone.push(RetiredEnd { end, stage: Stage::Needed });
     }
 
     /// Puts a removed local end whose paths remain into use again. Returns `true` if there was one.
@@ -147,14 +147,14 @@ impl AddressManager {
         &mut self,
         is_needless: impl Fn(&Self, LocalEnd) -> bool,
     ) -> Option<LocalEnd> {
-        let waiting = |gone: &Gone| gone.stage == Stage::Needed && is_needless(self, gone.end);
+        let waiting = |gone: &RetiredEnd| gone.stage == Stage::Needed && is_needless(self, gone.end);
         let at = self.gone.iter().position(waiting)?;
         self.gone[at].stage = Stage::Retired;
         Some(self.gone[at].end)
     }
 
     /// Returns `true` if any local end is no longer used.
-    pub(crate) fn any_gone(&self) -> bool {
+    pub(crate) fn any_retired(&self) -> bool {
         !self.gone.is_empty()
     }
 
@@ -252,7 +252,7 @@ impl AddressManager {
     }
 
     /// Returns `true` if a local end is no longer used.
-    pub(crate) fn is_gone(&self, local: LocalEnd) -> bool {
+    pub(crate) fn is_retired_end(&self, local: LocalEnd) -> bool {
         self.gone.iter().any(|gone| gone.end == local)
     }
 
@@ -328,10 +328,10 @@ mod tests {
         let end = |n: u8| LocalEnd::from(IpAddr::from([192, 0, 2, n]));
         manager.begin_removal(end(1));
         manager.begin_removal(end(2));
-        assert!(manager.is_gone(end(1)) && !manager.is_retired(end(1).address));
+        assert!(manager.is_retired_end(end(1)) && !manager.is_retired(end(1).address));
         assert_eq!(manager.take_needless(|_, gone| gone == end(2)), Some(end(2)));
         assert_eq!(manager.take_needless(|_, gone| gone == end(2)), None, "it is taken once");
         assert!(manager.is_retired(end(2).address) && !manager.revert_removal(end(2)));
-        assert!(manager.revert_removal(end(1)) && !manager.is_gone(end(1)));
+        assert!(manager.revert_removal(end(1)) && !manager.is_retired_end(end(1)));
     }
 }

@@ -25,7 +25,7 @@ impl Association {
         if self.is_closed() {
             return Err(PathError::Closed);
         }
-        if let Some(path) = self.come_back(local) {
+        if let Some(path) = self.restore_local_end(local) {
             return Ok(path);
         }
         let address = self.address_from(local).ok_or(PathError::Family)?;
@@ -40,10 +40,10 @@ impl Association {
     }
 
     /// Reverts the removal of a local address and probes its paths. Returns `false` if it has none.
-    pub fn take_back_local_address(&mut self, now: crate::time::Time, local: impl Into<LocalEnd>) -> bool {
+    pub fn restore_local_address(&mut self, now: crate::time::Time, local: impl Into<LocalEnd>) -> bool {
         let local = local.into();
         self.clock(now);
-        !self.is_closed() && self.come_back(local).is_some()
+        !self.is_closed() && self.restore_local_end(local).is_some()
     }
 
     /// Probes the paths of a local address whose interface is connected again.
@@ -84,7 +84,7 @@ impl Association {
     }
 
     /// Reverts the removal of an address whose paths remain, and probes them at once. Returns the first of them.
-    fn come_back(&mut self, local: LocalEnd) -> Option<PathId> {
+    fn restore_local_end(&mut self, local: LocalEnd) -> Option<PathId> {
         if !self.addresses.revert_removal(local) {
             return None;
         }
@@ -98,7 +98,7 @@ impl Association {
 
     /// Returns the addresses of a new path from this local end.
     fn address_from(&self, local: LocalEnd) -> Option<PathAddress> {
-        let stays = |id: &PathId| !self.addresses.is_gone(self.paths[*id].address.local_end());
+        let stays = |id: &PathId| !self.addresses.is_retired_end(self.paths[*id].address.local_end());
         let served = |remote| {
             self.paths.live().filter(stays).filter(|id| self.paths[*id].address.remote == remote).count()
         };
@@ -125,21 +125,21 @@ impl Association {
     /// Returns a path of another address that the peer knows, if an address was removed and no other path is in use yet. DATA waits
     /// until that path has answered, but acknowledgements may be sent where the acknowledged data came from.
     pub(crate) fn path_beside_gone(&self) -> Option<PathId> {
-        if !self.addresses.any_gone() {
+        if !self.addresses.any_retired() {
             return None;
         }
         self.paths.live().find(|id| {
-            !self.addresses.is_gone(self.paths[*id].address.local_end()) && !self.is_announcing(*id)
+            !self.addresses.is_retired_end(self.paths[*id].address.local_end()) && !self.is_announcing(*id)
         })
     }
 
     /// Returns `true` if a path cannot be answered because its local address was removed, while another one may still answer.
     pub(crate) fn is_silent_by_itself(&self, id: PathId) -> bool {
         let may_answer = |id: PathId| {
-            let stays = !self.addresses.is_gone(self.paths[id].address.local_end());
+            let stays = !self.addresses.is_retired_end(self.paths[id].address.local_end());
             stays && (self.paths.was_confirmed(id) || self.is_announcing(id))
         };
-        self.addresses.is_gone(self.paths[id].address.local_end()) && self.paths.live().any(may_answer)
+        self.addresses.is_retired_end(self.paths[id].address.local_end()) && self.paths.live().any(may_answer)
     }
 
     fn retire_local(&mut self, local: LocalEnd) {
@@ -156,6 +156,6 @@ impl Association {
 fn can_do_without(addresses: &AddressManager, paths: &Paths, end: LocalEnd) -> bool {
     paths.live().any(|id| {
         let local = paths[id].address.local_end();
-        local != end && !addresses.is_gone(local) && paths.was_confirmed(id)
+        local != end && !addresses.is_retired_end(local) && paths.was_confirmed(id)
     })
 }

@@ -170,7 +170,7 @@ impl Association {
         }
         let begins_here = |id: PathId| {
             let end = self.paths[id].address.local_end();
-            end.address == local && !self.addresses.is_gone(end)
+            end.address == local && !self.addresses.is_retired_end(end)
         };
         if !self.paths.live().any(begins_here) {
             return Err(PathError::Unknown);
@@ -246,8 +246,8 @@ impl Association {
         let local = end.address;
         let paths = self.paths.live().map(|id| self.paths[id].address.local_end());
         let mut others = paths.chain(self.addresses.local().iter().copied());
-        let has_other =
-            others.any(|other| other.address == local && other != end && !self.addresses.is_gone(other));
+        let has_other = others
+            .any(|other| other.address == local && other != end && !self.addresses.is_retired_end(other));
         drop(others);
         if has_other {
             return;
@@ -257,7 +257,7 @@ impl Association {
     }
 
     /// Removes waiting requests to add the address of a retired path.
-    pub(crate) fn cease_announcing(&mut self, id: PathId) {
+    pub(crate) fn withdraw_announcement(&mut self, id: PathId) {
         if let Some(asconf) = self.addresses.asconf_mut() {
             asconf.queue.retain(|request| request.added_path().is_none_or(|(path, _)| path != id));
         }
@@ -356,7 +356,7 @@ impl Association {
         }
         let serves = |(path, local): &(PathId, IpAddr)| {
             let begins = self.begins_at(*path, *local);
-            begins && !self.addresses.is_gone(self.paths[*path].address.local_end())
+            begins && !self.addresses.is_retired_end(self.paths[*path].address.local_end())
         };
         let new = new.filter(serves).map(|(path, _)| path);
         let path = match new {
@@ -374,10 +374,10 @@ impl Association {
     /// other: an ASCONF may come from an address that the peer does not know yet (RFC 5061 section 5.3 F1).
     fn path_for_asconf(&self, n: u32) -> PathId {
         let first = self.control_path(None);
-        let stays = |id: &PathId| !self.addresses.is_gone(self.paths[*id].address.local_end());
+        let stays = |id: &PathId| !self.addresses.is_retired_end(self.paths[*id].address.local_end());
         let staying: ArrayVec<PathId, MAX_PATHS> = self.paths.live().filter(stays).collect();
         let chosen = if stays(&first) {
-            Some(self.path_in_turn(first, n)).filter(stays)
+            Some(self.path_for_attempt(first, n)).filter(stays)
         } else {
             staying.get(n as usize % staying.len().max(1)).copied()
         };
@@ -426,7 +426,7 @@ impl Association {
         }
         match (request.added_path(), outcome) {
             (Some((path, local)), Ok(())) if self.begins_at(path, local) => {
-                self.begin_afresh(path);
+                self.reset_unanswered_path(path);
                 self.verify_path(path);
             }
             // RFC 5061 section 5.3 F10: a path whose address the peer refuses is removed. The last one stays.
@@ -441,7 +441,7 @@ impl Association {
     }
 
     /// Resets the RTO and errors of a path without answers: the wait for the ASCONF-ACK is no evidence about the path.
-    fn begin_afresh(&mut self, path: PathId) {
+    fn reset_unanswered_path(&mut self, path: PathId) {
         if self.paths.facts(path).rtt.smoothed.is_none() {
             self.paths.reset_rto(path);
             self.paths.clear_errors(path);

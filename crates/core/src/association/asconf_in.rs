@@ -17,7 +17,7 @@ use crate::authentication::{AuthFailure, Keys};
 use crate::config::ListedAddresses;
 use crate::packet_buffer::PacketBuffer;
 use crate::path_id::{MAX_PATHS, PathId, PathState};
-use crate::protection::Cover;
+use crate::protection::ChunkProtection;
 use crate::stats::{Discard, Discards};
 
 /// Number of answers kept for repeated ASCONFs.
@@ -42,10 +42,10 @@ pub(crate) enum Proof {
 
 impl Proof {
     /// Returns the proof that a packet's cover gives for all its chunks.
-    pub(crate) fn of(cover: Cover) -> Self {
+    pub(crate) fn of(cover: ChunkProtection) -> Self {
         match cover {
-            Cover::Plain => Proof::None,
-            Cover::Record => Proof::Authenticated,
+            ChunkProtection::Plain => Proof::None,
+            ChunkProtection::Record => Proof::Authenticated,
         }
     }
 }
@@ -131,7 +131,7 @@ impl Association {
         &mut self,
         origin: Origin,
         mut chunks: Chunks<'_>,
-        cover: Cover,
+        cover: ChunkProtection,
         discards: &mut Discards,
     ) -> bool {
         if self.addresses.asconf().is_none() || !self.state.takes_sacks() {
@@ -290,7 +290,9 @@ impl Association {
         let local = std::iter::once(origin.address.local_end())
             .chain(self.addresses.local().iter().copied())
             .chain(in_use.iter().copied())
-            .filter(|local| local.address.is_ipv4() == address.is_ipv4() && !self.addresses.is_gone(*local))
+            .filter(|local| {
+                local.address.is_ipv4() == address.is_ipv4() && !self.addresses.is_retired_end(*local)
+            })
             .min_by_key(|local| uses(*local))?;
         // A ninth path is refused.
         let id = self.new_path(PathAddress { remote: address, ..origin.address.from_end(local) }).ok()?;
@@ -361,7 +363,7 @@ impl Association {
     fn pair_again(&mut self, locals: &[LocalEnd]) {
         for &local in locals {
             let idle = !self.paths.live().any(|id| self.paths[id].address.local_end() == local);
-            if idle && !self.addresses.is_gone(local) {
+            if idle && !self.addresses.is_retired_end(local) {
                 // If no path id is free, the address gets no path.
                 let _ = self.add_local_address(self.now, local);
             }

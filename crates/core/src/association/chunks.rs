@@ -11,7 +11,7 @@ use crate::association::recovery::Acknowledgement;
 use crate::association::state::{Opening, State};
 use crate::error::AbortReason;
 use crate::path_id::PathId;
-use crate::protection::{Cover, contradiction};
+use crate::protection::{ChunkProtection, contradiction};
 use crate::stats::{Discard, Discards};
 
 /// Packet whose chunks are being processed.
@@ -21,7 +21,7 @@ struct Packet<'a> {
     source: PathId,
     /// Packet from the current chunk to the end, which an AUTH covers.
     covered: &'a [u8],
-    cover: Cover,
+    cover: ChunkProtection,
     proof: Proof,
     data: PacketData,
 }
@@ -39,7 +39,7 @@ impl Association {
         &mut self,
         origin: Origin,
         mut chunks: Chunks<'_>,
-        cover: Cover,
+        cover: ChunkProtection,
         discards: &mut Discards,
     ) {
         match self.take_confirmation(cover, chunks.clone()) {
@@ -100,7 +100,7 @@ impl Association {
             // The peer has not sent its tag yet, so no answer could carry it.
             return Err(Discard::Unexpected);
         }
-        if packet.cover == Cover::Plain && !self.admits_plain(&chunk) {
+        if packet.cover == ChunkProtection::Plain && !self.admits_plain(&chunk) {
             self.note_plain(&chunk);
             return Err(Discard::Unprotected);
         }
@@ -149,7 +149,7 @@ impl Association {
                 self.handle_reconfiguration(&chunk, packet)?;
             }
             Chunk::Confirmation(_)
-                if packet.cover == Cover::Record && self.protection.confirming.is_some() => {}
+                if packet.cover == ChunkProtection::Record && self.protection.confirming.is_some() => {}
             // A record inside a record.
             Chunk::Dtls(_) if self.protection.agreed().is_some() => return Err(Discard::Unexpected),
             Chunk::Asconf(_)
@@ -202,10 +202,14 @@ impl Association {
     /// are ignored.
     ///
     /// In a record, an invalid stream ends the association: a peer that follows only the draft has acknowledged the message.
-    fn handle_error(&mut self, cover: Cover, error: &anabranch_wire::ErrorView<'_>) -> Result<(), Discard> {
+    fn handle_error(
+        &mut self,
+        cover: ChunkProtection,
+        error: &anabranch_wire::ErrorView<'_>,
+    ) -> Result<(), Discard> {
         let refuses_stream = |c| matches!(c, anabranch_wire::Cause::InvalidStream(_));
-        if cover == Cover::Record && error.causes().flatten().any(refuses_stream) {
-            return Err(self.end_as_tampered(contradiction::STREAM_REFUSED));
+        if cover == ChunkProtection::Record && error.causes().flatten().any(refuses_stream) {
+            return Err(self.abort_for_tampering(contradiction::STREAM_REFUSED));
         }
         let stale = error.causes().flatten().any(|c| matches!(c, anabranch_wire::Cause::StaleCookie { .. }));
         let refuses_asconf = |c| matches!(c, anabranch_wire::Cause::UnrecognizedChunk([kind, ..]) if *kind == ChunkType::ASCONF.0);

@@ -5,7 +5,7 @@ use anabranch_wire::{Chunk, ChunkType, Chunks, Header, InitView, PacketView, Pac
 use crate::association::Association;
 use crate::association::packets::PacketContext;
 use crate::init::{digest_of, transcript};
-use crate::protection::{Cover, Transcript};
+use crate::protection::{ChunkProtection, Transcript};
 use crate::stats::Discard;
 
 /// Maximum length of an INIT in bytes; padded ones are shorter.
@@ -50,10 +50,10 @@ impl Association {
     /// the packet.
     pub(crate) fn take_confirmation<'c>(
         &mut self,
-        cover: Cover,
+        cover: ChunkProtection,
         chunks: Chunks<'c>,
     ) -> Result<Chunks<'c>, Discard> {
-        if cover == Cover::Plain || self.protection.confirming.is_none() {
+        if cover == ChunkProtection::Plain || self.protection.confirming.is_none() {
             return Ok(chunks);
         }
         let mut rest = chunks.clone();
@@ -74,7 +74,7 @@ impl Association {
             None => confirming.take_none(),
         };
         if let Err(why) = taken {
-            return Err(self.end_as_tampered(why));
+            return Err(self.abort_for_tampering(why));
         }
         self.acknowledge_plain_data();
         Ok(if leads || theirs.is_none() { chunks } else { rest })

@@ -9,7 +9,7 @@ use crate::paths::Paths;
 use crate::policy::{Event, Pacing, Reason, Refused, View, Window};
 use crate::send::Sender;
 use crate::time::Time;
-use crate::trace::Decided;
+use crate::trace::DecisionRecord;
 
 /// Parts of the association that an event of the sending side concerns, borrowed for one call.
 #[derive(Debug)]
@@ -110,7 +110,7 @@ impl Dispatcher<'_> {
     fn record_window(&mut self, path: PathId, window: Window) {
         let reason = self.policies.window_reason(path);
         let (cwnd_bytes, ssthresh_bytes) = (window.cwnd.get(), window.ssthresh.get());
-        self.record(Decided::Window { path, cwnd_bytes, ssthresh_bytes }, 0, reason, &Refused::new());
+        self.record(DecisionRecord::Window { path, cwnd_bytes, ssthresh_bytes }, 0, reason, &Refused::new());
     }
 
     fn record_pacing(&mut self, path: PathId, pacing: Pacing) {
@@ -120,10 +120,10 @@ impl Dispatcher<'_> {
             (None, Some(cap)) => Reason::figure(rule, "in_flight_cap_bytes", cap.get() as f64),
             (None, None) => Reason::rule(rule),
         };
-        self.record(Decided::Pacing { path, pacing }, 0, reason, &Refused::new());
+        self.record(DecisionRecord::Pacing { path, pacing }, 0, reason, &Refused::new());
     }
 
-    pub(crate) fn record(&mut self, decided: Decided, tsn: u64, reason: Reason, refused: &Refused) {
+    pub(crate) fn record(&mut self, decided: DecisionRecord, tsn: u64, reason: Reason, refused: &Refused) {
         self.outputs.record(self.now, decided, tsn, reason, refused);
     }
 }
@@ -173,7 +173,7 @@ impl Association {
         }
     }
 
-    pub(crate) fn record(&mut self, decided: Decided, tsn: u64, reason: Reason, refused: &Refused) {
+    pub(crate) fn record(&mut self, decided: DecisionRecord, tsn: u64, reason: Reason, refused: &Refused) {
         self.outputs.record(self.now, decided, tsn, reason, refused);
     }
 }

@@ -16,11 +16,11 @@ use crate::config::ListedAddresses;
 use crate::cookie::{CookieBody, Offers};
 use crate::error::AbortReason;
 use crate::init::{
-    Announced, address_params, announced, extensions, flaw, init_padding, listed_addresses, listed_locals,
-    reportable_params, sack_flags,
+    Announced, address_params, announced, extensions, init_ack_violation, init_padding, listed_addresses,
+    listed_locals, reportable_params, sack_flags,
 };
 use crate::path_id::{MAX_PATHS, PathId, PathSet, PathState};
-use crate::policy::{AckForm, Event, ProofOfLife, StateCause};
+use crate::policy::{AckForm, Event, LivenessProof, StateCause};
 use crate::profile::{SackFlags, Start as DataStart};
 use crate::protection::{Agreement, Start, Transcript, agree};
 use crate::recv::Receiver;
@@ -278,7 +278,7 @@ impl Association {
             Ok(Param::StateCookie(cookie)) => Some(cookie.to_vec()),
             _ => None,
         });
-        if let Some(flaw) = flaw(init) {
+        if let Some(flaw) = init_ack_violation(init) {
             self.refuse_init_ack(init, flaw, AbortReason::Protocol(flaw));
             return;
         }
@@ -291,7 +291,7 @@ impl Association {
             );
             return;
         };
-        if self.addresses.local_random().is_some() && AuthOffer::demands_more(init) {
+        if self.addresses.local_random().is_some() && AuthOffer::requires_more_authentication(init) {
             self.refuse_init_ack(
                 init,
                 "it takes chunks only authenticated that are not here",
@@ -453,7 +453,7 @@ impl Association {
             let by_handshake = Some(id) == confirmed && !(self.identity.initiator && self.waits_for_all());
             if by_handshake {
                 self.paths.trust(id);
-                self.set_state(id, PathState::Active, StateCause::Proof(ProofOfLife::Heartbeat));
+                self.set_state(id, PathState::Active, StateCause::Proof(LivenessProof::Heartbeat));
                 self.dispatcher().schedule_heartbeat(id);
             } else if self.addresses.local().contains(&self.paths[id].address.local_end()) {
                 self.verify_path(id);

@@ -4,7 +4,7 @@ use crate::association::control::Control;
 use crate::association::heartbeat_info::read_info;
 use crate::association::{Association, policies};
 use crate::path_id::{PathId, PathState};
-use crate::policy::{OpportunityCause, Probing, ProofOfLife};
+use crate::policy::{LivenessProof, OpportunityCause, Probing};
 use crate::profile::Start;
 use crate::send::Sender;
 use crate::stats::Discard;
@@ -70,7 +70,7 @@ impl Association {
         //# The endpoint SHOULD increment the respective error counter of the destination transport address each time a
         //# HEARTBEAT chunk is sent to that address and not acknowledged within one RTO.
         self.count_error(id, true);
-        if self.is_closed() || self.give_up_learned(id) || self.give_up_offered(id) {
+        if self.is_closed() || self.remove_learned(id) || self.remove_offered(id) {
             return;
         }
         self.succeed(id);
@@ -125,13 +125,13 @@ impl Association {
         //# of the destination transport address to which the HEARTBEAT chunk was sent and mark the destination transport
         //# address as active if it is not so marked.
         let mut dispatcher = self.dispatcher();
-        dispatcher.path_proved(id, ProofOfLife::Heartbeat);
+        dispatcher.path_proved(id, LivenessProof::Heartbeat);
         dispatcher.take_rtt(id, rtt, true);
         self.follow_events();
         self.dispatcher().schedule_heartbeat(id);
         self.path_answered(id, before);
         self.drop_gone_addresses();
-        self.succeed_namesakes(id);
+        self.replace_rebound_paths(id);
         Ok(())
     }
 

@@ -7,8 +7,8 @@ use crate::association::control::Control;
 use crate::association::state::State;
 use crate::error::AbortReason;
 use crate::path_id::PathId;
-use crate::protection::{Cover, PlainBoundary, contradiction, is_key_management};
-use crate::recv::{Fragment, Receiver, Taken};
+use crate::protection::{ChunkProtection, PlainBoundary, contradiction, is_key_management};
+use crate::recv::{DataOutcome, Fragment, Receiver};
 use crate::stats::Discard;
 
 /// Properties of the DATA chunks of one packet, for the decision to acknowledge at once.
@@ -27,7 +27,7 @@ impl Association {
     pub(crate) fn handle_data(
         &mut self,
         data: &DataView<'_>,
-        cover: Cover,
+        cover: ChunkProtection,
         packet: &mut PacketData,
     ) -> Result<(), Discard> {
         //= docs/rfc9260.txt#section-6
@@ -62,42 +62,44 @@ impl Association {
             ending: flags.ending,
             payload: data.payload(),
         };
-        if cover == Cover::Record
+        if cover == ChunkProtection::Record
             && let Some(why) = contradiction_of(&fragment, receiver, &self.protection.boundary)
         {
-            return Err(self.end_as_tampered(why));
+            return Err(self.abort_for_tampering(why));
         }
         let taken = receiver.take(fragment, &self.profile);
         self.note_taken(taken, data.stream(), packet)?;
-        if cover == Cover::Record { self.check_nothing_waits_in_vain() } else { Ok(()) }
+        if cover == ChunkProtection::Record { self.check_blocked_without_gap() } else { Ok(()) }
     }
 
     /// Ends a protected association with messages that wait for earlier ones of their streams although no TSN is missing.
-    fn check_nothing_waits_in_vain(&mut self) -> Result<(), Discard> {
+    fn check_blocked_without_gap(&mut self) -> Result<(), Discard> {
         match &self.receiver {
-            Some(receiver) if receiver.waits_in_vain() => Err(self.end_as_tampered(contradiction::SSN)),
+            Some(receiver) if receiver.is_blocked_without_gap() => {
+                Err(self.abort_for_tampering(contradiction::SSN))
+            }
             _ => Ok(()),
         }
     }
 
     fn note_taken(
         &mut self,
-        taken: Result<Taken, crate::recv::Violation>,
+        taken: Result<DataOutcome, crate::recv::Violation>,
         stream: StreamId,
         packet: &mut PacketData,
     ) -> Result<(), Discard> {
-        packet.dropped = taken == Ok(Taken::Dropped);
+        packet.dropped = taken == Ok(DataOutcome::Dropped);
         match taken {
-            Ok(Taken::New) => {
+            Ok(DataOutcome::New) => {
                 self.outputs.statistics.peak_held_bytes =
                     self.outputs.statistics.peak_held_bytes.max(self.held_bytes());
                 self.announce_readable();
             }
-            Ok(Taken::Duplicate) => {
+            Ok(DataOutcome::Duplicate) => {
                 packet.duplicate = true;
                 self.outputs.statistics.duplicates_received += 1;
             }
-            Ok(Taken::Dropped) => {
+            Ok(DataOutcome::Dropped) => {
                 self.outputs.statistics.chunks_dropped += 1;
                 self.announce_readable();
             }
@@ -174,12 +176,14 @@ impl Association {
     pub(crate) fn handle_forward_tsn(
         &mut self,
         source: PathId,
-        cover: Cover,
+        cover: ChunkProtection,
         forward: &ForwardTsnView<'_>,
     ) -> Result<(), Discard> {
         let Some(receiver) = self.receiver.as_mut() else { return Err(Discard::Unexpected) };
-        if cover == Cover::Record && forward.streams().any(|(stream, _)| !receiver.has_stream(stream.get())) {
-            return Err(self.end_as_tampered(contradiction::STREAM));
+        if cover == ChunkProtection::Record
+            && forward.streams().any(|(stream, _)| !receiver.has_stream(stream.get()))
+        {
+            return Err(self.abort_for_tampering(contradiction::STREAM));
         }
         let cumulative = forward.new_cum_tsn().unwrap_near(receiver.tracker.cumulative());
         if cumulative > receiver.tracker.cumulative() + 65_535 {
@@ -195,7 +199,7 @@ impl Association {
         }
         // RFC 9260 section 6.4: the path of the latest DATA may have failed since, which may be why the peer skips.
         self.acknowledge_on(source);
-        if cover == Cover::Record { self.check_nothing_waits_in_vain() } else { Ok(()) }
+        if cover == ChunkProtection::Record { self.check_blocked_without_gap() } else { Ok(()) }
     }
 }
 

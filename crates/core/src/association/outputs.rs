@@ -6,7 +6,7 @@ use crate::association::AssociationEvent;
 use crate::policy::{Reason, Refused};
 use crate::stats::Statistics;
 use crate::time::Time;
-use crate::trace::{Decided, TraceEvent, TraceLog};
+use crate::trace::{DecisionRecord, TraceEvent, TraceLog};
 
 #[derive(Debug)]
 pub(crate) struct Outputs {
@@ -49,7 +49,14 @@ impl Outputs {
     }
 
     /// Records a decision if the association is traced.
-    pub(crate) fn record(&mut self, at: Time, decided: Decided, tsn: u64, reason: Reason, refused: &Refused) {
+    pub(crate) fn record(
+        &mut self,
+        at: Time,
+        decided: DecisionRecord,
+        tsn: u64,
+        reason: Reason,
+        refused: &Refused,
+    ) {
         if self.traces {
             self.trace.record(TraceEvent { at, decided, tsn, reason, refused: refused.clone() });
         }

@@ -4,10 +4,10 @@ use crate::association::AssociationEvent;
 use crate::association::dispatch::Dispatcher;
 use crate::path_id::{PathId, PathState};
 use crate::paths::LEAST_WAIT;
-use crate::policy::{Event, Life, ProofOfLife, Reason, Refused, StateCause};
+use crate::policy::{Event, LivenessEffect, LivenessProof, Reason, Refused, StateCause};
 use crate::send::Admitted;
 use crate::time::Span;
-use crate::trace::Decided;
+use crate::trace::DecisionRecord;
 
 impl Dispatcher<'_> {
     /// Sets the state of a path. A path that leaves service returns the chunks that were bound to it.
@@ -17,7 +17,7 @@ impl Dispatcher<'_> {
             StateCause::Errors(reason) | StateCause::Promoted(reason) => reason,
             StateCause::Proof(_) => Reason::rule("the path answered"),
         };
-        self.record(Decided::State(id, to), 0, reason, &Refused::new());
+        self.record(DecisionRecord::State(id, to), 0, reason, &Refused::new());
         if to == PathState::Active {
             // A path that was promoted because no better path exists has one time-out to answer before it is probed.
             let promoted = matches!(cause, StateCause::Promoted(_));
@@ -42,14 +42,14 @@ impl Dispatcher<'_> {
     }
 
     /// Handles a proof that a path works, which may clear its errors and bring it back (RFC 9260 section 8.2, CMT-PF).
-    pub(crate) fn path_proved(&mut self, id: PathId, proof: ProofOfLife) {
+    pub(crate) fn path_proved(&mut self, id: PathId, proof: LivenessProof) {
         let facts = self.paths.facts(id);
         let healthy = facts.error_count == 0 && facts.state == PathState::Active;
         // A removed path stays out of service even if its data in flight arrives.
         if healthy || self.paths[id].removed {
             return;
         }
-        let Life { state, clears_errors } =
+        let LivenessEffect { state, clears_errors } =
             self.ask(|policies, view| policies.state_after_proof(id, proof, view));
         //= docs/rfc9260.txt#section-8.2
         //# When an outstanding TSN is acknowledged or a HEARTBEAT chunk sent to that address is acknowledged with a
@@ -106,7 +106,7 @@ impl Dispatcher<'_> {
     pub(crate) fn forward_tsn_acked(&mut self, cumulative: u64) {
         if let Some(path) = self.sender.take_acked_forward_tsn(cumulative) {
             self.stop_t3_of_empty_paths();
-            self.path_proved(path, ProofOfLife::Ambiguous);
+            self.path_proved(path, LivenessProof::Ambiguous);
         }
     }
 

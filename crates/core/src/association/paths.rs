@@ -73,7 +73,7 @@ impl Association {
         self.paths.retire(id);
         self.addresses.note_change();
         self.control.retain(|c| c.path() != id);
-        self.cease_announcing(id);
+        self.withdraw_announcement(id);
         self.dispatch_event(&Event::PathRemoved(id));
         self.outputs.report(AssociationEvent::PathRemoved { path: id });
         self.check_start();
@@ -108,7 +108,7 @@ impl Association {
             let path = &self.paths[*id];
             !path.removed
                 && self.paths.facts(*id).state == PathState::Active
-                && !self.addresses.is_gone(path.address.local_end())
+                && !self.addresses.is_retired_end(path.address.local_end())
         };
         let primary = || self.paths.live().find(|id| self.paths.facts(*id).primary);
         preferred
@@ -122,7 +122,7 @@ impl Association {
     }
 
     /// Returns the path for attempt `n` of an unanswered control chunk: `first`, then in turn all others that may answer.
-    pub(crate) fn path_in_turn(&self, first: PathId, n: u32) -> PathId {
+    pub(crate) fn path_for_attempt(&self, first: PathId, n: u32) -> PathId {
         let may_answer =
             |id: &PathId| matches!(self.paths.facts(*id).state, PathState::Active | PathState::Unconfirmed);
         let others = || self.paths.live().filter(|id| *id != first).filter(may_answer);

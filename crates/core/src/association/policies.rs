@@ -7,8 +7,9 @@ use crate::path_id::{PathId, PathSet, PathState};
 use crate::paths::Paths;
 use crate::policy::{
     AckForm, AckTiming, Arrival, Context, Decision, Estimates, Event, EventKind, EventSet, HeadOfLineAction,
-    HeadOfLineBlocking, Holes, Life, LossTasks, LostChunk, Missing, MissingVerdict, Pacing, Pick, Policies,
-    Probing, ProofOfLife, Reason, RetransmitChoice, SackView, SendAsk, SendKind, Slot, View, Window,
+    HeadOfLineBlocking, Holes, LivenessEffect, LivenessProof, LossTasks, LostChunk, Missing, MissingVerdict,
+    Pacing, Pick, Policies, Probing, Reason, RetransmitChoice, SackView, SendAsk, SendKind, Slot, View,
+    Window,
 };
 use crate::profile::Profile;
 use crate::send::Sender;
@@ -383,7 +384,12 @@ impl PolicyState {
         self.slots.failover.on_error(path, by_heartbeat, view)
     }
 
-    pub(crate) fn state_after_proof(&mut self, path: PathId, proof: ProofOfLife, view: &View<'_>) -> Life {
+    pub(crate) fn state_after_proof(
+        &mut self,
+        path: PathId,
+        proof: LivenessProof,
+        view: &View<'_>,
+    ) -> LivenessEffect {
         self.note_decision(SlotName::Failover);
         self.slots.failover.on_proof(path, proof, view)
     }

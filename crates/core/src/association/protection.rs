@@ -11,7 +11,7 @@ use crate::init::{AsconfProof, protection_parameter};
 use crate::path_id::PathId;
 use crate::policy::{LossCause, OpportunityCause};
 use crate::protection::{
-    Agreement, Cover, KeyError, KeyManagementRole, KeyUse, MessageEnd, Mismatch, ParameterBytes,
+    Agreement, ChunkProtection, KeyError, KeyManagementRole, KeyUse, MessageEnd, Mismatch, ParameterBytes,
     ParameterPair, Protection, ProtectionMode, RecordCipher, RestartContext, SealError, agree, contradiction,
     is_key_management,
 };
@@ -124,7 +124,7 @@ impl Association {
             self.acknowledge_all_sent();
         } else if !was_required {
             // A retransmission in a record elicits the protected SACK that user messages wait for.
-            self.repeat_what_was_sent_in_the_clear();
+            self.retransmit_plain_chunks();
             if !self.admits_user_messages() {
                 self.protection.boundary.await_proof();
             }
@@ -146,7 +146,7 @@ impl Association {
         self.protection.admits_user_messages() && (is_proved || self.is_key_management_server())
     }
 
-    fn repeat_what_was_sent_in_the_clear(&mut self) {
+    fn retransmit_plain_chunks(&mut self) {
         if self.sender.outstanding().cumulative() >= self.protection.boundary.sent().map_or(0, |end| end.tsn)
         {
             return;
@@ -163,18 +163,22 @@ impl Association {
 
     /// Ends the association if a protected SACK acknowledges a TSN that was never sent: the peer has received plain packets that
     /// this side has not sent.
-    pub(crate) fn check_acknowledgement(&mut self, cover: Cover, cum_tsn: Tsn) -> Result<(), Discard> {
+    pub(crate) fn check_acknowledgement(
+        &mut self,
+        cover: ChunkProtection,
+        cum_tsn: Tsn,
+    ) -> Result<(), Discard> {
         let cumulative = cum_tsn.unwrap_near(self.sender.outstanding().cumulative());
         match cover {
-            Cover::Record if cumulative >= self.sender.lowest_unsent() => {
-                Err(self.end_as_tampered(contradiction::ACKNOWLEDGEMENT))
+            ChunkProtection::Record if cumulative >= self.sender.lowest_unsent() => {
+                Err(self.abort_for_tampering(contradiction::ACKNOWLEDGEMENT))
             }
-            Cover::Record | Cover::Plain => Ok(()),
+            ChunkProtection::Record | ChunkProtection::Plain => Ok(()),
         }
     }
 
     /// Ends the association because a protected packet contradicts plain ones, and reports that to the peer.
-    pub(crate) fn end_as_tampered(&mut self, why: &'static str) -> Discard {
+    pub(crate) fn abort_for_tampering(&mut self, why: &'static str) -> Discard {
         self.send_abort(why);
         self.abort_with(AbortReason::Tampered(why));
         Discard::Unexpected

@@ -112,7 +112,7 @@ impl Association {
     }
 
     /// Removes an offered path that has not answered its HEARTBEATs. Returns `true` if it did.
-    pub(super) fn give_up_offered(&mut self, id: PathId) -> bool {
+    pub(super) fn remove_offered(&mut self, id: PathId) -> bool {
         let unconfirmed = self.paths.facts(id).state != PathState::Active && !self.paths.was_confirmed(id);
         let exhausted = self.paths.facts(id).error_count >= MOST_UNANSWERED;
         self.paths[id].source == PathSource::Offered

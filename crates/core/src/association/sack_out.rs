@@ -73,18 +73,18 @@ impl Association {
                 //# In other words, an implementation MAY lower the value of 'SACK.Delay' below 500 ms but MUST NOT raise
                 //# it above 500 ms.
                 let delay = delay.min(self.profile.sack_delay_max);
-                self.ack.owe_by(self.now + delay);
+                self.ack.set_due_by(self.now + delay);
             }
         }
     }
 
     /// Acknowledges packets of this path at once, on the same path.
     pub(crate) fn acknowledge_on(&mut self, source: PathId) {
-        self.ack.owe_on(source);
+        self.ack.set_due_on(source);
     }
 
     pub(crate) fn acknowledge_now(&mut self) {
-        self.ack.owe();
+        self.ack.set_due_now();
     }
 
     /// Sends a SACK in a separate packet.
@@ -174,7 +174,7 @@ impl Outlet<'_> {
     //# delayed ack), the sender SHOULD create a SACK chunk and bundle it with the outbound DATA chunk, as long as the
     //# size of the final SCTP packet does not exceed the current PMTU.
     pub(crate) fn bundle_sack(&mut self, path: PathId, first: usize, writer: &mut PacketWriter<'_>) {
-        let owed = self.ack.is_owed();
+        let owed = self.ack.is_due_or_pending();
         //= docs/rfc9260.txt#section-6.9
         //# The implementation MUST also take into account the space required for a SACK chunk if bundling a SACK chunk
         //# with the DATA chunk.
@@ -191,7 +191,7 @@ impl Outlet<'_> {
 
     /// Returns the padded length of an owed SACK, or 0.
     pub(crate) fn owed_sack_bytes(&self) -> usize {
-        if self.ack.is_owed() { padded_len(self.sack_bytes()) } else { 0 }
+        if self.ack.is_due_or_pending() { padded_len(self.sack_bytes()) } else { 0 }
     }
 
     //= docs/rfc9260.txt#section-6.2

@@ -150,7 +150,7 @@ impl Association {
         }
         let first = self.control_path(from);
         self.paths.back_off(first);
-        let path = self.path_in_turn(first, tries);
+        let path = self.path_for_attempt(first, tries);
         self.start_t2(path);
         //= docs/rfc9260.txt#section-9.2
         //# If the timer expires, the endpoint MUST resend the SHUTDOWN chunk with the updated last sequential TSN
@@ -257,8 +257,10 @@ impl Association {
     //# report the termination to its upper layer.
     pub(crate) fn handle_peer_abort(&mut self, abort: &AbortView<'_>) {
         self.control.clear();
-        let refusal =
-            self.awaits_init_ack().then(|| abort.causes().flatten().find_map(Mismatch::told)).flatten();
+        let refusal = self
+            .awaits_init_ack()
+            .then(|| abort.causes().flatten().find_map(Mismatch::refusal_text))
+            .flatten();
         self.abort_with(refusal.map_or(AbortReason::ByPeer, AbortReason::NotProtected));
     }
 }

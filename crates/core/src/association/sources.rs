@@ -25,7 +25,7 @@ impl Association {
             return None;
         }
         let is_blocked = self.addresses.is_source_blocked(&origin.address);
-        if self.addresses.is_gone(origin.address.local_end()) || is_blocked {
+        if self.addresses.is_retired_end(origin.address.local_end()) || is_blocked {
             // RFC 5061 section 5.3 F4: packets in flight to an address that is being deleted are processed.
             return Some(self.control_path(None));
         }
@@ -145,7 +145,7 @@ impl Association {
     }
 
     /// Checks the paths that a confirmed path may replace.
-    pub(crate) fn succeed_namesakes(&mut self, new: PathId) {
+    pub(crate) fn replace_rebound_paths(&mut self, new: PathId) {
         for id in self.paths.ids() {
             if self.paths[id].successor == Some(new) {
                 self.succeed(id);
@@ -170,7 +170,7 @@ impl Association {
     }
 
     /// Removes a learned path that has never answered. Returns `true` if it did.
-    pub(crate) fn give_up_learned(&mut self, id: PathId) -> bool {
+    pub(crate) fn remove_learned(&mut self, id: PathId) -> bool {
         let path = &self.paths[id];
         let exhausted = match path.validation {
             AddressValidation::Seen { allowance_bytes } => allowance_bytes < SMALL_PACKET as u64,

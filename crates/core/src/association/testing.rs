@@ -22,9 +22,9 @@ use crate::path_id::{PathId, PathState};
 use crate::paths::{NewPath, PathOptions, Paths};
 use crate::policy::{
     AckForm, AckPolicy, AckTiming, Arrival, BufferSharing, CongestionControl, Context, Decision, Estimates,
-    EventSet, Holes, LeaveHeadOfLine, Life, LossDetection, LossTasks, LostChunk, Missing, MissingVerdict,
-    Pacing, PathEstimator, PathFailover, Pick, Policies, Probing, ProofOfLife, Reason, RetransmitChoice,
-    RetransmitPath, SackView, Scheduler, SendAsk, Slot, View, WaitFor, Window,
+    EventSet, Holes, LeaveHeadOfLine, LivenessEffect, LivenessProof, LossDetection, LossTasks, LostChunk,
+    Missing, MissingVerdict, Pacing, PathEstimator, PathFailover, Pick, Policies, Probing, Reason,
+    RetransmitChoice, RetransmitPath, SackView, Scheduler, SendAsk, Slot, View, WaitFor, Window,
 };
 use crate::profile::Profile;
 use crate::protection::PacketProtection;
@@ -134,8 +134,8 @@ impl PathFailover for Plain {
         Decision::new(if failed { PathState::Inactive } else { view.path(path).state }, RULE)
     }
 
-    fn on_proof(&mut self, _: PathId, _: ProofOfLife, _: &View<'_>) -> Life {
-        Life { state: PathState::Active, clears_errors: true }
+    fn on_proof(&mut self, _: PathId, _: LivenessProof, _: &View<'_>) -> LivenessEffect {
+        LivenessEffect { state: PathState::Active, clears_errors: true }
     }
 
     fn probing(&self, _: PathId, _: &View<'_>) -> Probing {

@@ -18,7 +18,7 @@ use crate::init::{
     listed_locals, protection_parameter, reportable_params, transcript,
 };
 use crate::path_id::{MAX_PATHS, PathId};
-use crate::protection::{Cover, Mismatch, ParameterPair, ProtectionMode, Transcript, agree};
+use crate::protection::{ChunkProtection, Mismatch, ParameterPair, ProtectionMode, Transcript, agree};
 use crate::source::Source;
 use crate::stats::Discard;
 use crate::time::Span;
@@ -27,7 +27,7 @@ use crate::time::Span;
 const REPLY_BYTES: usize = 1400;
 
 /// Own values of a new or existing association for an INIT-ACK.
-struct OurSide {
+struct LocalSetup {
     local_tag: u32,
     initial_tsn: u32,
     tie_tags: (u32, u32),
@@ -125,7 +125,7 @@ impl Endpoint {
     //= docs/rfc9260.txt#section-5.2.1
     //# After that, the endpoint MUST NOT change its state, the T1-init timer MUST be left running, and the corresponding
     //# TCB MUST NOT be destroyed.
-    fn our_side(&mut self, existing: Option<AssociationId>, init: &InitView<'_>) -> Option<OurSide> {
+    fn our_side(&mut self, existing: Option<AssociationId>, init: &InitView<'_>) -> Option<LocalSetup> {
         let Some(association) = existing.and_then(|id| self.table.get(id)).filter(|a| !a.is_closed()) else {
             let initial_tsn = self.config.accept.as_ref().and_then(|c| c.initial_tsn);
             let local_tag = self.fresh_tag();
@@ -135,7 +135,7 @@ impl Endpoint {
             //= docs/rfc9260.txt#section-5.2.2
             //# For a normal association INIT chunk (i.e., the endpoint is in the CLOSED state), the Tie-Tags MUST be set
             //# to 0 (indicating that no previous TCB existed).
-            return Some(OurSide { local_tag, initial_tsn, tie_tags: (0, 0) });
+            return Some(LocalSetup { local_tag, initial_tsn, tie_tags: (0, 0) });
         };
         let echoed = association.awaits_cookie_ack();
         //= docs/rfc9260.txt#section-5.2.1
@@ -155,7 +155,7 @@ impl Endpoint {
             // A collision: the answer repeats the values of the own INIT.
             let repr = association.init_repr();
             let tie_tags = (association.identity().local_tag, association.identity().peer_tag);
-            return Some(OurSide {
+            return Some(LocalSetup {
                 local_tag: repr.initiate_tag,
                 initial_tsn: repr.initial_tsn.get(),
                 tie_tags,
@@ -175,7 +175,7 @@ impl Endpoint {
         let local_tag = self.fresh_tag();
         //= docs/rfc9260.txt#section-5.2.2
         //# And the INIT ACK chunk MUST contain a new Initiate Tag (randomly generated; see Section 5.3.1).
-        Some(OurSide { local_tag, initial_tsn: self.entropy.next_u32(), tie_tags })
+        Some(LocalSetup { local_tag, initial_tsn: self.entropy.next_u32(), tie_tags })
     }
 
     //= docs/rfc9260.txt#section-5.1
@@ -186,7 +186,7 @@ impl Endpoint {
         origin: Origin,
         header: Header,
         init: &InitView<'_>,
-        ours: &OurSide,
+        ours: &LocalSetup,
     ) -> Handled {
         let Some((streams, window)) = self.offered(origin, header.source_port) else {
             return Handled::Discarded(Discard::BadInit);
@@ -717,7 +717,7 @@ impl Endpoint {
         let origin = Origin { bytes: 0, ..origin };
         match echo {
             Echo::Plain(packet) => self.deliver_to(id, origin, packet, 1),
-            Echo::Record { behind, .. } => self.hand_over(id, origin, behind, Cover::Record),
+            Echo::Record { behind, .. } => self.hand_over(id, origin, behind, ChunkProtection::Record),
         }
     }
 

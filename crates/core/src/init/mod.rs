@@ -107,7 +107,7 @@ pub(crate) fn announced(init: &InitView<'_>) -> Announced {
 }
 
 /// Returns the violation in an INIT ACK of RFC 9260 section 3.3.3, if there is one.
-pub(crate) fn flaw(init: &InitView<'_>) -> Option<&'static str> {
+pub(crate) fn init_ack_violation(init: &InitView<'_>) -> Option<&'static str> {
     let names_host = init.params().any(|param| matches!(param, Ok(Param::HostNameAddress(_))));
     match init.repr() {
         InitRepr { initiate_tag: 0, .. } => Some("INIT-ACK without tag"),

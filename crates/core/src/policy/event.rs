@@ -82,7 +82,7 @@ pub struct AckedTransmission {
 
 impl AckedTransmission {
     /// Returns `true` if the SACK arrived on the path of the chunk: only then is the time between them the RTT of the path.
-    pub fn came_back_the_same_way(&self) -> bool {
+    pub fn returned_on_same_path(&self) -> bool {
         self.sack_path == Some(self.path)
     }
 }
@@ -140,7 +140,7 @@ pub enum LossCause {
 
 /// Proof that a path works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProofOfLife {
+pub enum LivenessProof {
     /// Acknowledgement of a chunk that was sent once: it can only have used this path.
     Unambiguous,
     /// Acknowledgement of a chunk that was sent more than once.
@@ -155,7 +155,7 @@ pub enum StateCause {
     /// Unanswered T3 or HEARTBEAT.
     Errors(Reason),
     /// Answer on the path.
-    Proof(ProofOfLife),
+    Proof(LivenessProof),
     /// Promotion by the failover policy, because no path was in service.
     Promoted(Reason),
 }

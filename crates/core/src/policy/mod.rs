@@ -15,14 +15,14 @@ mod view;
 pub use decision::{Decision, Reason, Refusal, Refused};
 pub use delivery::{DeliverySample, Limiter, SendStamps};
 pub use event::{
-    AckedTransmission, Event, LossCause, OpportunityCause, PathAck, ProofOfLife, SackDone, SendKind,
+    AckedTransmission, Event, LivenessProof, LossCause, OpportunityCause, PathAck, SackDone, SendKind,
     SentTransmission, StateCause,
 };
 pub use event_set::{EventKind, EventSet};
 pub use pacing::Pacing;
 pub use slots::{
     AckForm, AckPolicy, AckTiming, Arrival, BufferSharing, CongestionControl, Context, HeadOfLineAction,
-    HeadOfLineBlocking, HeadOfLineHandling, Holes, LeaveHeadOfLine, Life, LossDetection, LossTasks,
+    HeadOfLineBlocking, HeadOfLineHandling, Holes, LeaveHeadOfLine, LivenessEffect, LossDetection, LossTasks,
     LostChunk, Missing, MissingVerdict, PathEstimator, PathFailover, PathSack, Pick, Policies, Probing,
     Randomness, RetransmitChoice, RetransmitPath, SackView, Scheduler, Scheme, SendAsk, Slot, WaitFor,
     Window,

@@ -2,7 +2,7 @@
 
 use crate::entropy::Entropy;
 use crate::path_id::{MAX_PATHS, PathId, PathSet, PathState};
-use crate::policy::{Decision, Estimates, Event, EventSet, LossCause, Pacing, ProofOfLife, View};
+use crate::policy::{Decision, Estimates, Event, EventSet, LivenessProof, LossCause, Pacing, View};
 use crate::profile::Profile;
 use crate::time::{Span, Time};
 use crate::units::{ChunkBytes, WindowBytes};
@@ -458,7 +458,7 @@ pub enum Probing {
 
 /// Effect of a proof that a path works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Life {
+pub struct LivenessEffect {
     /// State after the proof.
     pub state: PathState,
     /// `true` if the error counter is cleared.
@@ -470,7 +470,7 @@ pub trait PathFailover: Slot {
     /// Returns the state after an error; the counter in the view already includes it.
     fn on_error(&mut self, path: PathId, by_heartbeat: bool, view: &View<'_>) -> Decision<PathState>;
     /// Returns the effect of a proof that the path works.
-    fn on_proof(&mut self, path: PathId, proof: ProofOfLife, view: &View<'_>) -> Life;
+    fn on_proof(&mut self, path: PathId, proof: LivenessProof, view: &View<'_>) -> LivenessEffect;
     /// Returns the schedule of probes for a path in its current state.
     fn probing(&self, path: PathId, view: &View<'_>) -> Probing;
     /// Returns the time without answers to outstanding data after which the path becomes potentially failed and gets no new data,

@@ -128,7 +128,7 @@ impl Mismatch {
     }
 
     /// Returns the text for a peer that refuses the INIT with this cause.
-    pub(crate) fn told(cause: Cause<'_>) -> Option<&'static str> {
+    pub(crate) fn refusal_text(cause: Cause<'_>) -> Option<&'static str> {
         match cause {
             Cause::MissingDtlsSupport => {
                 Some("the peer takes only protected packets, and this side does not protect its own")

@@ -39,7 +39,7 @@ impl Handshakes {
 
 /// State of the confirmation of an association that has agreed on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Confirming {
+pub(crate) struct ConfirmationState {
     /// Handshake from which this side has taken its values.
     own: Transcript,
     /// `true` once the peer's confirmation has arrived and matches.
@@ -48,9 +48,9 @@ pub(crate) struct Confirming {
     is_known: bool,
 }
 
-impl Confirming {
+impl ConfirmationState {
     pub(crate) fn new(own: Transcript) -> Self {
-        Confirming { own, matched: false, is_known: false }
+        ConfirmationState { own, matched: false, is_known: false }
     }
 
     /// Returns `true` once no further packet needs a confirmation.
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn both_sides_stop_once_each_knows_that_the_other_matches() {
-        let (mut a, mut b) = (Confirming::new([1; 32]), Confirming::new([1; 32]));
+        let (mut a, mut b) = (ConfirmationState::new([1; 32]), ConfirmationState::new([1; 32]));
         let none = Handshakes::default();
         assert_eq!(a.take(&b.ours(ends(20, 10)), &none, ends(10, 20)), Ok(()));
         assert!(!a.is_done());
@@ -134,14 +134,14 @@ mod tests {
 
     #[test]
     fn packet_without_confirmation_is_refused_before_one_matches() {
-        assert_eq!(Confirming::new([1; 32]).take_none(), Err(contradiction::UNCONFIRMED));
+        assert_eq!(ConfirmationState::new([1; 32]).take_none(), Err(contradiction::UNCONFIRMED));
     }
 
     #[test]
     fn every_difference_is_a_contradiction() {
-        let mut a = Confirming::new([1; 32]);
+        let mut a = ConfirmationState::new([1; 32]);
         let none = Handshakes::default();
-        let theirs = Confirming::new([1; 32]).ours(ends(20, 10));
+        let theirs = ConfirmationState::new([1; 32]).ours(ends(20, 10));
         let other = ConfirmationRepr { transcript: [2; 32], ..theirs };
         assert_eq!(a.take(&other, &none, ends(10, 20)), Err(contradiction::HANDSHAKE));
         let mut changed = [theirs; 4];
@@ -160,8 +160,8 @@ mod tests {
         let mut handshakes = Handshakes::default();
         (1..=5).for_each(|number| handshakes.note_answered([number; 32]));
         handshakes.note_answered([5; 32]);
-        let mut a = Confirming::new([9; 32]);
-        let by = |number: u8| Confirming::new([number; 32]).ours(ends(20, 10));
+        let mut a = ConfirmationState::new([9; 32]);
+        let by = |number: u8| ConfirmationState::new([number; 32]).ours(ends(20, 10));
         assert_eq!(a.take(&by(1), &handshakes, ends(10, 20)), Err(contradiction::HANDSHAKE));
         for number in 2..=5 {
             assert_eq!(a.take(&by(number), &handshakes, ends(10, 20)), Ok(()));

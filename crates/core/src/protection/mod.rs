@@ -25,5 +25,5 @@ pub use cipher::{CipherError, NullCipher, RECORD_SAMPLE_LEN, RecordCipher, Recor
 pub(crate) use confirmation::{PlainEnds, Transcript};
 pub use context::{ReceiveContext, SealError, SendContext};
 pub use restart::RestartContext;
-pub(crate) use state::{Cover, PacketProtection, Start};
+pub(crate) use state::{ChunkProtection, PacketProtection, Start};
 pub use state::{ENVELOPE_BYTES, KeyUse};

@@ -10,14 +10,14 @@ use super::agreement::{Agreement, ParameterBytes};
 use super::boundary::{MessageEnd, PlainBoundary};
 use super::bounds::{FIRST_EPOCH, KeyError, TAG_BYTES};
 use super::cipher::RecordCipher;
-use super::confirmation::{Confirming, Handshakes, Transcript};
+use super::confirmation::{ConfirmationState, Handshakes, Transcript};
 use super::context::{LARGEST_RECORD, ReceiveContext, SealError, SendContext};
 use super::restart::RestartContext;
 use crate::stats::Discard;
 
-/// Cover in which the chunks of a packet arrived.
+/// Protection in which the chunks of a packet arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cover {
+pub(crate) enum ChunkProtection {
     /// No cover.
     Plain,
     /// Authentic record.
@@ -105,7 +105,7 @@ pub(crate) struct PacketProtection {
     pub(crate) boundary: PlainBoundary,
     pub(crate) handshakes: Handshakes,
     /// State of the confirmation, if both sides have agreed on it.
-    pub(crate) confirming: Option<Confirming>,
+    pub(crate) confirming: Option<ConfirmationState>,
     /// Reason for which a packet could not be sealed.
     failure: Option<SealError>,
     /// Plain message of the key management that arrived after the first receive key, for the key management to examine.
@@ -140,7 +140,7 @@ impl PacketProtection {
         *self = PacketProtection { handshakes, ..PacketProtection::new(self.offer.take()) };
         self.boundary = PlainBoundary::new(start.peer_initial, start.first_ssn);
         let confirms = agreed.as_ref().is_some_and(Agreement::confirms);
-        self.confirming = confirms.then(|| Confirming::new(start.transcript.unwrap_or_default()));
+        self.confirming = confirms.then(|| ConfirmationState::new(start.transcript.unwrap_or_default()));
         match (stage, agreed) {
             (Stage::Restarting(kept), Some(agreed)) => {
                 let first = MessageEnd { tsn: start.own_initial - 1, next_ssn: start.first_ssn };
@@ -277,14 +277,14 @@ impl PacketProtection {
     }
 
     pub(crate) fn install_send(&mut self, epoch: u64, cipher: Box<dyn RecordCipher>) -> Result<(), KeyError> {
-        let expected = self.sent_under().map_or(FIRST_EPOCH, |sent| sent + 1);
+        let expected = self.sealing_epoch().map_or(FIRST_EPOCH, |sent| sent + 1);
         self.check(epoch, expected, &*cipher)?;
         self.send = Some(Used { by: DtlsUse::Primary, context: SendContext::new(epoch, cipher) });
         Ok(())
     }
 
     /// Returns the epoch of the primary keys that seal packets.
-    fn sent_under(&self) -> Option<u64> {
+    fn sealing_epoch(&self) -> Option<u64> {
         let primary = self.send.as_ref().filter(|send| send.by == DtlsUse::Primary);
         primary.map(|send| send.context.epoch())
     }
@@ -320,7 +320,7 @@ impl PacketProtection {
     /// Removes the receive keys of a restart once others are in use. Returns `true` if it did.
     pub(crate) fn retire_restart(&mut self) -> bool {
         let before = self.receive.len();
-        if self.sent_under().is_some() {
+        if self.sealing_epoch().is_some() {
             self.receive.retain(|used| used.by == DtlsUse::Primary);
         }
         self.receive.len() < before
@@ -344,7 +344,7 @@ impl PacketProtection {
         self.receive.retain(|used| used.by == DtlsUse::Restart || used.context.epoch() != epoch);
         let removed = self.receive.len() < before;
         // The peer may have used the first epoch, which has ended plain messages. After a restart it is one like the others.
-        let may_be_next = match self.sent_under() {
+        let may_be_next = match self.sealing_epoch() {
             Some(sent) => epoch > sent,
             None => epoch > FIRST_EPOCH || self.uses_restart_keys(),
         };

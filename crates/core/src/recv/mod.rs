@@ -11,4 +11,4 @@ mod properties;
 
 pub use reassembly::ReceivedMessage;
 pub(crate) use reassembly::{Fragment, Violation};
-pub(crate) use receiver::{BlocksByDelivery, Receiver, Taken};
+pub(crate) use receiver::{BlocksByDelivery, DataOutcome, Receiver};

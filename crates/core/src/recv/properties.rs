@@ -58,7 +58,7 @@ impl Receiver {
     }
 
     fn take(&mut self, sent: &[Sent], fragment: &InFlight) {
-        let judged = self.tracker.judge(fragment.tsn);
+        let judged = self.tracker.classify(fragment.tsn);
         if judged == Arrival::Duplicate {
             return self.tracker.note_duplicate(fragment.tsn);
         }

@@ -219,7 +219,7 @@ impl Reassembly {
 
     /// Returns `true` if a message waits for an earlier one of its stream, given that no TSN is missing. Only the message with the
     /// highest TSN may wait then, for its own end.
-    pub(crate) fn waits_in_vain(&self) -> bool {
+    pub(crate) fn is_blocked_without_gap(&self) -> bool {
         match (self.waiting_messages, self.unfinished_tail()) {
             (0, _) => false,
             (1, Some(tail)) if !tail.unordered => {

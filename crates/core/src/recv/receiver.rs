@@ -9,7 +9,7 @@ use crate::units::WindowBytes;
 
 /// Outcome of a received DATA chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Taken {
+pub(crate) enum DataOutcome {
     /// The chunk was stored.
     New,
     /// The chunk had arrived before.
@@ -99,17 +99,21 @@ impl Receiver {
     //= type=implication
     //# The data receiver SHOULD take into account that dropping data that has been acked in Gap Ack Blocks can result in
     //# suboptimal retransmission strategies in the data sender and thus in suboptimal performance.
-    pub(crate) fn take(&mut self, fragment: Fragment<'_>, profile: &Profile) -> Result<Taken, Violation> {
+    pub(crate) fn take(
+        &mut self,
+        fragment: Fragment<'_>,
+        profile: &Profile,
+    ) -> Result<DataOutcome, Violation> {
         let tsn = fragment.tsn;
-        let judged = self.tracker.judge(tsn);
+        let judged = self.tracker.classify(tsn);
         match judged {
             Arrival::Duplicate => {
                 //= docs/rfc9260.txt#section-6.2
                 //# The duplicate TSN number(s) SHOULD be reported in the SACK chunk as duplicate.
                 self.tracker.note_duplicate(tsn);
-                return Ok(Taken::Duplicate);
+                return Ok(DataOutcome::Duplicate);
             }
-            Arrival::OutOfReach => return Ok(Taken::Dropped),
+            Arrival::OutOfReach => return Ok(DataOutcome::Dropped),
             Arrival::Next | Arrival::Beyond => {}
         }
         let next = tsn == self.tracker.cumulative() + 1;
@@ -117,7 +121,7 @@ impl Receiver {
         //= docs/rfc9260.txt#section-6.2
         //# The dropped DATA chunk(s) MUST NOT be included in the SACK chunk, as they were not accepted.
         if self.starved {
-            return Ok(Taken::Dropped);
+            return Ok(DataOutcome::Dropped);
         }
         let pushed = self.reassembly.push(fragment);
         if pushed == Err(Violation::NoSuchStream) {
@@ -130,7 +134,7 @@ impl Receiver {
         //# The data receiver SHOULD take into account that the data sender will not retransmit DATA chunks that are acked
         //# via the Cumulative TSN Ack (i.e., will drop from its retransmit queue).
         self.tracker.record(tsn, judged);
-        pushed.map(|()| Taken::New)
+        pushed.map(|()| DataOutcome::New)
     }
 
     /// Returns `true` if a chunk may be stored. A full buffer takes the next in-order TSN if that can free memory: that is, unless
@@ -226,15 +230,15 @@ impl Receiver {
     /// Returns `true` if the messages before this fragment's in its stream can all be among the TSNs that are missing below it. A
     /// fragment that has arrived already is not inspected.
     pub(crate) fn awaits_sequence(&self, fragment: &Fragment<'_>) -> bool {
-        match self.tracker.judge(fragment.tsn) {
+        match self.tracker.classify(fragment.tsn) {
             Arrival::Next | Arrival::Beyond => self.reassembly.awaits_sequence(fragment),
             Arrival::Duplicate | Arrival::OutOfReach => true,
         }
     }
 
     /// Returns `true` if a message waits for an earlier one of its stream although no TSN is missing.
-    pub(crate) fn waits_in_vain(&self) -> bool {
-        !self.tracker.has_gaps() && self.reassembly.waits_in_vain()
+    pub(crate) fn is_blocked_without_gap(&self) -> bool {
+        !self.tracker.has_gaps() && self.reassembly.is_blocked_without_gap()
     }
 
     /// Moves the cumulative TSN for a FORWARD-TSN (RFC 3758 section 3.6).
@@ -262,8 +266,8 @@ mod tests {
     fn full_buffer_accepts_the_in_order_chunk_that_its_content_waits_for() {
         let profile = Profile::rfc9260();
         let mut receiver = Receiver::new(FIRST, 1, 0, 100);
-        assert_eq!(receiver.take(part(FIRST + 1, false, true, &[0; 100]), &profile), Ok(Taken::New));
-        assert_eq!(receiver.take(part(FIRST, true, false, &[0; 1000]), &profile), Ok(Taken::New));
+        assert_eq!(receiver.take(part(FIRST + 1, false, true, &[0; 100]), &profile), Ok(DataOutcome::New));
+        assert_eq!(receiver.take(part(FIRST, true, false, &[0; 1000]), &profile), Ok(DataOutcome::New));
         assert_eq!(receiver.read(|_, _| (), false).map(|piece| piece.bytes), Some(1100));
     }
 
@@ -271,8 +275,8 @@ mod tests {
     fn a_message_is_read_in_the_parts_it_came_in_each_with_what_follows_it() {
         let profile = Profile::rfc9260();
         let mut receiver = Receiver::new(FIRST, 1, 0, 100);
-        assert_eq!(receiver.take(part(FIRST + 1, false, true, b"de"), &profile), Ok(Taken::New));
-        assert_eq!(receiver.take(part(FIRST, true, false, b"abc"), &profile), Ok(Taken::New));
+        assert_eq!(receiver.take(part(FIRST + 1, false, true, b"de"), &profile), Ok(DataOutcome::New));
+        assert_eq!(receiver.take(part(FIRST, true, false, b"abc"), &profile), Ok(DataOutcome::New));
         let mut parts = Vec::new();
         let piece = receiver.read(|part, rest| parts.push((part.to_vec(), rest)), false);
         assert_eq!(piece.map(|piece| (piece.bytes, piece.chunks)), Some((5, 2)));
@@ -286,7 +290,7 @@ mod tests {
         for offset in 1..10 {
             let fragment = Fragment { ssn: offset as u16, ..part(FIRST + offset, true, true, &[0; 101]) };
             let taken = receiver.take(fragment, &profile);
-            assert_eq!(taken, Ok(Taken::New));
+            assert_eq!(taken, Ok(DataOutcome::New));
         }
         assert_eq!(receiver.free(&profile).get(), 100);
     }
@@ -298,7 +302,7 @@ mod tests {
         // The first TSN is missing. Streams 1 and 2 can be read, stream 0 cannot.
         let piece = |offset, stream, ssn| Fragment { stream, ssn, ..part(FIRST + offset, true, true, b"x") };
         for (offset, stream, ssn) in [(1, 0, 1), (2, 1, 0), (3, 1, 1), (4, 0, 2), (6, 2, 0), (8, 0, 3)] {
-            assert_eq!(receiver.take(piece(offset, stream, ssn), &profile), Ok(Taken::New));
+            assert_eq!(receiver.take(piece(offset, stream, ssn), &profile), Ok(DataOutcome::New));
         }
         let mut lists = BlocksByDelivery::default();
         receiver.blocks_by_delivery(&mut lists);
@@ -307,7 +311,7 @@ mod tests {
         receiver.blocks_by_delivery(&mut lists);
         assert_eq!(lists.unread, [(2, 2), (5, 5), (9, 9)]);
         assert_eq!(lists.read, [(3, 4), (7, 7)]);
-        assert_eq!(receiver.take(piece(0, 0, 0), &profile), Ok(Taken::New));
+        assert_eq!(receiver.take(piece(0, 0, 0), &profile), Ok(DataOutcome::New));
         receiver.blocks_by_delivery(&mut lists);
         assert_eq!((&lists.unread[..], &lists.read[..]), (&[(4, 4)][..], &[(2, 2)][..]));
     }
@@ -317,10 +321,10 @@ mod tests {
         let profile = Profile::rfc9260();
         let mut receiver = Receiver::new(FIRST, 4, 0, 10_000);
         let piece = |offset, stream, ssn| Fragment { stream, ssn, ..part(FIRST + offset, true, true, b"x") };
-        assert_eq!(receiver.take(piece(1, 1, 0), &profile), Ok(Taken::New));
+        assert_eq!(receiver.take(piece(1, 1, 0), &profile), Ok(DataOutcome::New));
         assert!(receiver.read(|_, _| (), false).is_some());
         for (offset, stream, ssn) in [(0, 0, 0), (3, 0, 2)] {
-            assert_eq!(receiver.take(piece(offset, stream, ssn), &profile), Ok(Taken::New));
+            assert_eq!(receiver.take(piece(offset, stream, ssn), &profile), Ok(DataOutcome::New));
         }
         let mut lists = BlocksByDelivery::default();
         receiver.blocks_by_delivery(&mut lists);
@@ -335,24 +339,30 @@ mod tests {
     fn full_buffer_refuses_chunks_if_only_unread_data_waits() {
         let profile = Profile::rfc9260();
         let mut receiver = Receiver::new(FIRST, 1, 0, 100);
-        assert_eq!(receiver.take(part(FIRST, true, true, &[0; 100]), &profile), Ok(Taken::New));
+        assert_eq!(receiver.take(part(FIRST, true, true, &[0; 100]), &profile), Ok(DataOutcome::New));
         let next = Fragment { ssn: 1, ..part(FIRST + 1, true, true, &[0; 1]) };
-        assert_eq!(receiver.take(next, &profile), Ok(Taken::Dropped));
+        assert_eq!(receiver.take(next, &profile), Ok(DataOutcome::Dropped));
         receiver.read(|_, _| (), false);
-        assert_eq!(receiver.take(next, &profile), Ok(Taken::New));
+        assert_eq!(receiver.take(next, &profile), Ok(DataOutcome::New));
     }
 
     #[test]
     fn a_full_buffer_takes_next_chunks_up_to_twice_its_size() {
         let profile = Profile::rfc9260();
         let mut receiver = Receiver::new(FIRST, 1, 0, 100);
-        assert_eq!(receiver.take(part(FIRST + 3, false, true, &[0; 90]), &profile), Ok(Taken::New));
-        assert_eq!(receiver.take(part(FIRST + 2, false, false, &[0; 11]), &profile), Ok(Taken::Dropped));
+        assert_eq!(receiver.take(part(FIRST + 3, false, true, &[0; 90]), &profile), Ok(DataOutcome::New));
+        assert_eq!(
+            receiver.take(part(FIRST + 2, false, false, &[0; 11]), &profile),
+            Ok(DataOutcome::Dropped)
+        );
         assert!(receiver.is_starved(), "it is not the next one");
-        assert_eq!(receiver.take(part(FIRST, true, false, &[0; 60]), &profile), Ok(Taken::New));
+        assert_eq!(receiver.take(part(FIRST, true, false, &[0; 60]), &profile), Ok(DataOutcome::New));
         assert!(!receiver.is_starved());
-        assert_eq!(receiver.take(part(FIRST + 1, false, false, &[0; 51]), &profile), Ok(Taken::Dropped));
-        assert_eq!(receiver.take(part(FIRST + 1, false, false, &[0; 50]), &profile), Ok(Taken::New));
+        assert_eq!(
+            receiver.take(part(FIRST + 1, false, false, &[0; 51]), &profile),
+            Ok(DataOutcome::Dropped)
+        );
+        assert_eq!(receiver.take(part(FIRST + 1, false, false, &[0; 50]), &profile), Ok(DataOutcome::New));
         assert_eq!((receiver.held_payload_bytes(), receiver.free(&profile).get()), (200, 0));
     }
 
@@ -362,9 +372,9 @@ mod tests {
         let mut receiver = Receiver::new(FIRST, 2, 0, 100);
         assert!(!receiver.has_message());
         let other = Fragment { stream: 1, ..part(FIRST + 1, true, true, &[0; 20]) };
-        assert_eq!(receiver.take(other, &profile), Ok(Taken::New));
+        assert_eq!(receiver.take(other, &profile), Ok(DataOutcome::New));
         let later = Fragment { ssn: 1, ..part(FIRST + 2, true, true, &[0; 30]) };
-        assert_eq!(receiver.take(later, &profile), Ok(Taken::New));
+        assert_eq!(receiver.take(later, &profile), Ok(DataOutcome::New));
         assert!(receiver.has_message());
         assert_eq!((receiver.held_payload_bytes(), receiver.readable_bytes()), (50, 20));
         assert_eq!((receiver.free(&profile).get(), receiver.buffer().get()), (50, 100));
@@ -390,13 +400,13 @@ mod tests {
         let nowhere = Fragment { stream: 1, ..part(FIRST, true, true, b"x") };
         assert_eq!(receiver.take(nowhere, &profile), Err(Violation::NoSuchStream));
         assert_eq!(receiver.tracker.cumulative(), FIRST);
-        assert_eq!(receiver.take(nowhere, &profile), Ok(Taken::Duplicate));
+        assert_eq!(receiver.take(nowhere, &profile), Ok(DataOutcome::Duplicate));
         assert_eq!(receiver.tracker.duplicates(), [FIRST]);
         assert_eq!(receiver.held_payload_bytes(), 0);
         // Its message has ended, so the next fragment must begin one.
         let continues = receiver.take(part(FIRST + 1, false, true, b"x"), &profile);
         assert_eq!(continues, Err(Violation::ContinuesNothing));
-        assert_eq!(receiver.take(part(FIRST + 1, true, true, b"x"), &profile), Ok(Taken::New));
+        assert_eq!(receiver.take(part(FIRST + 1, true, true, b"x"), &profile), Ok(DataOutcome::New));
         assert_eq!(receiver.read(|_, _| (), false).map(|piece| piece.bytes), Some(1));
     }
 
@@ -405,7 +415,7 @@ mod tests {
         let profile = Profile::rfc9260();
         let mut receiver = Receiver::new(FIRST, 1, 0, 100);
         let behind = Fragment { ssn: 1, ..part(FIRST + 1, true, true, b"x") };
-        assert_eq!(receiver.take(behind, &profile), Ok(Taken::New));
+        assert_eq!(receiver.take(behind, &profile), Ok(DataOutcome::New));
         receiver.forward(FIRST);
         assert_eq!(receiver.tracker.cumulative(), FIRST + 1);
         assert!(!receiver.has_message(), "the sequence number before it has not been skipped");

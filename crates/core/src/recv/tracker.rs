@@ -51,7 +51,7 @@ impl Tracker {
     }
 
     /// Returns the class of a TSN, without recording it.
-    pub(crate) fn judge(&self, tsn: u64) -> Arrival {
+    pub(crate) fn classify(&self, tsn: u64) -> Arrival {
         match tsn.checked_sub(self.cumulative) {
             None | Some(0) => Arrival::Duplicate,
             Some(1) => Arrival::Next,
@@ -61,9 +61,9 @@ impl Tracker {
         }
     }
 
-    /// Records a TSN as received, with its class from [`judge`](Self::judge). A duplicate, or one out of reach, changes nothing.
+    /// Records a TSN as received, with its class from [`classify`](Self::classify). A duplicate, or one out of reach, changes nothing.
     pub(crate) fn record(&mut self, tsn: u64, judged: Arrival) {
-        debug_assert_eq!(judged, self.judge(tsn));
+        debug_assert_eq!(judged, self.classify(tsn));
         match judged {
             // A TSN in order needs no search if there are no blocks.
             Arrival::Next if !self.has_gaps() => self.cumulative = tsn,
@@ -194,7 +194,7 @@ mod tests {
     }
 
     fn record_all(tracker: &mut Tracker, tsns: &[u64]) {
-        tsns.iter().for_each(|&tsn| tracker.record(tsn, tracker.judge(tsn)));
+        tsns.iter().for_each(|&tsn| tracker.record(tsn, tracker.classify(tsn)));
     }
 
     //= docs/rfc9260.txt#section-6.2
@@ -206,7 +206,7 @@ mod tests {
         let mut tracker = Tracker::new(1 << 32);
         assert_eq!(tracker.cumulative(), (1 << 32) - 1);
         for tsn in 1 << 32..(1 << 32) + 5 {
-            assert_eq!(tracker.judge(tsn), Arrival::Next);
+            assert_eq!(tracker.classify(tsn), Arrival::Next);
             tracker.record(tsn, Arrival::Next);
         }
         assert_eq!((tracker.cumulative(), tracker.highest()), ((1 << 32) + 4, (1 << 32) + 4));
@@ -224,7 +224,7 @@ mod tests {
         record_all(&mut tracker, &[17, 15, 10, 14, 12, 11]);
         assert_eq!((tracker.cumulative(), tracker.highest()), (12, 17));
         assert_eq!(blocks(&tracker), [(2, 3), (5, 5)]);
-        assert_eq!([13, 14, 16, 17, 18].map(|tsn| tracker.judge(tsn)), {
+        assert_eq!([13, 14, 16, 17, 18].map(|tsn| tracker.classify(tsn)), {
             use Arrival::{Beyond, Duplicate, Next};
             [Next, Duplicate, Beyond, Duplicate, Beyond]
         });
@@ -234,9 +234,9 @@ mod tests {
     fn a_tsn_that_no_gap_block_can_name_is_out_of_reach() {
         let mut tracker = Tracker::new(1000);
         let last = 999 + 65_535;
-        assert_eq!(tracker.judge(last), Arrival::Beyond);
-        assert_eq!(tracker.judge(last + 1), Arrival::OutOfReach);
-        assert_eq!(tracker.judge(u64::MAX), Arrival::OutOfReach);
+        assert_eq!(tracker.classify(last), Arrival::Beyond);
+        assert_eq!(tracker.classify(last + 1), Arrival::OutOfReach);
+        assert_eq!(tracker.classify(u64::MAX), Arrival::OutOfReach);
         tracker.record(last + 1, Arrival::OutOfReach);
         assert!(!tracker.has_gaps());
         tracker.record(last, Arrival::Beyond);
@@ -280,7 +280,7 @@ mod tests {
         tracker.forward(u64::MAX - 2);
         record_all(&mut tracker, &[u64::MAX, u64::MAX - 1, u64::MAX]);
         assert_eq!(tracker.cumulative(), u64::MAX);
-        assert_eq!(tracker.judge(0), Arrival::Duplicate);
+        assert_eq!(tracker.classify(0), Arrival::Duplicate);
     }
 
     /// Received TSNs as a plain set.
@@ -294,7 +294,7 @@ mod tests {
             (self.initial..).find(|tsn| !self.received.contains(tsn)).unwrap() - 1
         }
 
-        fn judge(&self, tsn: u64) -> Arrival {
+        fn classify(&self, tsn: u64) -> Arrival {
             let cumulative = self.cumulative();
             if tsn <= cumulative || self.received.contains(&tsn) {
                 Arrival::Duplicate
@@ -343,8 +343,8 @@ mod tests {
                     tracker.forward(target);
                     model.received.extend(initial..=target);
                 } else {
-                    prop_assert_eq!(tracker.judge(tsn), model.judge(tsn));
-                    tracker.record(tsn, model.judge(tsn));
+                    prop_assert_eq!(tracker.classify(tsn), model.classify(tsn));
+                    tracker.record(tsn, model.classify(tsn));
                     if tsn >= initial {
                         model.received.insert(tsn);
                     }

@@ -8,7 +8,7 @@ use crate::units::{ChunkBytes, WindowBytes};
 
 /// Sums over the records of chunks and transmissions.
 #[derive(Default)]
-struct Recount {
+struct RecordSums {
     paths: [PathRecount; MAX_PATHS],
     unplaced: Vec<u64>,
     window_bound: WindowBytes,
@@ -44,8 +44,8 @@ impl Sender {
         }
     }
 
-    fn recount(&self) -> Recount {
-        let mut recount = Recount::default();
+    fn recount(&self) -> RecordSums {
+        let mut recount = RecordSums::default();
         for (tsn, chunk) in self.outstanding().iter() {
             recount.payload_bytes += chunk.draft.payload.len() as u64;
             self.recount_chunk(tsn, chunk, &mut recount);
@@ -54,7 +54,7 @@ impl Sender {
         recount
     }
 
-    fn recount_chunk(&self, tsn: u64, chunk: &Chunk, recount: &mut Recount) {
+    fn recount_chunk(&self, tsn: u64, chunk: &Chunk, recount: &mut RecordSums) {
         let (bytes, cost) = (chunk.bytes(), cost_of(self.profile(), chunk));
         let path = &mut recount.paths[chunk.path.index()];
         if !matches!(
@@ -89,7 +89,7 @@ impl Sender {
         }
     }
 
-    fn recount_flights(&self, tsn: u64, chunk: &Chunk, recount: &mut Recount) {
+    fn recount_flights(&self, tsn: u64, chunk: &Chunk, recount: &mut RecordSums) {
         let mut flights = 0;
         for transmission in self.outstanding().transmissions_of(tsn) {
             let path = &mut recount.paths[transmission.path.index()];
@@ -114,7 +114,7 @@ impl Sender {
         assert!(flights == 0 || latest.in_flight, "TSN {tsn} has a flight beside an ended latest one");
     }
 
-    fn check_totals(&self, recount: &Recount) {
+    fn check_totals(&self, recount: &RecordSums) {
         assert_eq!(self.window().in_flight(), recount.window_in_flight, "window in flight");
         assert_eq!(self.window().lost(), recount.window_lost, "window of lost chunks");
         assert_eq!(self.window().bound(), recount.window_bound, "window of bound chunks");

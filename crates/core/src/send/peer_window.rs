@@ -100,7 +100,7 @@ impl PeerWindow {
     }
 
     /// Returns the share of a chunk in flight that was declared lost (RFC 9260 section 6.2.1 C).
-    pub(crate) fn lose(&mut self, cost: WindowBytes, profile: &Profile) {
+    pub(crate) fn release_lost(&mut self, cost: WindowBytes, profile: &Profile) {
         self.in_flight -= cost;
         self.lost += cost;
         if profile.shared_receive_window {

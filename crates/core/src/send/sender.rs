@@ -520,7 +520,7 @@ impl Sender {
                 paths[copy.path.index()].bytes.in_flight -= copy.bytes;
             });
             self.lost.insert(tsn);
-            self.window.lose(self.cost(bytes), &self.profile);
+            self.window.release_lost(self.cost(bytes), &self.profile);
             let counts = &mut self.path_mut(path).bytes;
             counts.lost_unsent += bytes;
             counts.lost += bytes;
@@ -687,7 +687,12 @@ impl Sender {
     }
 
     /// Takes a duplicate copy that is lost by the thresholds of [`DuplicateCopies::pop_lost`].
-    pub(crate) fn lose_duplicate(&mut self, path: PathId, now: Time, longest: Span) -> Option<DuplicateCopy> {
+    pub(crate) fn take_lost_duplicate(
+        &mut self,
+        path: PathId,
+        now: Time,
+        longest: Span,
+    ) -> Option<DuplicateCopy> {
         let counts = self.path_mut(path);
         let copy = counts.duplicates.pop_lost(now, longest)?;
         counts.bytes.in_flight -= copy.bytes;

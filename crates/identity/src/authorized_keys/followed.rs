@@ -20,9 +20,9 @@ pub struct FollowedKeys {
     entries: Arc<RwLock<Vec<AuthorizedKey>>>,
     /// State of the last version read. After an error the field is unchanged, so that the file is read again: corrected
     /// permissions do not change its state.
-    seen: Option<State>,
+    read_state: Option<State>,
     /// Error of the last attempt to read the file, if it failed.
-    said: Option<String>,
+    last_error: Option<String>,
 }
 
 /// Modification time and length of a file: enough to notice a replaced file.
@@ -35,13 +35,13 @@ impl FollowedKeys {
     /// Fails like [`AuthorizedKeys::load`].
     pub fn load(file: impl Into<PathBuf>) -> Result<Self, IdentityError> {
         let file = file.into();
-        let seen = state_of(&file);
+        let read_state = state_of(&file);
         let entries = read(&file)?;
         let keys = Arc::new(entries.iter().map(|entry| entry.key).collect());
-        Ok(FollowedKeys { file, keys, entries: Arc::new(RwLock::new(entries)), seen, said: None })
+        Ok(FollowedKeys { file, keys, entries: Arc::new(RwLock::new(entries)), read_state, last_error: None })
     }
 
-    /// Returns the keys. Handshakes that begin after [`look`](Self::look) has read other keys use those.
+    /// Returns the keys. Handshakes that begin after [`reload_if_changed`](Self::reload_if_changed) has read other keys use those.
     pub fn keys(&self) -> Arc<KeySet> {
         Arc::clone(&self.keys)
     }
@@ -60,24 +60,24 @@ impl FollowedKeys {
 
     /// Reads the file if it changed. If it cannot be read, the previous keys stay admitted and the next call tries again. Returns
     /// an error unless the previous call returned the same one.
-    pub fn look(&mut self) -> Option<String> {
+    pub fn reload_if_changed(&mut self) -> Option<String> {
         let now = state_of(&self.file);
-        if now == self.seen {
-            self.said = None;
+        if now == self.read_state {
+            self.last_error = None;
             return None;
         }
         match read(&self.file) {
             Ok(read) => {
                 self.keys.replace(read.iter().map(|entry| entry.key));
                 *self.entries.write().unwrap_or_else(PoisonError::into_inner) = read;
-                self.seen = now;
-                self.said = None;
+                self.read_state = now;
+                self.last_error = None;
                 None
             }
             Err(error) => {
                 let error = error.to_string();
-                let is_new = self.said.as_ref() != Some(&error);
-                self.said = Some(error.clone());
+                let is_new = self.last_error.as_ref() != Some(&error);
+                self.last_error = Some(error.clone());
                 is_new.then_some(error)
             }
         }
@@ -110,20 +110,20 @@ mod tests {
 
         fs::write(&file, format!("{kept}\n")).expect("written");
         set_mode(&file, 0o622);
-        let error = followed.look().expect("refused");
+        let error = followed.reload_if_changed().expect("refused");
         assert!(error.contains("chmod go-w"), "{error}");
-        assert_eq!(followed.look(), None);
+        assert_eq!(followed.reload_if_changed(), None);
         assert!(keys.contains(removed));
 
         set_mode(&file, 0o600);
         let shared = followed.clone();
-        assert_eq!(followed.look(), None);
+        assert_eq!(followed.reload_if_changed(), None);
         assert!(keys.contains(kept) && !keys.contains(removed));
         assert!(shared.entry(removed).is_none() && shared.entry(kept).is_some());
 
         fs::write(&file, "no key\n").expect("written");
-        assert!(followed.look().is_some_and(|error| error.contains("authorized_keys:1")));
-        assert_eq!(followed.look(), None);
+        assert!(followed.reload_if_changed().is_some_and(|error| error.contains("authorized_keys:1")));
+        assert_eq!(followed.reload_if_changed(), None);
         assert!(keys.contains(kept));
     }
 

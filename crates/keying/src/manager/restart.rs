@@ -30,7 +30,7 @@ impl Restarted {
     }
 
     /// Records that the association is established. Returns `true` the first time.
-    pub(super) fn comes_up(&mut self) -> bool {
+    pub(super) fn mark_established(&mut self) -> bool {
         !std::mem::replace(&mut self.up, true)
     }
 }

@@ -390,10 +390,10 @@ fn reason_is_given_where_nothing_is_decrypted() {
         fs::write(files.path("capture"), pcap(Order::Little, 0xA1B2_C3D4, link, &packets)).expect("written");
         let done = files.decrypt().expect("read");
         assert_eq!(done, expected, "{reason}");
-        let why = done.why_nothing().expect("nothing was decrypted");
+        let why = done.no_packet_reason().expect("nothing was decrypted");
         assert!(why.contains(reason), "{why}");
     }
-    assert_eq!(Decrypted { opened: 1, closed: 1, ..Decrypted::default() }.why_nothing(), None);
+    assert_eq!(Decrypted { opened: 1, closed: 1, ..Decrypted::default() }.no_packet_reason(), None);
 }
 
 /// Accepts a frame without its end if the packet in it is whole: the missing part is padding or a frame check sequence.

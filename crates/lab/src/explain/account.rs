@@ -102,7 +102,7 @@ pub(super) struct PathSums {
 
 /// Current state of a path.
 #[derive(Debug)]
-struct Now {
+struct CurrentState {
     state: String,
     cwnd: u64,
     outstanding: u64,
@@ -124,7 +124,7 @@ pub(super) struct Account {
     /// Time at which the sender starts, in nanoseconds.
     pub(super) from: u64,
     now: u64,
-    paths: Vec<Now>,
+    paths: Vec<CurrentState>,
     queued: u64,
     /// Set while the peer's window blocks data. Contains the path on which the missing chunk was sent, if it is known.
     blocked: Option<Option<usize>>,
@@ -172,7 +172,7 @@ impl PlacementSum {
 impl Account {
     pub(super) fn new(sender: &Sender) -> Self {
         let from = (sender.start_s * 1e9).round() as u64;
-        let path = |_: &String| Now {
+        let path = |_: &String| CurrentState {
             state: "Unconfirmed".to_owned(),
             cwnd: 0,
             outstanding: 0,
@@ -297,11 +297,11 @@ impl Account {
     pub(super) fn lost(&mut self, path: usize, tsn: u32, cause: &str, rule: &str) {
         let is = |(p, known, by): &(usize, String, String)| *p == path && known == cause && by == rule;
         *self.losses.of(is, || (path, cause.to_owned(), rule.to_owned())) += 1;
-        self.sends_again(tsn, cause);
+        self.set_retransmission_cause(tsn, cause);
     }
 
     /// Records the cause of the chunk's next transmission.
-    pub(super) fn sends_again(&mut self, tsn: u32, cause: &str) {
+    pub(super) fn set_retransmission_cause(&mut self, tsn: u32, cause: &str) {
         let at = self.causes.iter().position(|known| known == cause).unwrap_or_else(|| {
             self.causes.push(cause.to_owned());
             self.causes.len() - 1
@@ -358,7 +358,13 @@ impl Account {
 
 /// Returns the first activity that applies. The order is that of the conditions for sending: an active path, room in its congestion
 /// window, room in the peer's window, data, and the scheduler's choice.
-fn spends(path: &Now, lost_counts: bool, blocked: bool, queued: u64, lost_waits: bool) -> PathActivity {
+fn spends(
+    path: &CurrentState,
+    lost_counts: bool,
+    blocked: bool,
+    queued: u64,
+    lost_waits: bool,
+) -> PathActivity {
     let counts = path.outstanding + if lost_counts { path.lost_unsent } else { 0 };
     if path.state != ACTIVE {
         PathActivity::OutOfService
@@ -381,7 +387,7 @@ fn spends(path: &Now, lost_counts: bool, blocked: bool, queued: u64, lost_waits:
 }
 
 impl PathSums {
-    fn add_time(&mut self, path: &Now, spends: PathActivity, span: u64) {
+    fn add_time(&mut self, path: &CurrentState, spends: PathActivity, span: u64) {
         match spends {
             PathActivity::OutOfService => {
                 *self.out_of_service.of(|known| *known == path.state, || path.state.clone()) += span;

@@ -21,7 +21,7 @@ struct ChunkOutcome {
 
 /// A retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Repeat {
+pub(super) struct RetransmissionRecord {
     /// Cause from the trace, or `None` if the trace does not contain it.
     pub(super) why: Option<u8>,
     /// Path of the previous transmission.
@@ -77,11 +77,16 @@ impl Chunks {
     }
 
     /// Records a transmission. Returns a description if it is a retransmission.
-    pub(super) fn sent(&mut self, tsn: u32, path: usize, at: u64) -> Option<Repeat> {
+    pub(super) fn sent(&mut self, tsn: u32, path: usize, at: u64) -> Option<RetransmissionRecord> {
         let fate = self.fate(tsn)?;
         let (before, sent_at) = (fate.on.replace(path as u8), std::mem::replace(&mut fate.sent_at, at));
         let from = usize::from(before?);
-        Some(Repeat { why: fate.again.take(), from, at_once: sent_at == at, spurious: fate.arrived })
+        Some(RetransmissionRecord {
+            why: fate.again.take(),
+            from,
+            at_once: sent_at == at,
+            spurious: fate.arrived,
+        })
     }
 
     /// Records an arrival. Returns `false` if the chunk had arrived before.
@@ -100,10 +105,10 @@ mod tests {
         assert_eq!(chunks.sent(u32::MAX, 0, 10), None);
         assert_eq!(chunks.sent(0, 1, 10), None);
         chunks.send_again(u32::MAX, 3);
-        let repeat = Repeat { why: Some(3), from: 0, at_once: false, spurious: false };
+        let repeat = RetransmissionRecord { why: Some(3), from: 0, at_once: false, spurious: false };
         assert_eq!(chunks.sent(u32::MAX, 1, 20), Some(repeat));
         assert!(chunks.arrived(u32::MAX) && !chunks.arrived(u32::MAX));
-        let repeat = Repeat { why: None, from: 1, at_once: true, spurious: true };
+        let repeat = RetransmissionRecord { why: None, from: 1, at_once: true, spurious: true };
         assert_eq!(chunks.sent(u32::MAX, 0, 20), Some(repeat));
     }
 

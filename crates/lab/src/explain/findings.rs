@@ -1,6 +1,6 @@
 //! Figures of an explanation as sentences, the largest first.
 
-use crate::explain::{Abandonments, FlowExplanation, PathExplanation, WhyTime};
+use crate::explain::{Abandonments, FlowExplanation, PathExplanation, ReasonTime};
 
 /// Smallest share of the time that gets a sentence.
 const LEAST_SHARE: f64 = 0.0005;
@@ -38,10 +38,15 @@ fn of_path(path: &PathExplanation, all: &mut Vec<(f64, String)>) {
     let lost = format!("{name}'s window had room while lost chunks waited to be retransmitted");
     all.push((time.lost_wait_s, lost));
     all.push((time.paced_s, format!("{name}'s window had room and its pacing let no packet leave yet")));
-    let over =
-        format!("{name}'s window had room and the scheduler chose otherwise: {}", whys(&time.passed_over));
+    let over = format!(
+        "{name}'s window had room and the scheduler chose otherwise: {}",
+        reasons_text(&time.passed_over)
+    );
     all.push((time.passed_over_s, over));
-    all.push((time.out_of_service_s, format!("{name} was not in service: {}", whys(&time.out_of_service))));
+    all.push((
+        time.out_of_service_s,
+        format!("{name} was not in service: {}", reasons_text(&time.out_of_service)),
+    ));
     let wait = format!("{name} was silent before {}", counted(path.timeouts, "T3 expiry", "T3 expiries"));
     all.push((path.timeout_wait_s, wait));
 }
@@ -150,7 +155,7 @@ fn resent(flow: &FlowExplanation) -> Option<String> {
     ))
 }
 
-fn whys(times: &[WhyTime]) -> String {
+fn reasons_text(times: &[ReasonTime]) -> String {
     let parts: Vec<String> =
         times.iter().map(|time| format!("{} {}", time.why, in_seconds(time.seconds))).collect();
     parts.join(", ")

@@ -19,7 +19,8 @@ use std::path::{Path, PathBuf};
 pub use error::ExplainError;
 pub use model::{
     Abandonments, Choice, Cut, Drops, Explanation, FlowExplanation, HoleTime, Losses, PathExplanation,
-    PathTime, PeerWindow, Placement, Refusals, Resent, Retransmissions, StateChange, Totals, WhyTime,
+    PathTime, PeerWindow, Placement, ReasonTime, Refusals, RetransmissionGroup, Retransmissions, StateChange,
+    Totals,
 };
 
 /// Returns the runs in a folder of traces: the folder itself if it contains a run, or else its subfolders with runs, by name.

@@ -160,16 +160,16 @@ pub struct PathTime {
     /// Seconds with room and data, while the scheduler did not choose the path.
     pub passed_over_s: f64,
     /// Seconds of `passed_over_s` by the scheduler's latest reason.
-    pub passed_over: Vec<WhyTime>,
+    pub passed_over: Vec<ReasonTime>,
     /// Seconds in which the path was not active.
     pub out_of_service_s: f64,
     /// Seconds of `out_of_service_s` by state.
-    pub out_of_service: Vec<WhyTime>,
+    pub out_of_service: Vec<ReasonTime>,
 }
 
 /// Seconds of one reason.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct WhyTime {
+pub struct ReasonTime {
     /// Reason or state.
     pub why: String,
     /// Seconds in which the reason or state applied.
@@ -286,12 +286,12 @@ pub struct Retransmissions {
     /// Number of chunks sent after an earlier copy had arrived.
     pub spurious: u64,
     /// All and spurious retransmissions, by cause and paths.
-    pub by_cause: Vec<Resent>,
+    pub by_cause: Vec<RetransmissionGroup>,
 }
 
 /// Retransmissions with the same cause between the same paths.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Resent {
+pub struct RetransmissionGroup {
     /// Cause of loss, or `head-of-line-copy`, `tail-probe`, `copies`, or `other` without a cause in the trace.
     pub cause: String,
     /// Previous path of the chunk.

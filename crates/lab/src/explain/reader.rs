@@ -8,8 +8,8 @@ use crate::explain::table::{Columns, Table};
 use crate::explain::tally::Tally;
 use crate::explain::{
     Abandonments, Choice, Cut, ExplainError, Explanation, FlowExplanation, HoleTime, Losses, PathExplanation,
-    PathTime, PeerWindow, Placement, Refusals, Resent, Retransmissions, StateChange, WhyTime, capacity,
-    findings,
+    PathTime, PeerWindow, Placement, ReasonTime, Refusals, RetransmissionGroup, Retransmissions, StateChange,
+    capacity, findings,
 };
 use crate::trace::{Sender, Vantage};
 
@@ -191,7 +191,7 @@ impl Reader {
                 account.rerouted(placement(table, names)?, refused(table, names)?);
                 // If the row names no chunk, the trace contains no cause for the retransmission.
                 if !table.text(3)?.is_empty() {
-                    account.sends_again(tsn(table, 3)?, decision);
+                    account.set_retransmission_cause(tsn(table, 3)?, decision);
                 }
             }
             "blocked" => account.blocked(table.one_of(2, names, A_PATH)?),
@@ -357,16 +357,16 @@ fn peer_window(account: &Account, span: f64, names: &[String]) -> PeerWindow {
     }
 }
 
-fn why_times(times: &Tally<String, u64>) -> (f64, Vec<WhyTime>) {
+fn reason_times(times: &Tally<String, u64>) -> (f64, Vec<ReasonTime>) {
     let ranked = times.ranked(|time| *time);
     let all = ranked.iter().map(|(_, time)| **time).sum();
-    let each = ranked.into_iter().map(|(why, &time)| WhyTime { why: why.clone(), seconds: seconds(time) });
+    let each = ranked.into_iter().map(|(why, &time)| ReasonTime { why: why.clone(), seconds: seconds(time) });
     (seconds(all), each.collect())
 }
 
 fn path_time(sums: &PathSums) -> PathTime {
-    let (passed_over_s, passed_over) = why_times(&sums.passed_over);
-    let (out_of_service_s, out_of_service) = why_times(&sums.out_of_service);
+    let (passed_over_s, passed_over) = reason_times(&sums.passed_over);
+    let (out_of_service_s, out_of_service) = reason_times(&sums.out_of_service);
     PathTime {
         full_s: seconds(sums.full),
         peer_window_s: seconds(sums.peer_window),
@@ -444,11 +444,11 @@ fn placement_of(sum: &PlacementSum, names: &[String]) -> Placement {
 }
 
 fn retransmissions(account: &Account, names: &[String]) -> Retransmissions {
-    let by_cause: Vec<Resent> = account
+    let by_cause: Vec<RetransmissionGroup> = account
         .resent
         .ranked(|(all, _)| *all)
         .into_iter()
-        .map(|((cause, from, to), &(chunks, spurious))| Resent {
+        .map(|((cause, from, to), &(chunks, spurious))| RetransmissionGroup {
             cause: cause.clone(),
             from: names[*from].clone(),
             to: names[*to].clone(),

@@ -133,8 +133,8 @@ fn busy() -> Trace {
     )
 }
 
-fn why(why: &str, seconds: f64) -> WhyTime {
-    WhyTime { why: why.to_owned(), seconds }
+fn why(why: &str, seconds: f64) -> ReasonTime {
+    ReasonTime { why: why.to_owned(), seconds }
 }
 
 #[test]

@@ -122,7 +122,7 @@ impl End {
     }
 
     /// Returns `true` if the end needs the content of messages, and not only their length.
-    pub(crate) fn looks_at_content(&self) -> bool {
+    pub(crate) fn needs_content(&self) -> bool {
         self.keys.is_some() || self.expected.is_some() || self.received.beside.is_some()
     }
 
@@ -220,12 +220,11 @@ impl End {
         }
         let Some(association) = endpoint.association_mut(id) else { return };
         self.next_read = None;
-        let looks_at_content = self.looks_at_content();
+        let needs_content = self.needs_content();
         loop {
             self.buffer.clear();
             let buffer = &mut self.buffer;
-            let piece =
-                if looks_at_content { association.recv(buffer) } else { association.recv_with(|_| ()) };
+            let piece = if needs_content { association.recv(buffer) } else { association.recv_with(|_| ()) };
             let Some(piece) = piece else {
                 self.readable = false;
                 break;

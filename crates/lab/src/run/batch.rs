@@ -90,7 +90,7 @@ pub fn run_each(
     let failed: Mutex<Option<Failed>> = Mutex::new(None);
     let has_failed = AtomicBool::new(false);
     let continues = || !stop.load(Ordering::Relaxed);
-    let one = |(index, job): (usize, Job)| match run_caught(&job, continues) {
+    let one = |(index, job): (usize, Job)| match run_catching_panic(&job, continues) {
         Ok(Some(result)) => done(index, result),
         Ok(None) => {}
         Err(error) => {
@@ -132,7 +132,7 @@ fn pool_threads(asked: Option<usize>, jobs: Option<usize>) -> usize {
 ///
 /// # Errors
 /// Returns [`RunError`].
-pub fn run_caught(job: &Job, continues: impl FnMut() -> bool) -> Result<Option<RunResult>, RunError> {
+pub fn run_catching_panic(job: &Job, continues: impl FnMut() -> bool) -> Result<Option<RunResult>, RunError> {
     catch_unwind(AssertUnwindSafe(|| job.run_while(continues)))
         .unwrap_or_else(|panic| Err(RunError::Panicked { run: job.label(), message: message(&*panic) }))
 }

@@ -43,14 +43,14 @@ struct BuiltFlow {
 }
 
 /// A world that is ready to run.
-pub(crate) struct Built {
+pub(crate) struct BuiltWorld {
     pub(crate) world: World,
     flows: Vec<BuiltFlow>,
     queues: Option<QueueRecorder>,
     manifest: Option<Manifest>,
 }
 
-pub(crate) fn build(job: &Job) -> Result<Built, RunError> {
+pub(crate) fn build(job: &Job) -> Result<BuiltWorld, RunError> {
     let mut world = World::new(job.seeds());
     if job.digest {
         world.enable_digest();
@@ -64,7 +64,7 @@ pub(crate) fn build(job: &Job) -> Result<Built, RunError> {
     let queues =
         folder_of(job, TraceTable::Queues).map(|folder| QueueRecorder::create(&folder)).transpose()?;
     let manifest = open_manifest(job, &flows)?;
-    Ok(Built { world, flows, queues, manifest })
+    Ok(BuiltWorld { world, flows, queues, manifest })
 }
 
 /// Returns the folder of this run's traces, if it has any.
@@ -252,7 +252,7 @@ fn add_hosts(
 ) -> Result<[HostId; 2], RunError> {
     let flow = &job.scenario.flows[index];
     let mut ids = Vec::new();
-    let ends_look_at_content = ends.iter().any(End::looks_at_content);
+    let ends_look_at_content = ends.iter().any(End::needs_content);
     for (side, end) in ends.into_iter().enumerate() {
         let addresses: Vec<_> = flow.paths.iter().map(|&p| address(index, p, side)).collect();
         let endpoint_config = EndpointConfig {
@@ -276,7 +276,7 @@ fn add_hosts(
     Ok([ids[0], ids[1]])
 }
 
-impl Built {
+impl BuiltWorld {
     pub(crate) fn sample_queues(&mut self) {
         let Some(queues) = &mut self.queues else { return };
         let now = self.world.now();

@@ -5,7 +5,7 @@ use anabranch_core::{Association, PathId, Statistics};
 use anabranch_sim::Counters;
 
 use crate::run::address::place_of;
-use crate::run::build::{Built, counted_from};
+use crate::run::build::{BuiltWorld, counted_from};
 use crate::run::{Job, RunError, RunResult};
 
 /// State of senders and links at the end of a run.
@@ -76,7 +76,7 @@ impl Job {
         let mut samples: Vec<Samples> = Vec::new();
         let mut built = self.build()?;
         let from = counted_from(self);
-        let mut sample = |built: &mut Built| {
+        let mut sample = |built: &mut BuiltWorld| {
             if built.world.now() < from {
                 return;
             }
@@ -91,7 +91,7 @@ impl Job {
     }
 }
 
-fn details(built: &Built, samples: &[Samples]) -> Details {
+fn details(built: &BuiltWorld, samples: &[Samples]) -> Details {
     let sender = |(index, (flow, association)): (usize, (usize, Option<&Association>))| SenderDetails {
         flow,
         statistics: association.map(Association::statistics).unwrap_or_default(),

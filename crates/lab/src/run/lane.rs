@@ -30,7 +30,7 @@ pub struct PathLanes {
 
 /// Reason for which a path has more than one link per direction.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum NotOneLink {
+pub enum MultipleLinks {
     /// The path uses links of the scenario.
     #[error(
         "`{key}`: the path goes through links that others may share; give it a `rate` and a `delay` of its own"
@@ -59,7 +59,7 @@ pub enum NotOneLink {
 /// packets as the simulated links if it has the seeds of the run, and a flow's name as its source.
 ///
 /// # Errors
-/// Returns [`NotOneLink`], with the key that requires more links.
+/// Returns [`MultipleLinks`], with the key that requires more links.
 ///
 /// # Panics
 /// Panics if no path has this index.
@@ -67,10 +67,10 @@ pub fn path_lanes(
     scenario: &Scenario,
     conventions: &Conventions,
     path: usize,
-) -> Result<PathLanes, NotOneLink> {
+) -> Result<PathLanes, MultipleLinks> {
     let Path { name, via, own } = &scenario.paths[path];
     let Some(duplex) = own.as_ref().filter(|_| via.is_empty()) else {
-        return Err(NotOneLink::Via { key: format!("path.{name}.via") });
+        return Err(MultipleLinks::Via { key: format!("path.{name}.via") });
     };
     LaneMaker::new(scenario, conventions.in_service_counts).lanes(name, duplex, &format!("path.{name}."))
 }
@@ -78,8 +78,8 @@ pub fn path_lanes(
 /// Returns a link without a scenario, for packets of one source.
 ///
 /// # Errors
-/// Returns [`NotOneLink`], with the key that requires more links.
-pub fn link_lanes(link: &Link, source: &str) -> Result<PathLanes, NotOneLink> {
+/// Returns [`MultipleLinks`], with the key that requires more links.
+pub fn link_lanes(link: &Link, source: &str) -> Result<PathLanes, MultipleLinks> {
     LaneMaker { in_service_counts: false, flows: vec![source] }.lanes(&link.name, &link.duplex, "")
 }
 
@@ -102,15 +102,15 @@ impl<'a> LaneMaker<'a> {
     }
 
     /// Returns both directions of a link. `above` is the path of its table with a dot, for errors.
-    fn lanes(&self, name: &str, duplex: &Duplex, above: &str) -> Result<PathLanes, NotOneLink> {
+    fn lanes(&self, name: &str, duplex: &Duplex, above: &str) -> Result<PathLanes, MultipleLinks> {
         if !duplex.background.is_empty() {
-            return Err(NotOneLink::Background { key: format!("{above}background") });
+            return Err(MultipleLinks::Background { key: format!("{above}background") });
         }
         let lane = |direction: Direction, word: &str, key: &str| {
             let way = one_way(duplex, direction);
             if way.loss.len() > 1 {
                 let key = format!("{above}{key}");
-                return Err(NotOneLink::SeveralLosses { key, count: way.loss.len() });
+                return Err(MultipleLinks::SeveralLosses { key, count: way.loss.len() });
             }
             let link = self.link(&format!("{name}/{word}"), way);
             Ok(LaneConfig { link, changes: self.changes(duplex, direction) })
@@ -174,7 +174,7 @@ mod tests {
         Aggregation, GilbertElliott, Jitter, JitterDistribution, JitterOrder, LossPlace, Policer,
     };
 
-    fn lanes(rest: &str, profile: &str) -> Result<PathLanes, NotOneLink> {
+    fn lanes(rest: &str, profile: &str) -> Result<PathLanes, MultipleLinks> {
         let text = format!("[run]\nduration = \"9 s\"\n{rest}");
         let scenario = Scenario::parse(&text, "test.toml", &[]).expect("a scenario");
         path_lanes(&scenario, &Conventions::named(profile).expect("a profile"), 0)

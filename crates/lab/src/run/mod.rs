@@ -22,11 +22,11 @@ mod trace_part;
 mod video;
 
 pub use anabranch_sim::pcapng::SnapLength;
-pub use batch::{Batch, Failed, Outcome, run_caught, run_each};
+pub use batch::{Batch, Failed, Outcome, run_catching_panic, run_each};
 pub use capture::Captures;
 pub use details::{Details, SenderDetails, SenderPath};
 pub use expected::{Expected, Piece};
-pub use lane::{LaneConfig, NotOneLink, PathLanes, link_lanes, path_lanes};
+pub use lane::{LaneConfig, MultipleLinks, PathLanes, link_lanes, path_lanes};
 pub use metrics::{
     AbandonedResult, DeliveryFault, FlowResult, MessageDelays, PathResult, RunResult, flow_failure,
 };
@@ -42,7 +42,7 @@ use anabranch_core::time::{Span, Time};
 use thiserror::Error;
 
 use crate::conventions::Conventions;
-use crate::run::build::Built;
+use crate::run::build::BuiltWorld;
 use crate::trace::TraceError;
 use anabranch_scenario::{Scenario, Stop};
 
@@ -141,7 +141,7 @@ impl Job {
     ///
     /// # Errors
     /// Returns [`RunError`].
-    pub fn run_unless(&self, stop: &AtomicBool) -> Result<Option<RunResult>, RunError> {
+    pub fn run_until_stopped(&self, stop: &AtomicBool) -> Result<Option<RunResult>, RunError> {
         self.run_while(|| !stop.load(Ordering::Relaxed))
     }
 
@@ -156,7 +156,7 @@ impl Job {
 
     /// Returns the network at the end of the run, unless the run was aborted. Unless packets on links are observed, links are
     /// computed ahead, and the run is repeated with events only if their order is unknown.
-    fn run_built(&self, mut continues: impl FnMut() -> bool) -> Result<Option<Built>, RunError> {
+    fn run_built(&self, mut continues: impl FnMut() -> bool) -> Result<Option<BuiltWorld>, RunError> {
         let looked_at =
             self.digest || self.pcap.is_some() || (self.trace.is_some() && !self.part.admits_ahead());
         let mut built = self.build()?;
@@ -167,22 +167,22 @@ impl Job {
                 RunEnd::OrderUnknown => built = self.build()?,
             }
         }
-        match self.advance(&mut built, continues, Some(&mut Built::sample_queues)) {
+        match self.advance(&mut built, continues, Some(&mut BuiltWorld::sample_queues)) {
             RunEnd::Stop => Ok(None),
             RunEnd::End | RunEnd::OrderUnknown => Ok(Some(built)),
         }
     }
 
-    fn build(&self) -> Result<Built, RunError> {
+    fn build(&self) -> Result<BuiltWorld, RunError> {
         build::build(self)
     }
 
     /// Runs to the end, and calls `look` after each slice of time if it is given.
     fn advance(
         &self,
-        built: &mut Built,
+        built: &mut BuiltWorld,
         mut continues: impl FnMut() -> bool,
-        mut look: Option<&mut dyn FnMut(&mut Built)>,
+        mut look: Option<&mut dyn FnMut(&mut BuiltWorld)>,
     ) -> RunEnd {
         let end = self.end();
         let stops_early = matches!(self.scenario.run.stop, Stop::Transfer { .. });

@@ -18,10 +18,10 @@ const HASH_STEP_BYTES: usize = 1 << 20;
 
 thread_local! {
     /// Content of this thread's latest run. Runs that differ only in scheme, network or size send the same content or a part of it.
-    static KEPT: RefCell<Option<MadeUp>> = const { RefCell::new(None) };
+    static KEPT: RefCell<Option<SyntheticData>> = const { RefCell::new(None) };
 }
 
-struct MadeUp {
+struct SyntheticData {
     seeds: Seeds,
     flow: String,
     content: Bytes,
@@ -29,7 +29,7 @@ struct MadeUp {
     hashed: Vec<Sha256>,
 }
 
-impl MadeUp {
+impl SyntheticData {
     fn is_of(&self, seeds: &Seeds, flow: &str) -> bool {
         self.seeds == *seeds && self.flow == flow
     }
@@ -76,8 +76,12 @@ pub(crate) fn random_bytes(seeds: &Seeds, flow: &str, size: usize) -> Bytes {
         // Memory may not suffice for two contents.
         *kept = None;
         let content = drawn(seeds, flow, size);
-        let made =
-            MadeUp { seeds: *seeds, flow: flow.to_owned(), content: content.clone(), hashed: Vec::new() };
+        let made = SyntheticData {
+            seeds: *seeds,
+            flow: flow.to_owned(),
+            content: content.clone(),
+            hashed: Vec::new(),
+        };
         *kept = Some(made);
         content
     })

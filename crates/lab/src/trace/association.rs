@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anabranch_core::policy::{LossCause, WaitFor};
 use anabranch_core::time::Time;
-use anabranch_core::trace::{Decided, TraceEvent};
+use anabranch_core::trace::{DecisionRecord, TraceEvent};
 use anabranch_core::{PathId, PathSet};
 
 use crate::trace::csv_table::{CsvTable, TraceError, seconds};
@@ -155,7 +155,7 @@ impl AssociationTables {
 
     /// Writes a decision.
     pub fn decision(&mut self, event: &TraceEvent) {
-        if let Decided::Lost(path, LossCause::Timeout) = event.decided {
+        if let DecisionRecord::Lost(path, LossCause::Timeout) = event.decided {
             self.timed_out.insert(path);
         }
         let mut row =
@@ -164,10 +164,10 @@ impl AssociationTables {
             row[4] = (event.tsn as u32).to_string();
         }
         row[5] = match event.decided {
-            Decided::Lost(_, cause) => trace_names::loss_cause(cause).to_owned(),
-            Decided::Abandoned(cause) => trace_names::abandon_cause(cause).to_owned(),
-            Decided::State(_, state) => format!("{state:?}"),
-            Decided::Wait(wait) | Decided::RetransmitWait(wait) => self.wait(wait),
+            DecisionRecord::Lost(_, cause) => trace_names::loss_cause(cause).to_owned(),
+            DecisionRecord::Abandoned(cause) => trace_names::abandon_cause(cause).to_owned(),
+            DecisionRecord::State(_, state) => format!("{state:?}"),
+            DecisionRecord::Wait(wait) | DecisionRecord::RetransmitWait(wait) => self.wait(wait),
             _ => String::new(),
         };
         row[6] = event.reason.rule.to_owned();
@@ -177,7 +177,7 @@ impl AssociationTables {
         }
         let refused = event.refused.iter().map(|(path, why)| format!("{}:{why:?}", self.name(*path)));
         row[9] = refused.collect::<Vec<_>>().join(" ");
-        if let Decided::Window { path, cwnd_bytes, ssthresh_bytes } = event.decided {
+        if let DecisionRecord::Window { path, cwnd_bytes, ssthresh_bytes } = event.decided {
             let after = (cwnd_bytes, ssthresh_bytes);
             let before = self.windows.get_mut(path.index()).map(|last| std::mem::replace(last, after));
             let (cwnd_before, ssthresh_before) = before.unwrap_or_default();
@@ -188,7 +188,7 @@ impl AssociationTables {
     }
 
     /// Returns the paths that a decision chose or concerns.
-    fn place(&self, decided: &Decided) -> String {
+    fn place(&self, decided: &DecisionRecord) -> String {
         if trace_names::is_wait(decided) {
             return "wait".to_owned();
         }

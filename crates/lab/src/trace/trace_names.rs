@@ -1,53 +1,54 @@
 //! Names in traces.
 
 use anabranch_core::policy::{HeadOfLineAction, LossCause};
-use anabranch_core::trace::Decided;
+use anabranch_core::trace::DecisionRecord;
 use anabranch_core::{AbandonCause, PathId, PathSet};
 
 /// Returns the name of a decision.
-pub(crate) fn decision(decided: &Decided) -> &'static str {
+pub(crate) fn decision(decided: &DecisionRecord) -> &'static str {
     match decided {
-        Decided::Schedule(_) | Decided::Wait(_) => "schedule",
-        Decided::Copies(_) => "copies",
-        Decided::Bind(_) => "bind",
-        Decided::Retransmit(_) | Decided::RetransmitWait(_) => "retransmit",
-        Decided::HeadOfLine(HeadOfLineAction::Copy(_)) => "head-of-line-copy",
-        Decided::HeadOfLine(HeadOfLineAction::Move(_)) => "head-of-line-move",
-        Decided::TailProbe(_) => "tail-probe",
-        Decided::Blocked(_) => "blocked",
-        Decided::Unblocked => "unblocked",
-        Decided::Window { .. } => "window",
-        Decided::Pacing { .. } => "pacing",
-        Decided::Lost(..) => "lost",
-        Decided::Abandoned(_) => "abandoned",
-        Decided::State(..) => "state",
+        DecisionRecord::Schedule(_) | DecisionRecord::Wait(_) => "schedule",
+        DecisionRecord::Copies(_) => "copies",
+        DecisionRecord::Bind(_) => "bind",
+        DecisionRecord::Retransmit(_) | DecisionRecord::RetransmitWait(_) => "retransmit",
+        DecisionRecord::HeadOfLine(HeadOfLineAction::Copy(_)) => "head-of-line-copy",
+        DecisionRecord::HeadOfLine(HeadOfLineAction::Move(_)) => "head-of-line-move",
+        DecisionRecord::TailProbe(_) => "tail-probe",
+        DecisionRecord::Blocked(_) => "blocked",
+        DecisionRecord::Unblocked => "unblocked",
+        DecisionRecord::Window { .. } => "window",
+        DecisionRecord::Pacing { .. } => "pacing",
+        DecisionRecord::Lost(..) => "lost",
+        DecisionRecord::Abandoned(_) => "abandoned",
+        DecisionRecord::State(..) => "state",
     }
 }
 
 /// Returns the paths that a decision chose or concerns.
-pub(crate) fn paths(decided: &Decided) -> PathSet {
+pub(crate) fn paths(decided: &DecisionRecord) -> PathSet {
     let one = |path: PathId| [path].into_iter().collect();
     match *decided {
-        Decided::Blocked(path) => path.into_iter().collect(),
-        Decided::Copies(paths) => paths,
-        Decided::HeadOfLine(HeadOfLineAction::Copy(path) | HeadOfLineAction::Move(path))
-        | Decided::Schedule(path)
-        | Decided::Retransmit(path)
-        | Decided::Bind(path)
-        | Decided::TailProbe(path)
-        | Decided::Window { path, .. }
-        | Decided::Pacing { path, .. }
-        | Decided::Lost(path, _)
-        | Decided::State(path, _) => one(path),
-        Decided::Wait(_) | Decided::RetransmitWait(_) | Decided::Unblocked | Decided::Abandoned(_) => {
-            PathSet::EMPTY
-        }
+        DecisionRecord::Blocked(path) => path.into_iter().collect(),
+        DecisionRecord::Copies(paths) => paths,
+        DecisionRecord::HeadOfLine(HeadOfLineAction::Copy(path) | HeadOfLineAction::Move(path))
+        | DecisionRecord::Schedule(path)
+        | DecisionRecord::Retransmit(path)
+        | DecisionRecord::Bind(path)
+        | DecisionRecord::TailProbe(path)
+        | DecisionRecord::Window { path, .. }
+        | DecisionRecord::Pacing { path, .. }
+        | DecisionRecord::Lost(path, _)
+        | DecisionRecord::State(path, _) => one(path),
+        DecisionRecord::Wait(_)
+        | DecisionRecord::RetransmitWait(_)
+        | DecisionRecord::Unblocked
+        | DecisionRecord::Abandoned(_) => PathSet::EMPTY,
     }
 }
 
 /// Returns `true` for a decision to send nothing now.
-pub(crate) fn is_wait(decided: &Decided) -> bool {
-    matches!(decided, Decided::Wait(_) | Decided::RetransmitWait(_))
+pub(crate) fn is_wait(decided: &DecisionRecord) -> bool {
+    matches!(decided, DecisionRecord::Wait(_) | DecisionRecord::RetransmitWait(_))
 }
 
 /// Returns the name of a cause of abandonment.

@@ -20,15 +20,15 @@ const GROUPS: u32 = 0x1 | 0x10 | 0x40 | 0x100 | 0x400;
 const NEWS_BYTES: usize = 8192;
 
 /// Notifications of the kernel about changes.
-pub(super) struct News {
+pub(super) struct LinkNotifications {
     socket: TokioSocket,
 }
 
-impl News {
+impl LinkNotifications {
     pub(super) fn listen() -> io::Result<Self> {
         let mut socket = TokioSocket::new(NETLINK_ROUTE)?;
         socket.socket_mut().bind(&SocketAddr::new(0, GROUPS))?;
-        Ok(News { socket })
+        Ok(LinkNotifications { socket })
     }
 
     /// Waits until something has changed. Cancel-safe.

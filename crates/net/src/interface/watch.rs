@@ -36,7 +36,7 @@ pub struct Watcher {
     pending: VecDeque<Change>,
     look: Interval,
     #[cfg(target_os = "linux")]
-    news: Option<super::linux::News>,
+    news: Option<super::linux::LinkNotifications>,
 }
 
 impl fmt::Debug for Watcher {
@@ -54,7 +54,7 @@ impl Watcher {
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // Subscribes before the first check, so that no change is missed.
         #[cfg(target_os = "linux")]
-        let news = super::linux::News::listen().ok();
+        let news = super::linux::LinkNotifications::listen().ok();
         let mut watcher = Watcher {
             wants: Box::new(wants),
             keeps: None,

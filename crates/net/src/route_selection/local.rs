@@ -52,13 +52,13 @@ impl LocalAddresses {
         let usable = self.all.iter().filter(|local| is_usable(local, to_this_machine));
         let found: Vec<LocalEnd> = usable.filter(leads).map(LocalAddress::end).collect();
         if found.is_empty() {
-            Err(self.no_way(ends, to_this_machine, options))
+            Err(self.no_route_error(ends, to_this_machine, options))
         } else {
             Ok(LocalChoice::Found(found))
         }
     }
 
-    fn no_way(&self, remotes: &RemoteChoice, to_this_machine: bool, options: OptionNames) -> String {
+    fn no_route_error(&self, remotes: &RemoteChoice, to_this_machine: bool, options: OptionNames) -> String {
         let listed = |remotes: Vec<String>| remotes.join(", ");
         let ends = listed(remotes.addresses().iter().map(SocketAddr::to_string).collect());
         let mut text = format!("no local address has a way to {ends}:");

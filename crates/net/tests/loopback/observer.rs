@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use anabranch_core::time::Time;
-use anabranch_core::trace::{Decided, TraceEvent};
+use anabranch_core::trace::{DecisionRecord, TraceEvent};
 use anabranch_core::{Association, AssociationId, Discard};
 use anabranch_net::{
     CloseReason, Datagram, DatagramOutcome, Host, Observer, Protection, SendOptions, Started,
@@ -60,7 +60,7 @@ impl Observer for Note {
     fn decided(&mut self, _: AssociationId, event: &TraceEvent) {
         self.write(|seen| {
             seen.decided += 1;
-            seen.scheduled += usize::from(matches!(event.decided, Decided::Schedule(_)));
+            seen.scheduled += usize::from(matches!(event.decided, DecisionRecord::Schedule(_)));
         });
     }
 

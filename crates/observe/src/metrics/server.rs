@@ -85,12 +85,12 @@ pub(super) async fn serve(listener: TcpListener, shown: Arc<Hosts>) {
         let shown = Arc::clone(&shown);
         clients.enter(from.ip().into(), async move {
             // A client that is too slow or disconnects gets no answer.
-            let _ = tokio::time::timeout(CONNECTION_LIMIT, talk(stream, shown)).await;
+            let _ = tokio::time::timeout(CONNECTION_LIMIT, serve_connection(stream, shown)).await;
         });
     }
 }
 
-async fn talk(stream: TcpStream, shown: Arc<Hosts>) -> hyper::Result<()> {
+async fn serve_connection(stream: TcpStream, shown: Arc<Hosts>) -> hyper::Result<()> {
     let service = service_fn(move |request| {
         let shown = Arc::clone(&shown);
         async move { Ok::<_, Infallible>(answer(&request, &shown).await) }

@@ -101,7 +101,7 @@ impl Sink for Events {
 
     fn path(&mut self, at: Time, key: Key, known: &AssociationInfo, stand: &PathSample) {
         if let Some(writer) = self.writer(key) {
-            writer.stands(at, &known.subject, stand);
+            writer.write_path_state(at, &known.subject, stand);
         }
     }
 

@@ -45,7 +45,7 @@ struct OwnGrowth {
 impl Growth for OwnGrowth {
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
         if self.tells {
-            self.object.tell(event, view);
+            self.object.dispatch(event, view);
         }
     }
 
@@ -71,7 +71,7 @@ struct OwnCut {
 impl Cut for OwnCut {
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
         if self.tells {
-            self.object.tell(event, view);
+            self.object.dispatch(event, view);
         }
     }
 
@@ -97,7 +97,7 @@ struct OwnPace {
 impl Pace for OwnPace {
     fn on_event(&mut self, event: &Event<'_>, windows: &[CoreWindow; MAX_PATHS], view: &View<'_>) {
         if self.tells {
-            self.object.tell(event, view);
+            self.object.dispatch(event, view);
         }
         match *event {
             Event::SackDone(done) => {

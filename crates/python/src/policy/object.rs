@@ -62,7 +62,7 @@ impl Object {
     }
 
     /// Passes an event to the object.
-    pub(super) fn tell(&self, event: &Event<'_>, view: &CoreView<'_>) {
+    pub(super) fn dispatch(&self, event: &Event<'_>, view: &CoreView<'_>) {
         if !self.has(Hook::Event) {
             return;
         }

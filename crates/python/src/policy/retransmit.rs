@@ -20,7 +20,7 @@ pub(super) struct OwnRetransmit {
 impl Slot for OwnRetransmit {
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, _: &mut Context<'_>) {
         if self.tells {
-            self.object.tell(event, view);
+            self.object.dispatch(event, view);
         }
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct OwnScheduler {
 impl Slot for OwnScheduler {
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, _: &mut Context<'_>) {
         if self.tells {
-            self.object.tell(event, view);
+            self.object.dispatch(event, view);
         }
     }
 }

@@ -10,7 +10,7 @@ use pyo3::pybacked::PyBackedBytes;
 use tokio::sync::Mutex as Turn;
 
 use super::failure::Failure;
-use super::handle::{Handle, Keeper};
+use super::handle::{Handle, SocketOwner};
 use super::limit::Limit;
 use super::operation::Operation;
 use super::paths::{add_path, path_address};
@@ -38,9 +38,9 @@ pub struct Association {
 }
 
 /// Aborts an open association when it is dropped.
-struct Leaving(Arc<Handle>);
+struct AbortOnDrop(Arc<Handle>);
 
-impl Drop for Leaving {
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.association.abort();
     }
@@ -50,13 +50,13 @@ impl Association {
     pub(super) fn new(
         background: &Background,
         association: anabranch_net::Association,
-        keeper: Keeper,
+        keeper: SocketOwner,
         peer: &str,
     ) -> Self {
         let streams = association.streams();
         let peer_key = peer_key(&association).map(|key| key.to_string());
         let handle = Arc::new(Handle { association, keeper });
-        background.look_after(&handle);
+        background.track_association(&handle);
         Association {
             handle: Mutex::new(Some(handle)),
             last: Arc::default(),
@@ -191,7 +191,7 @@ impl Association {
         let (last, peer) = (Arc::clone(&self.last), Arc::clone(&self.peer));
         Operation::new(async move {
             let Some(handle) = handle else { return Ok(()) };
-            let leaving = Leaving(handle);
+            let leaving = AbortOnDrop(handle);
             let association = &leaving.0.association;
             if !gracefully {
                 association.abort();
@@ -246,10 +246,10 @@ async fn drain(association: &anabranch_net::Association) {
 }
 
 /// Drops a closed association and its own host. After a graceful end the host stays for a while.
-async fn release(leaving: Leaving, gracefully: bool) {
+async fn release(leaving: AbortOnDrop, gracefully: bool) {
     let (host, runtime) = match &leaving.0.keeper {
-        Keeper::Own(host, runtime) => (host.clone(), runtime.clone()),
-        Keeper::Listener { .. } => return,
+        SocketOwner::Own(host, runtime) => (host.clone(), runtime.clone()),
+        SocketOwner::Listener { .. } => return,
     };
     drop(leaving);
     if gracefully {

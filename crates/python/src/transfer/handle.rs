@@ -7,11 +7,11 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 /// An association with the owner of its sockets.
 pub(super) struct Handle {
     pub(super) association: Association,
-    pub(super) keeper: Keeper,
+    pub(super) keeper: SocketOwner,
 }
 
 /// Owner of the sockets of an association.
-pub(super) enum Keeper {
+pub(super) enum SocketOwner {
     /// The association's own host, which has no other one, and its runtime.
     Own(Host, Runtime),
     /// A listener, which counts the users of its host.

@@ -14,7 +14,7 @@ use tokio_util::task::TaskTracker;
 
 use super::association::Association;
 use super::failure::Failure;
-use super::handle::Keeper;
+use super::handle::SocketOwner;
 use super::opening::KEYWORDS;
 use super::operation::Operation;
 use super::protection::follow;
@@ -143,7 +143,7 @@ impl Acceptor {
     }
 
     fn seat(&self, association: anabranch_net::Association, peer: &str) -> Association {
-        let keeper = Keeper::Listener { _seat: self.seats.token() };
+        let keeper = SocketOwner::Listener { _seat: self.seats.token() };
         Association::new(&self.background, association, keeper, peer)
     }
 }

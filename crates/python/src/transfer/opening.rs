@@ -16,7 +16,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::association::Association;
 use super::failure::Failure;
-use super::handle::Keeper;
+use super::handle::SocketOwner;
 use super::operation::Operation;
 use super::protection::{KeyChoice, host_name};
 use super::runtime::{Background, background};
@@ -72,7 +72,7 @@ impl Attempt {
         if let (Some(keys), Some(first)) = (&keys, self.remote.first()) {
             keys.confirm(&association, &host_name(first)?)?;
         }
-        let keeper = Keeper::Own(host, background.runtime.handle().clone());
+        let keeper = SocketOwner::Own(host, background.runtime.handle().clone());
         Ok(Association::new(&background, association, keeper, &name))
     }
 
@@ -86,7 +86,7 @@ impl Attempt {
         let paths = selection.paths().map_err(|error| Failure::Argument(format!("{name}: {error}")))?;
         let mut config = self.config.clone();
         selection.configure(&mut config);
-        let mut retries = ConnectRetries::within(self.timeout).believing_refusals();
+        let mut retries = ConnectRetries::within(self.timeout).accepting_refusals();
         loop {
             let builder = selection.host(&paths, protection.clone());
             let host = builder.bind().map_err(|error| Failure::Connect(format!("{name}: {error}")))?;

@@ -6,7 +6,7 @@ use anabranch_net::route_selection::{add_local, read_address};
 use anabranch_net::{Association, PathAddress, PathId, udp_address};
 
 use super::failure::Failure;
-use super::handle::{Handle, Keeper};
+use super::handle::{Handle, SocketOwner};
 
 /// Converts a pair of addresses from Python.
 pub(super) fn path_address(local: &str, remote: &str) -> Result<PathAddress, Failure> {
@@ -22,7 +22,9 @@ pub(super) fn path_address(local: &str, remote: &str) -> Result<PathAddress, Fai
 pub(super) async fn add_path(handle: &Handle, peer: &str, path: PathAddress) -> Result<usize, Failure> {
     let Handle { association, keeper } = handle;
     let unbound = match keeper {
-        Keeper::Own(host, _) if !host.locals().await.iter().any(|bound| bound.ip() == path.local) => host,
+        SocketOwner::Own(host, _) if !host.locals().await.iter().any(|bound| bound.ip() == path.local) => {
+            host
+        }
         _ => return Ok(add(association, peer, path).await?.index()),
     };
     add_local(unbound, path).await.map_err(|error| Failure::Argument(format!("{peer}: {error}")))?;

@@ -84,7 +84,7 @@ impl Keys {
 pub(super) async fn follow(mut authorized: FollowedKeys) {
     while authorized.is_used() {
         tokio::time::sleep(LOOK_EVERY).await;
-        if let Some(error) = authorized.look() {
+        if let Some(error) = authorized.reload_if_changed() {
             warn(&error);
         }
     }

@@ -39,7 +39,7 @@ pub(super) fn background() -> PyResult<Arc<Background>> {
 
 impl Background {
     /// Aborts the association when the process ends, and tracks the association until its end.
-    pub(super) fn look_after(&self, handle: &Arc<Handle>) {
+    pub(super) fn track_association(&self, handle: &Arc<Handle>) {
         let mut events = handle.association.events();
         let handle = Arc::downgrade(handle);
         let leaving = self.leaving.clone();

@@ -68,12 +68,12 @@ pub(crate) const COMPONENT: Component = Component {
 };
 
 fn apply(_: &Values, policies: Policies) -> Policies {
-    Policies { scheduler: Box::new(BothEnds), ..policies }
+    Policies { scheduler: Box::new(EndSplitting), ..policies }
 }
 
 /// Scheduler of the end of a file, from both sides.
 #[derive(Debug)]
-struct BothEnds;
+struct EndSplitting;
 
 /// Paths that share the end.
 struct Ends<'a> {
@@ -104,9 +104,9 @@ fn rest(view: &View<'_>) -> Option<f64> {
     (is_all && fits).then_some(association.queued_bytes as f64)
 }
 
-ignores_events! { BothEnds }
+ignores_events! { EndSplitting }
 
-impl Scheduler for BothEnds {
+impl Scheduler for EndSplitting {
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         let Some(ends) = Ends::of(view).filter(|_| !ask.window_probe) else {
             let ranking = Ranking::of(view, Unmeasured::First);
@@ -153,7 +153,7 @@ mod tests {
     fn split(world: &mut World) -> [u64; 2] {
         let mut split = [0; 2];
         while world.association.queued_bytes > 0 {
-            let Pick::Bind(path) = world.pick(&mut BothEnds).choice else { panic!("it is full") };
+            let Pick::Bind(path) = world.pick(&mut EndSplitting).choice else { panic!("it is full") };
             world.paths[path.index()].bound += bytes(M);
             world.association.queued_bytes -= M;
             split[path.index()] += 1;
@@ -171,10 +171,10 @@ mod tests {
     #[test]
     fn the_front_goes_to_the_fast_path_and_the_back_to_the_slow_one() {
         let mut world = world();
-        let first = world.pick(&mut BothEnds).choice;
+        let first = world.pick(&mut EndSplitting).choice;
         world.paths[0].bound = bytes(55 * M);
         world.association.queued_bytes = 5 * M;
-        assert_eq!((first, world.pick(&mut BothEnds).choice), (Pick::Bind(path(0)), Pick::Bind(path(1))));
+        assert_eq!((first, world.pick(&mut EndSplitting).choice), (Pick::Bind(path(0)), Pick::Bind(path(1))));
     }
 
     #[test]
@@ -191,9 +191,9 @@ mod tests {
         let mut large = world();
         large.association.peer_window = WindowBytes::new(59 * M);
         for mut world in [endless, large] {
-            assert_eq!(world.pick(&mut BothEnds).choice, Pick::Wait(WaitFor::Window));
+            assert_eq!(world.pick(&mut EndSplitting).choice, Pick::Wait(WaitFor::Window));
             world.paths[1].in_flight = bytes(0);
-            assert_eq!(world.pick(&mut BothEnds).choice, Pick::Path(path(1)));
+            assert_eq!(world.pick(&mut EndSplitting).choice, Pick::Path(path(1)));
         }
     }
 }

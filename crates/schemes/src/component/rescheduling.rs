@@ -10,7 +10,7 @@ use anabranch_core::policy::{
 use anabranch_core::profile::Profile;
 use anabranch_core::units::ChunkBytes;
 
-use crate::component::split::{PATHS, SIDE, Sharers, Side};
+use crate::component::split::{PATHS, SIDE, SharingPaths, Side};
 use crate::definition::{
     Card, Choice, ChoiceParameter, Component, Equation, Kind, Parameter, Role, Value, Values,
 };
@@ -143,7 +143,7 @@ pub struct ReschedulingSettings {
     /// Whole buffer, or a share.
     pub limit: Limit,
     /// Paths that have a share.
-    pub sharers: Sharers,
+    pub sharers: SharingPaths,
     /// Fraction of the limit from which a path counts as blocked.
     pub threshold: f64,
     /// Minimum time in flight, in smoothed round-trip times of the chunk's path; 0 requires none.
@@ -270,7 +270,7 @@ mod tests {
     const SETTINGS: ReschedulingSettings = ReschedulingSettings {
         side: Side::Both,
         limit: Limit::Whole,
-        sharers: Sharers::Active,
+        sharers: SharingPaths::Active,
         threshold: 0.5,
         age: 0.0,
     };
@@ -369,7 +369,7 @@ mod tests {
         assert_eq!([SENDER, share].map(|s| moved(&mut world, s)), [None, Some(0)]);
         // The second path still carries the chunk, but is out of service: one share, or still two.
         world.paths[1].state = PathState::Inactive;
-        let all = ReschedulingSettings { sharers: Sharers::All, ..share };
+        let all = ReschedulingSettings { sharers: SharingPaths::All, ..share };
         assert_eq!([share, all].map(|s| moved(&mut world, s)), [None, Some(0)]);
     }
 

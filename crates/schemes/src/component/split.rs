@@ -19,9 +19,9 @@ pub(crate) const SIDE: ChoiceParameter<Side> = ChoiceParameter {
     source: "Dreibholz et al. 2010; INET and usrsctp offer the three",
 };
 
-pub(crate) const PATHS: ChoiceParameter<Sharers> = ChoiceParameter {
+pub(crate) const PATHS: ChoiceParameter<SharingPaths> = ChoiceParameter {
     name: "paths",
-    options: &[("active", Sharers::Active), ("all", Sharers::All)],
+    options: &[("active", SharingPaths::Active), ("all", SharingPaths::All)],
     default: "active",
     about: "the paths with a share",
     source: "INET: all; no publication has paths out of service",
@@ -130,19 +130,19 @@ pub enum Occupancy {
 
 /// Paths that have a share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sharers {
+pub enum SharingPaths {
     /// Active paths.
     Active,
     /// All paths, regardless of their state.
     All,
 }
 
-impl Sharers {
+impl SharingPaths {
     /// Returns the number n of shares, at least one.
     pub(crate) fn count(self, view: &View<'_>) -> u64 {
         let paths = match self {
-            Sharers::Active => view.active().count(),
-            Sharers::All => view.paths.len(),
+            SharingPaths::Active => view.active().count(),
+            SharingPaths::All => view.paths.len(),
         };
         paths.max(1) as u64
     }
@@ -156,7 +156,7 @@ pub struct Split {
     /// Data by which a path occupies a buffer.
     pub by: Occupancy,
     /// Paths that have a share.
-    pub sharers: Sharers,
+    pub sharers: SharingPaths,
 }
 
 impl Split {
@@ -204,7 +204,7 @@ mod tests {
     use anabranch_core::profile::Profile;
     use anabranch_core::units::WindowBytes;
 
-    const QUEUED: Split = Split { side: Side::Both, by: Occupancy::Queued, sharers: Sharers::Active };
+    const QUEUED: Split = Split { side: Side::Both, by: Occupancy::Queued, sharers: SharingPaths::Active };
     const OUTSTANDING: Split = Split { by: Occupancy::Outstanding, ..QUEUED };
 
     /// Creates two paths: the first has ten chunks, four outstanding, the second two, both outstanding. Buffer sizes are unknown.
@@ -310,7 +310,7 @@ mod tests {
         let mut world = world();
         world.paths[1].state = PathState::Inactive;
         world.association.send_buffer_limit = Some(11 * M);
-        let all = Split { sharers: Sharers::All, ..QUEUED };
+        let all = Split { sharers: SharingPaths::All, ..QUEUED };
         assert_eq!([QUEUED, all].map(|split| admits(split, &world)[0]), [true, false]);
         // If no path is active, the buffer has one share.
         world.paths[0].state = PathState::Inactive;
@@ -323,7 +323,7 @@ mod tests {
         world.association.send_buffer_limit = Some(0);
         for by in [Occupancy::Queued, Occupancy::Outstanding] {
             for side in [Side::Sender, Side::Receiver, Side::Both] {
-                let split = Split { side, by, sharers: Sharers::All };
+                let split = Split { side, by, sharers: SharingPaths::All };
                 assert!((0..4).all(|index| split.admits(path(index), bytes(M), &world.view())));
             }
         }

@@ -71,16 +71,16 @@ pub(crate) const COMPONENT: Component = Component {
 };
 
 fn apply(values: &Values, policies: Policies) -> Policies {
-    Policies { scheduler: Box::new(SlideTogether { gap: values.decimal("gap") }), ..policies }
+    Policies { scheduler: Box::new(ArrivalAlignment { gap: values.decimal("gap") }), ..policies }
 }
 
 /// Scheduler that lets the data of all paths arrive together.
 #[derive(Debug)]
-struct SlideTogether {
+struct ArrivalAlignment {
     gap: f64,
 }
 
-impl SlideTogether {
+impl ArrivalAlignment {
     /// Returns the bytes that `fast` delivers during the additional one-way delay of `slow`.
     fn gap_bytes(&self, fast: &PathFacts, slow: &PathFacts) -> Option<f64> {
         let difference = slow.rtt.smoothed? - fast.rtt.smoothed?;
@@ -97,9 +97,9 @@ impl SlideTogether {
     }
 }
 
-ignores_events! { SlideTogether }
+ignores_events! { ArrivalAlignment }
 
-impl Scheduler for SlideTogether {
+impl Scheduler for ArrivalAlignment {
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         let ranking = Ranking::of(view, Unmeasured::First);
         let reason = lowest(&ranking);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     fn choice(world: &mut World) -> Pick {
-        world.pick(&mut SlideTogether { gap: 1.0 }).choice
+        world.pick(&mut ArrivalAlignment { gap: 1.0 }).choice
     }
 
     #[test]
@@ -174,7 +174,7 @@ mod tests {
     fn a_window_probe_waits_in_no_queue() {
         let mut world = world();
         let probe = SendAsk { window_probe: true, ..ASK };
-        let decision = world.with(|view, context| SlideTogether { gap: 1.0 }.pick(&probe, view, context));
+        let decision = world.with(|view, context| ArrivalAlignment { gap: 1.0 }.pick(&probe, view, context));
         assert_eq!(decision.choice, Pick::Path(path(1)));
     }
 }

@@ -2,8 +2,8 @@
 //! window grow. The amounts of growth and reduction are replaceable rules.
 
 use anabranch_core::policy::{
-    AckedTransmission, CongestionControl, Context, Event, EventKind, EventSet, LossCause, Pacing, PathAck,
-    PathFacts, ProofOfLife, Reason, SackDone, Slot, StateCause, View, Window,
+    AckedTransmission, CongestionControl, Context, Event, EventKind, EventSet, LivenessProof, LossCause,
+    Pacing, PathAck, PathFacts, Reason, SackDone, Slot, StateCause, View, Window,
 };
 use anabranch_core::profile::{IdleDecay, InitialSsthresh, Profile, SlowStartExit};
 use anabranch_core::time::Time;
@@ -318,7 +318,7 @@ impl WindowControl {
                 window.cwnd = largest;
                 self.reasons[path.index()] = Reason::rule("promoted with one chunk");
             }
-            StateCause::Proof(ProofOfLife::Heartbeat) if from == PathState::PotentiallyFailed => {
+            StateCause::Proof(LivenessProof::Heartbeat) if from == PathState::PotentiallyFailed => {
                 if let Some(chunks) = self.window_after_probe {
                     window.cwnd = largest.times(chunks);
                     self.reasons[path.index()] = Reason::rule("its probe was answered");

@@ -28,7 +28,7 @@ impl RoundTrips {
     pub(super) fn rising(&mut self, acked: &AckedTransmission, now: Time) -> bool {
         // Skips retransmitted chunks, whose acknowledgements are ambiguous, and acknowledgements that returned on another path.
         // With a long and a short return path, rounds would seem to shrink and grow.
-        if !acked.sent_once || !acked.came_back_the_same_way() {
+        if !acked.sent_once || !acked.returned_on_same_path() {
             return false;
         }
         if acked.stamps.sent_at >= self.round_began {

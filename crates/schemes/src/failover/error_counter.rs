@@ -1,6 +1,8 @@
 //! Path failure by error counter (RFC 9260 section 8.2).
 
-use anabranch_core::policy::{Context, Decision, Life, PathFailover, Probing, ProofOfLife, Reason, View};
+use anabranch_core::policy::{
+    Context, Decision, LivenessEffect, LivenessProof, PathFailover, Probing, Reason, View,
+};
 use anabranch_core::{PathId, PathState};
 
 use crate::definition::Equation;
@@ -35,8 +37,8 @@ impl PathFailover for ErrorCounter {
         Decision::new(if failed { PathState::Inactive } else { facts.state }, errors)
     }
 
-    fn on_proof(&mut self, _: PathId, _: ProofOfLife, _: &View<'_>) -> Life {
-        Life { state: PathState::Active, clears_errors: true }
+    fn on_proof(&mut self, _: PathId, _: LivenessProof, _: &View<'_>) -> LivenessEffect {
+        LivenessEffect { state: PathState::Active, clears_errors: true }
     }
 
     fn probing(&self, path: PathId, view: &View<'_>) -> Probing {
@@ -103,8 +105,8 @@ mod tests {
     #[test]
     fn any_proof_brings_a_path_back_and_clears_its_errors() {
         let world = World::new(Profile::rfc9260(), 1);
-        let alive = Life { state: PathState::Active, clears_errors: true };
-        for proof in [ProofOfLife::Unambiguous, ProofOfLife::Ambiguous, ProofOfLife::Heartbeat] {
+        let alive = LivenessEffect { state: PathState::Active, clears_errors: true };
+        for proof in [LivenessProof::Unambiguous, LivenessProof::Ambiguous, LivenessProof::Heartbeat] {
             assert_eq!(ErrorCounter.on_proof(path(0), proof, &world.view()), alive);
         }
     }

@@ -84,7 +84,7 @@ impl MissingReports {
             // missing. Retransmitted chunks are not marked again and count reports as published.
             let overtaken =
                 chunk.recovered_before || path.latest_sent_at.is_none_or(|at| chunk.sent_at <= at);
-            return saw_new_ack(path, view) && chunk.tsn < highest && overtaken;
+            return has_new_ack(path, view) && chunk.tsn < highest && overtaken;
         }
         //= docs/rfc9260.txt#section-7.2.4
         //# Miss indications SHOULD follow the Highest TSN Newly Acknowledged (HTNA) algorithm.
@@ -98,7 +98,7 @@ impl MissingReports {
         if !self.delayed_acks {
             return 1;
         }
-        let paths = sack.paths.iter().filter(|p| saw_new_ack(p, view)).count();
+        let paths = sack.paths.iter().filter(|p| has_new_ack(p, view)).count();
         // A path without acknowledged chunks counts as acknowledged below, because ns-2 keeps a zero there.
         let acked_below = sack.paths[chunk.path.index()].lowest_newly_acked.is_none_or(|t| t < chunk.tsn);
         match paths {
@@ -112,7 +112,7 @@ impl MissingReports {
     }
 }
 
-fn saw_new_ack(path: &PathSack, view: &View<'_>) -> bool {
+fn has_new_ack(path: &PathSack, view: &View<'_>) -> bool {
     path.new_gap_ack || (view.profile.cumulative_acks_count_for_missing && path.new_cumulative_ack)
 }
 
@@ -128,7 +128,7 @@ impl LossDetection for MissingReports {
             return Holes::NeverRecovered { below };
         }
         let mut bounds = [None; MAX_PATHS];
-        for (bound, path) in bounds.iter_mut().zip(sack.paths).filter(|(_, path)| saw_new_ack(path, view)) {
+        for (bound, path) in bounds.iter_mut().zip(sack.paths).filter(|(_, path)| has_new_ack(path, view)) {
             let latest = path.latest_sent_at.unwrap_or(Time::from_nanos(u64::MAX));
             *bound = path.highest_gap_acked.map(|highest| (latest, highest));
         }

@@ -4,7 +4,8 @@
 //! sent on a silent path would block the data on other paths.
 
 use anabranch_core::policy::{
-    Context, Decision, Event, EventSet, Life, PathFailover, Policies, Probing, ProofOfLife, Slot, View,
+    Context, Decision, Event, EventSet, LivenessEffect, LivenessProof, PathFailover, Policies, Probing, Slot,
+    View,
 };
 use anabranch_core::profile::{Profile, T3Restart};
 use anabranch_core::time::{Span, Time};
@@ -15,7 +16,7 @@ use crate::ack::delayed::{SACK_EVERY, dac};
 use crate::component::ecf::{EarliestCompletion, EcfRules};
 use crate::component::opportunistic::{Condition, Opportunistic};
 use crate::component::rack::{Rack, RackSettings};
-use crate::component::split::{Occupancy, Sharers, Side, Split};
+use crate::component::split::{Occupancy, SharingPaths, Side, Split};
 use crate::component::{ecf, opportunistic, rack, split};
 use crate::congestion::control::{PF, cuc};
 use crate::congestion::cut::{floor, floored};
@@ -157,7 +158,11 @@ fn build(values: &Values) -> Policies {
     let ecf = EcfRules { beta: 0.25, deviations: 1.0, whole_windows: false };
     Policies {
         scheduler: Box::new(EarliestCompletion::new(ecf)),
-        buffer: Box::new(Split { side: Side::Both, by: Occupancy::Outstanding, sharers: Sharers::Active }),
+        buffer: Box::new(Split {
+            side: Side::Both,
+            by: Occupancy::Outstanding,
+            sharers: SharingPaths::Active,
+        }),
         loss: Box::new(Rack::new(base.loss, rack)),
         head_of_line: Box::new(Opportunistic { condition: Condition::MuchSlower }),
         ack: Box::new(DelayedAcks::from_values(values)),
@@ -185,7 +190,7 @@ impl Slot for SilenceFailover {
 impl PathFailover for SilenceFailover {
     forward! { inner:
         fn on_error(&mut self, path: PathId, by_heartbeat: bool, view: &View<'_>) -> Decision<PathState>;
-        fn on_proof(&mut self, path: PathId, proof: ProofOfLife, view: &View<'_>) -> Life;
+        fn on_proof(&mut self, path: PathId, proof: LivenessProof, view: &View<'_>) -> LivenessEffect;
         fn probing(&self, path: PathId, view: &View<'_>) -> Probing;
         fn promote(&mut self, view: &View<'_>, context: &mut Context<'_>) -> Option<Decision<PathId>>;
     }

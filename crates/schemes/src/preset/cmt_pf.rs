@@ -3,7 +3,7 @@
 //! CMT-PF (Natarajan 2008, 2009): a path that times out once gets no data until it answers a probe.
 
 use anabranch_core::policy::{
-    Context, Decision, Life, PathFailover, Policies, Probing, ProofOfLife, Reason, View,
+    Context, Decision, LivenessEffect, LivenessProof, PathFailover, Policies, Probing, Reason, View,
 };
 use anabranch_core::time::Time;
 use anabranch_core::{PathId, PathState};
@@ -130,12 +130,12 @@ impl PathFailover for PotentiallyFailed {
     }
 
     /// An acknowledgement of a chunk that was sent more than once does not identify its path.
-    fn on_proof(&mut self, path: PathId, proof: ProofOfLife, view: &View<'_>) -> Life {
+    fn on_proof(&mut self, path: PathId, proof: LivenessProof, view: &View<'_>) -> LivenessEffect {
         match proof {
-            ProofOfLife::Unambiguous | ProofOfLife::Heartbeat => {
-                Life { state: PathState::Active, clears_errors: true }
+            LivenessProof::Unambiguous | LivenessProof::Heartbeat => {
+                LivenessEffect { state: PathState::Active, clears_errors: true }
             }
-            ProofOfLife::Ambiguous => Life { state: view.path(path).state, clears_errors: false },
+            LivenessProof::Ambiguous => LivenessEffect { state: view.path(path).state, clears_errors: false },
         }
     }
 
@@ -244,10 +244,10 @@ mod tests {
     #[test]
     fn unambiguous_ack_and_heartbeat_ack_reactivate_a_path() {
         let mut world = World::new(ns2(), 1);
-        let alive = Life { state: Active, clears_errors: true };
+        let alive = LivenessEffect { state: Active, clears_errors: true };
         for state in [Failing, Inactive] {
             world.paths[0].state = state;
-            for proof in [ProofOfLife::Unambiguous, ProofOfLife::Heartbeat] {
+            for proof in [LivenessProof::Unambiguous, LivenessProof::Heartbeat] {
                 assert_eq!(PotentiallyFailed.on_proof(path(0), proof, &world.view()), alive);
             }
         }
@@ -258,8 +258,8 @@ mod tests {
         let mut world = World::new(ns2(), 1);
         for state in [Active, Failing, Inactive] {
             world.paths[0].state = state;
-            let life = PotentiallyFailed.on_proof(path(0), ProofOfLife::Ambiguous, &world.view());
-            assert_eq!(life, Life { state, clears_errors: false });
+            let life = PotentiallyFailed.on_proof(path(0), LivenessProof::Ambiguous, &world.view());
+            assert_eq!(life, LivenessEffect { state, clears_errors: false });
         }
     }
 

@@ -5,8 +5,8 @@ use crate::registry::parse;
 use crate::testing::{M, World, bytes, lost_on, path, routed};
 use anabranch_core::PathState;
 use anabranch_core::policy::{
-    AckTiming, Arrival, Event, LossCause, Missing, MissingVerdict, PathAck, PathSack, Pick, Policies,
-    ProofOfLife, RetransmitChoice, SackDone, SackView, Scheme, StateCause,
+    AckTiming, Arrival, Event, LivenessProof, LossCause, Missing, MissingVerdict, PathAck, PathSack, Pick,
+    Policies, RetransmitChoice, SackDone, SackView, Scheme, StateCause,
 };
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
@@ -195,7 +195,7 @@ fn probed_path_returns_with_the_window_of_pf() {
             path: path(0),
             from: PathState::PotentiallyFailed,
             to: PathState::Active,
-            cause: StateCause::Proof(ProofOfLife::Heartbeat),
+            cause: StateCause::Proof(LivenessProof::Heartbeat),
         };
         world.dispatch(&mut *policies.congestion, &event);
         assert_eq!(policies.congestion.window(path(0)).cwnd, bytes(cwnd), "{text}");

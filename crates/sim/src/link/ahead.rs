@@ -30,7 +30,7 @@ enum Found {
 
 /// A packet that is on the link or left it recently.
 #[derive(Clone, Copy, Debug)]
-struct Passage {
+struct LinkTransit {
     leaves: Time,
     arrives: Time,
     size: WireBytes,
@@ -52,7 +52,7 @@ const ROOM: usize = 4 * REMEMBERED;
 #[derive(Debug)]
 pub(crate) struct Ahead {
     /// Packets in the order of their offers: arrived, propagating, in the serialiser, and waiting.
-    passages: VecDeque<Passage>,
+    passages: VecDeque<LinkTransit>,
     /// Number of passages that were removed.
     forgotten: u64,
     /// Number of passages that have arrived, and number that have left.
@@ -94,7 +94,7 @@ impl Ahead {
         (self.left - self.arrived) as u64
     }
 
-    fn passage(&self, number: u64) -> Option<&Passage> {
+    fn passage(&self, number: u64) -> Option<&LinkTransit> {
         self.passages.get(usize::try_from(number.checked_sub(self.forgotten)?).ok()?)
     }
 
@@ -151,13 +151,13 @@ impl Ahead {
 
     /// Adds a packet for which there is room.
     #[inline]
-    fn take(&mut self, passage: Passage) {
+    fn take(&mut self, passage: LinkTransit) {
         self.queue_bytes += passage.size;
         self.passages.push_back(passage);
     }
 
     /// Adds a packet of a host for which there is room. Returns its arrival time if it is the first packet of a host on the link.
-    fn take_of_host(&mut self, passage: Passage, packet: PacketId) -> Option<Time> {
+    fn take_of_host(&mut self, passage: LinkTransit, packet: PacketId) -> Option<Time> {
         self.flights.push_back((self.taken(), packet));
         self.take(passage);
         (self.flights.len() == 1).then_some(passage.arrives)
@@ -297,7 +297,7 @@ impl Link {
         source: SourceId,
         size: WireBytes,
         order: Option<NonZeroU64>,
-    ) -> Result<Passage, Drop> {
+    ) -> Result<LinkTransit, Drop> {
         // Loss is the only random draw on links that are computed ahead: delays are constant, and packets pass unchanged behind the
         // queue.
         if self.draw_loss(source, size) {
@@ -319,7 +319,7 @@ impl Link {
             return Err(self.count_drop(Drop::Queue, source, size));
         }
         let leaves = self.serialiser.send(busy_until.unwrap_or(now), size);
-        Ok(Passage {
+        Ok(LinkTransit {
             leaves,
             arrives: leaves + self.delay,
             size,

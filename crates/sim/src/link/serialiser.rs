@@ -3,18 +3,18 @@
 use anabranch_core::time::{Rate, Time};
 use anabranch_core::units::WireBytes;
 
-use crate::trace::Course;
+use crate::trace::TraceCursor;
 
 /// Departure times of packets. The link reports the start of each busy period.
 pub(super) struct Serialiser {
     rate: Rate,
     /// Fraction of a nanosecond that is carried to the next packet of the busy period, in units of 1/rate.
     carry: u64,
-    course: Option<Box<Course>>,
+    course: Option<Box<TraceCursor>>,
 }
 
 impl Serialiser {
-    pub(super) fn new(rate: Rate, course: Option<Course>) -> Self {
+    pub(super) fn new(rate: Rate, course: Option<TraceCursor>) -> Self {
         Serialiser { rate, carry: 0, course: course.map(Box::new) }
     }
 

@@ -263,14 +263,14 @@ impl CapacityTrace {
                 Ok(CapacityTrace { curve, kind: Kind::Opportunities { size: scaled }, ..*self })
             }
             Kind::Rates => {
-                let rates = self.stretches().map(|(at, rate)| (at, Rate::from_bps(scale(rate.as_bps()))));
+                let rates = self.rate_segments().map(|(at, rate)| (at, Rate::from_bps(scale(rate.as_bps()))));
                 Self::from_rates(rates, self.duration)
             }
         }
     }
 
     /// Returns the rates of a trace that has them.
-    fn stretches(&self) -> impl Iterator<Item = (Span, Rate)> {
+    fn rate_segments(&self) -> impl Iterator<Item = (Span, Rate)> {
         (0..self.curve.points.len()).map(|index| {
             let before = self.curve.before(index);
             let bps = rate_of(before, self.curve.points[index]);
@@ -293,7 +293,7 @@ impl CapacityTrace {
                 // The stretch in force at the beginning of the section begins with it.
                 let points = &self.curve.points;
                 let first = points.partition_point(|point| point.at <= from.as_nanos());
-                let within = self.stretches().skip(first).take_while(|(at, _)| *at < to);
+                let within = self.rate_segments().skip(first).take_while(|(at, _)| *at < to);
                 Self::from_rates(within.map(|(at, rate)| (at - from, rate)), duration)
             }
             Kind::Opportunities { .. } => {

@@ -12,7 +12,7 @@ use super::capacity::{CapacityTrace, Kind, Point, WORK_PER_BYTE, rate_of};
 
 /// Place of a link in its capacity trace.
 #[derive(Debug)]
-pub(crate) struct Course {
+pub(crate) struct TraceCursor {
     playback: Playback<CapacityTrace>,
     /// Work that was spent or lost, counted from the beginning of the trace.
     spent: u128,
@@ -23,9 +23,9 @@ pub(crate) struct Course {
     index: usize,
 }
 
-impl Course {
+impl TraceCursor {
     pub(crate) fn new(playback: Playback<CapacityTrace>) -> Self {
-        Course { playback, spent: 0, cycle: 0, cycle_work: 0, index: 0 }
+        TraceCursor { playback, spent: 0, cycle: 0, cycle_work: 0, index: 0 }
     }
 
     /// Begins a busy period: work that was admitted before `now` or at `now` is lost.

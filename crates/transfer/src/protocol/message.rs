@@ -45,7 +45,7 @@ pub enum Intent {
         /// Identity of the offering side.
         sender: SenderId,
         /// Requests of the offering side to the receiver.
-        wishes: Wishes,
+        sender_requests: SenderRequests,
     },
     /// The connecting side requests offers of files, with this window.
     Pull {
@@ -72,7 +72,7 @@ pub enum OnClash {
 
 /// Requests of a sender to a receiver, whose own rules decide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wishes {
+pub struct SenderRequests {
     /// Treatment of a file whose name is in use.
     pub on_clash: OnClash,
     /// Set to compare the content of every file of the same size, regardless of the record of stored files.
@@ -533,13 +533,14 @@ mod tests {
             assert_eq!(Message::decode(&message.encode()), Ok(message));
         }
         let sender = SenderId::from_bytes([3; 16]);
-        let wishes = Wishes { on_clash: OnClash::Rename, checksum: true, dry_run: false, delete: true };
+        let sender_requests =
+            SenderRequests { on_clash: OnClash::Rename, checksum: true, dry_run: false, delete: true };
         for first in [
             Message::Hello {
                 session: [9; 16],
                 intent: Intent::Pull { window_blocks: 4, links: Links::Follow, delete: true },
             },
-            Message::Hello { session: [9; 16], intent: Intent::Push { sender, wishes } },
+            Message::Hello { session: [9; 16], intent: Intent::Push { sender, sender_requests } },
             Message::Welcome { terms: Terms::Give { sender } },
         ] {
             assert_eq!(Message::decode_first(&first.encode()), Ok(first));

@@ -10,7 +10,7 @@ mod segment;
 
 pub use message::{
     Answer, Failure, FileTime, Intent, Kind, Links, Listing, MAX_CONTROL_BYTES, MAX_RUNS, MAX_TEXT_BYTES,
-    Message, Offer, OnClash, Outcome, PROTOCOL_VERSION, ProtocolError, Reason, Run, Terms, Wishes,
+    Message, Offer, OnClash, Outcome, PROTOCOL_VERSION, ProtocolError, Reason, Run, SenderRequests, Terms,
 };
 pub(crate) use message::{FILE_BITS, FOLDER_BITS};
 pub(crate) use segment::{BlockMessages, read_block};

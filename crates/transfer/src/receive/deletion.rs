@@ -33,13 +33,13 @@ pub(super) struct Deletion {
     /// Top-level folders among those that were offered on this association.
     roots: BTreeSet<Name>,
     rules: Vec<Rule>,
-    begun: Option<Begun>,
+    begun: Option<DeletionState>,
     /// Folder whose listing is not complete, and the names received so far.
     open: Option<(Name, ListedNames)>,
 }
 
 /// State that is settled at the first listing.
-struct Begun {
+struct DeletionState {
     /// Rules by which the source excludes names, which therefore stay.
     filters: Filters,
     /// Set if an entry was not transferred. The receiver then removes no entries.
@@ -74,7 +74,7 @@ impl Deletion {
     }
 
     /// Reports at the end of the transfer that no entries were removed because files have failed.
-    pub(super) fn tell_if_partial(&self, report: &Report) {
+    pub(super) fn report_if_partial(&self, report: &Report) {
         if self.begun.is_none() && report.totals().failed_files > 0 {
             report.note("nothing was removed, because files were left out");
         }
@@ -99,7 +99,7 @@ impl Deletion {
         let Some((_, listed)) = self.open.take() else { return Ok(()) };
         let done = self.check(&name, context)?.and_then(|()| self.delete(&name, &listed, context));
         if let Err(failure) = done {
-            self.tell(&name, Some(failure), context);
+            self.report_removal(&name, Some(failure), context);
         }
         (context.say)(&Message::Compared);
         Ok(())
@@ -109,7 +109,7 @@ impl Deletion {
         if self.begun.is_none() {
             let filters = Filters::new(std::mem::take(&mut self.rules));
             let filters = filters.map_err(|_| ProtocolError::Unexpected("a pattern that cannot be read"))?;
-            self.begun = Some(Begun { filters, is_partial: report.totals().failed_files > 0 });
+            self.begun = Some(DeletionState { filters, is_partial: report.totals().failed_files > 0 });
         }
         Ok(())
     }
@@ -187,12 +187,12 @@ impl Deletion {
             protects: &protects,
             is_dry: context.is_dry,
             cancel: context.cancel,
-            tell: &mut |name, failure| self.tell(name, failure, context),
+            tell: &mut |name, failure| self.report_removal(name, failure, context),
         };
         remove(&mut removal)
     }
 
-    fn tell(&self, name: &Name, failure: Option<Failure>, context: &Context<'_>) {
+    fn report_removal(&self, name: &Name, failure: Option<Failure>, context: &Context<'_>) {
         if context.cancel.is_cancelled() && failure.is_some() {
             return;
         }

@@ -116,7 +116,7 @@ impl Machine {
                 return Err(TransferError::Lost("the peer is gone".to_owned()));
             };
             if let Err(error) = self.take(input) {
-                self.say(&Message::Fail(refusal(&error)));
+                self.send_message(&Message::Fail(refusal(&error)));
                 self.keep();
                 return Err(error);
             }
@@ -169,7 +169,7 @@ impl Machine {
                     return Err(ProtocolError::Unexpected("an end before the end").into());
                 }
                 if let Some(deletion) = &self.deletion {
-                    deletion.tell_if_partial(&self.report);
+                    deletion.report_if_partial(&self.report);
                 }
                 Ok(())
             }
@@ -203,7 +203,7 @@ impl Machine {
             report: &self.report,
             cancel: &self.cancel,
             is_dry: self.mode == Mode::DryRun,
-            say: &|message| self.say(message),
+            say: &|message| self.send_message(message),
         };
         Some(remove(deletion, &context))
     }
@@ -222,7 +222,7 @@ impl Machine {
             report: &self.report,
             cancel: &self.cancel,
             is_dry: self.mode == Mode::DryRun,
-            say: &|message| self.say(message),
+            say: &|message| self.send_message(message),
         };
         deletion.listing(listing, &context)?;
         self.deletion = taken_out;
@@ -242,7 +242,7 @@ impl Machine {
             }
             // The failure was reported when the folder was offered.
             Some(Err(failure)) => {
-                self.say(&Message::Done { id: offer.id, outcome: Outcome::Failed(failure) });
+                self.send_message(&Message::Done { id: offer.id, outcome: Outcome::Failed(failure) });
             }
             None => {
                 let text = format!("{name} was not offered as a folder before its end; it was left as it is");
@@ -296,7 +296,7 @@ impl Machine {
     fn on_block(&mut self, id: u32, index: u64, block: Block) {
         let Some(open) = self.open.get_mut(&id) else { return };
         let Some(hash) = block.verified() else {
-            return self.say(&Message::Block { id, index, good: false });
+            return self.send_message(&Message::Block { id, index, good: false });
         };
         let written = match &mut open.stage {
             Stage::Part(part) => part.write(index, &block, hash).map(|()| vec![(index, block.len())]),
@@ -390,7 +390,7 @@ impl Machine {
                     committer.add(Complete { id, name, offer, content: Content::File { part, size_bytes } });
                 }
             }
-            Ok(_) if part.told().is_empty() => {
+            Ok(_) if part.reported_blocks().is_empty() => {
                 let failure = corrupt(&open.name);
                 self.fail(id, failure, Keep::No);
             }
@@ -406,7 +406,7 @@ impl Machine {
     /// Handles a file or link that got its name, or failed to.
     fn on_committed(&mut self, committed: Committed) {
         let Committed { id, content, given, recorded } = committed;
-        tell_unrecorded(&self.report, recorded);
+        report_unrecorded(&self.report, recorded);
         match (given, content) {
             (Ok(renamed), content) => {
                 let size_bytes = match content {
@@ -466,7 +466,7 @@ impl Machine {
             if let Some(tally) = &self.tally {
                 tally.given_up(&open.name, &open.offer.kind);
             }
-            self.report.unfound(1, size_bytes.unwrap_or(0));
+            self.report.subtract_found(1, size_bytes.unwrap_or(0));
             self.report.emit(Event::Note(failure.text));
         } else {
             self.report.done(open.name.as_str(), size_bytes, Outcome::Failed(failure));
@@ -542,7 +542,7 @@ impl Machine {
         if !matches!(outcome, Outcome::Failed(_)) {
             self.progress.mark();
         }
-        self.say(&Message::Done { id: offer.id, outcome });
+        self.send_message(&Message::Done { id: offer.id, outcome });
         self.end_folders();
     }
 
@@ -569,7 +569,7 @@ impl Machine {
         self.scarce_since.get_or_insert_with(Instant::now).elapsed() >= SCARCE_FOR
     }
 
-    fn say(&self, message: &Message) {
+    fn send_message(&self, message: &Message) {
         // Sending fails once the transfer has ended, and then the inputs end, too.
         let _ = self.output.blocking_send(OutgoingMessage::from(message));
     }
@@ -582,7 +582,7 @@ enum Keep {
 }
 
 /// Reports a file that could not be recorded. The file is stored correctly, but its content is compared at the next transfer.
-fn tell_unrecorded(report: &Report, recorded: io::Result<()>) {
+fn report_unrecorded(report: &Report, recorded: io::Result<()>) {
     if let Err(error) = recorded {
         report.note(format!(
             "the record of stored files, or their time and permissions, cannot be kept ({error}); they are compared next time"

@@ -32,7 +32,7 @@ use crate::identity::SenderId;
 use crate::moment::{Activity, Moment};
 use crate::name::{BadName, Name};
 use crate::part_lock::PartLock;
-use crate::protocol::{Failure, Message, OnClash, Reason, Wishes};
+use crate::protocol::{Failure, Message, OnClash, Reason, SenderRequests};
 use crate::report::Report;
 use crate::store::{Folder, Pipe};
 
@@ -61,9 +61,13 @@ impl Store {
     }
 
     /// Returns the same store with the sender's requests.
-    pub(crate) fn with_wishes(self, wishes: Wishes, decided: Option<OnClash>) -> Self {
+    pub(crate) fn with_sender_requests(
+        self,
+        sender_requests: SenderRequests,
+        decided: Option<OnClash>,
+    ) -> Self {
         match self {
-            Store::Folder(folder) => Store::Folder(folder.with_wishes(wishes, decided)),
+            Store::Folder(folder) => Store::Folder(folder.with_sender_requests(sender_requests, decided)),
             Store::Pipe(pipe) => Store::Pipe(pipe),
         }
     }
@@ -181,15 +185,15 @@ pub(crate) async fn receive(association: &Association, receiving: Receiving) -> 
     });
     let worker = tokio::task::spawn_blocking(move || machine.run(inputs));
     let interrupted = tokio::select! {
-        ended = hear(association, input, &heard) => ended.err(),
-        ended = say(association, &mut outputs, silence) => ended.err(),
+        ended = receive_messages(association, input, &heard) => ended.err(),
+        ended = send_messages(association, &mut outputs, silence) => ended.err(),
         silent = watch.run(association) => Some(silent),
     };
     if interrupted.is_some() {
         cancel.cancel();
     } else {
         // The last messages of the thread are sent. The receiver does not wait for a peer that does not read them.
-        let _ = timeout(END_WITHIN, say(association, &mut outputs, END_WITHIN)).await;
+        let _ = timeout(END_WITHIN, send_messages(association, &mut outputs, END_WITHIN)).await;
     }
     // From here on the thread's messages are not read, so a full channel must not block it.
     drop(outputs);
@@ -202,7 +206,7 @@ pub(crate) async fn receive(association: &Association, receiving: Receiving) -> 
 }
 
 /// Passes received messages on, until the thread needs no more.
-async fn hear(
+async fn receive_messages(
     association: &Association,
     input: mpsc::Sender<Input>,
     heard: &Moment,
@@ -222,7 +226,7 @@ async fn hear(
 
 /// Sends the thread's messages until it has ended. A peer that reads no message for `timeouts` is lost, or blocks on purpose: SCTP
 /// permits it to acknowledge forever without reading.
-async fn say(
+async fn send_messages(
     association: &Association,
     outputs: &mut mpsc::Receiver<OutgoingMessage>,
     timeouts: Duration,

@@ -78,7 +78,7 @@ impl Wait {
     }
 
     /// Returns `true` if the offer waits for descriptors or memory, or behind an offer that does.
-    pub(super) fn is_in_line(&self) -> bool {
+    pub(super) fn is_queued(&self) -> bool {
         self.blocked.is_none_or(|(reason, _)| reason != Blocked::PartFile)
     }
 }

@@ -23,18 +23,18 @@ pub(crate) struct Tally(Arc<Mutex<Counts>>);
 
 #[derive(Debug)]
 struct Counts {
-    left: BTreeMap<String, Left>,
+    left: BTreeMap<String, Remaining>,
     most_stream_bytes: u64,
     /// Sizes of files that the source abandoned in order to offer them again. An offer of the same name replaces the earlier one.
     given_up: BTreeMap<Name, u64>,
-    counted: HashMap<[u8; 16], Counted>,
+    counted: HashMap<[u8; 16], CountedName>,
     /// Number of the association.
     association: u32,
 }
 
 /// An offered name with its kind.
 #[derive(Clone, Copy, Debug)]
-struct Counted {
+struct CountedName {
     size_bytes: u64,
     /// Number of the association on which the name was last offered.
     association: u32,
@@ -42,7 +42,7 @@ struct Counted {
 }
 
 #[derive(Debug)]
-struct Left {
+struct Remaining {
     kind: EntryKind,
     files: u64,
     folders: u64,
@@ -50,10 +50,10 @@ struct Left {
     bytes: u64,
 }
 
-impl From<&Entry> for Left {
+impl From<&Entry> for Remaining {
     fn from(entry: &Entry) -> Self {
         let bytes = entry.bytes().unwrap_or(0);
-        Left {
+        Remaining {
             kind: entry.kind(),
             files: entry.files(),
             folders: entry.folders(),
@@ -162,7 +162,7 @@ impl Counts {
         if earlier.is_some() || self.counted.len() < MOST_COUNTED {
             let size_bytes = size_of(kind).max(earlier.map_or(0, |earlier| earlier.size_bytes));
             let is_stored = earlier.is_some_and(|earlier| earlier.is_stored);
-            self.counted.insert(key, Counted { size_bytes, association, is_stored });
+            self.counted.insert(key, CountedName { size_bytes, association, is_stored });
         }
         Ok(())
     }
@@ -238,7 +238,7 @@ mod tests {
     /// Returns the tally of a folder with two files of 300 B in total.
     fn tally() -> Tally {
         let tally = Tally::new(&Confirmed { entries: Vec::new(), most_stream_bytes: 0 });
-        let left = Left { kind: EntryKind::Folder, files: 2, folders: 1, links: 0, bytes: 300 };
+        let left = Remaining { kind: EntryKind::Folder, files: 2, folders: 1, links: 0, bytes: 300 };
         tally.lock().left.insert("photos".to_owned(), left);
         tally
     }

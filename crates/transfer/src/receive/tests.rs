@@ -49,7 +49,7 @@ impl Receiver {
         Receiver { machine: Machine::new(receiving, output, Cancel::default(), || {}), outputs }
     }
 
-    fn hear(&mut self, incoming: IncomingMessage) {
+    fn receive_message(&mut self, incoming: IncomingMessage) {
         self.machine.take(Input::Heard(incoming)).expect("the protocol is kept to");
         self.machine.settle();
     }
@@ -57,11 +57,11 @@ impl Receiver {
     fn offer(&mut self, kind: Kind) -> Message {
         let changed = FileTime { seconds: 5, nanos: 0 };
         let offer = Offer { id: 0, name: "file".into(), kind, changed, mode: 0o400 };
-        self.hear(IncomingMessage::Control(Message::Offer(offer)));
-        self.said().remove(0)
+        self.receive_message(IncomingMessage::Control(Message::Offer(offer)));
+        self.take_sent().remove(0)
     }
 
-    fn said(&mut self) -> Vec<Message> {
+    fn take_sent(&mut self) -> Vec<Message> {
         std::iter::from_fn(|| self.outputs.try_recv().ok())
             .map(|said| match said {
                 OutgoingMessage::Control(bytes) => Message::decode(&bytes).expect("a message"),
@@ -87,12 +87,12 @@ impl Receiver {
             let fill = |buffer: &mut [u8]| std::io::Read::read_exact(&mut block, buffer);
             let messages = read_block(0, index as u64, BLOCK_BYTES, fill).expect("it is in memory").messages;
             for message in messages {
-                self.hear(IncomingMessage::Data(Segment::decode(message).expect("a segment")));
+                self.receive_message(IncomingMessage::Data(Segment::decode(message).expect("a segment")));
             }
         }
         let end = Message::End { id: 0, size_bytes: content.len() as u64, root: root.finish() };
-        self.hear(IncomingMessage::Control(end));
-        let outcome = self.said().into_iter().find_map(|message| match message {
+        self.receive_message(IncomingMessage::Control(end));
+        let outcome = self.take_sent().into_iter().find_map(|message| match message {
             Message::Done { outcome, .. } => Some(outcome),
             _ => None,
         });
@@ -158,10 +158,10 @@ fn blocks_that_arrived_before_the_disk_was_full_are_kept() {
         }
         let fill = |buffer: &mut [u8]| std::io::Read::read_exact(&mut block, buffer);
         for message in read_block(0, index as u64, BLOCK_BYTES, fill).expect("it is in memory").messages {
-            receiver.hear(IncomingMessage::Data(Segment::decode(message).expect("a segment")));
+            receiver.receive_message(IncomingMessage::Data(Segment::decode(message).expect("a segment")));
         }
     }
-    let Some(Message::Done { outcome, .. }) = receiver.said().pop() else { panic!("it is not done") };
+    let Some(Message::Done { outcome, .. }) = receiver.take_sent().pop() else { panic!("it is not done") };
     check_is_full(&outcome);
     drop(receiver);
     folder.disk().fill_at(None);
@@ -180,12 +180,12 @@ fn failed_journal_write_fails_the_file_and_keeps_its_blocks() {
         let mut block = &content[index as usize * BLOCK_BYTES as usize..];
         let fill = |buffer: &mut [u8]| std::io::Read::read_exact(&mut block, buffer);
         for message in read_block(0, index, BLOCK_BYTES, fill).expect("it is in memory").messages {
-            receiver.hear(IncomingMessage::Data(Segment::decode(message).expect("a segment")));
+            receiver.receive_message(IncomingMessage::Data(Segment::decode(message).expect("a segment")));
         }
     };
     send_block(&mut receiver, 0);
     // Ticks arrive as they do while nothing is received. They detect the failure by a second block that waits for the journal.
-    let mut said = receiver.said();
+    let mut said = receiver.take_sent();
     for tick in 1..600 {
         if let Some(Message::Done { .. }) = said.last() {
             break;
@@ -195,7 +195,7 @@ fn failed_journal_write_fails_the_file_and_keeps_its_blocks() {
         }
         std::thread::sleep(Duration::from_millis(50));
         receiver.machine.take(Input::Tick).expect("time passes");
-        said.extend(receiver.said());
+        said.extend(receiver.take_sent());
     }
     let Some(Message::Done { outcome, .. }) = said.pop() else { panic!("it is not done") };
     check_is_full(&outcome);
@@ -228,8 +228,8 @@ fn a_file_that_cannot_be_recorded_is_stored_and_compared_next_time() {
     let mut root = Root::default();
     content.chunks(BLOCK_BYTES as usize).for_each(|block| root.add(Hash::of(block)));
     let end = Message::End { id: 0, size_bytes: content.len() as u64, root: root.finish() };
-    receiver.hear(IncomingMessage::Control(end));
-    assert_eq!(receiver.said(), [Message::Done { id: 0, outcome: Outcome::Identical }]);
+    receiver.receive_message(IncomingMessage::Control(end));
+    assert_eq!(receiver.take_sent(), [Message::Done { id: 0, outcome: Outcome::Identical }]);
     let known = Receiver::new(&folder, &report).offer(kind());
     assert_eq!(known, Message::Done { id: 0, outcome: Outcome::Identical }, "now it is recorded");
 }
@@ -292,7 +292,7 @@ fn files_of_one_batch_get_their_names_each_for_itself() {
         }
         receiver.machine.settle();
         let mut outcomes: Vec<(u32, bool)> = receiver
-            .said()
+            .take_sent()
             .into_iter()
             .filter_map(|message| match message {
                 Message::Done { id, outcome } => Some((id, matches!(outcome, Outcome::Stored { .. }))),

@@ -66,7 +66,7 @@ impl Receiver {
     }
 
     /// Handles a message, and returns the messages that answer it.
-    fn hear(&mut self, message: Message) -> Vec<Message> {
+    fn receive_message(&mut self, message: Message) -> Vec<Message> {
         self.take(Input::Heard(IncomingMessage::Control(message)))
     }
 
@@ -94,7 +94,7 @@ impl Receiver {
         for message in block.messages {
             self.take(Input::Heard(IncomingMessage::Data(Segment::decode(message).expect("a segment"))));
         }
-        self.hear(Message::End { id, size_bytes: content.len() as u64, root: root(content) })
+        self.receive_message(Message::End { id, size_bytes: content.len() as u64, root: root(content) })
     }
 }
 
@@ -126,10 +126,10 @@ fn compare_busy(dir: &TempDir, folder: &Folder) -> (Receiver, Box<Part>) {
     fs::write(dir.path().join("file"), OLD).expect("written");
     let part = hold(folder, &offer(0, "file", file(NEW)));
     let mut receiver = Receiver::new(folder, Mode::Store);
-    let answers = receiver.hear(Message::Offer(offer(0, "file", file(NEW))));
+    let answers = receiver.receive_message(Message::Offer(offer(0, "file", file(NEW))));
     assert_eq!(answers, [Message::Answer { id: 0, answer: Answer::Compare }]);
     let end = Message::End { id: 0, size_bytes: NEW.len() as u64, root: root(NEW) };
-    assert_eq!(receiver.hear(end), []);
+    assert_eq!(receiver.receive_message(end), []);
     for _ in 0..3 {
         assert_eq!(receiver.tick(), [], "the source is not asked again");
     }
@@ -164,10 +164,10 @@ fn file_that_vanishes_during_wait_is_taken() {
     let (dir, folder) = folder(OnClash::Refuse);
     fs::write(dir.path().join("file"), OLD).expect("written");
     let mut receiver = Receiver::new(&folder, Mode::Store);
-    receiver.hear(Message::Offer(offer(0, "file", file(NEW))));
+    receiver.receive_message(Message::Offer(offer(0, "file", file(NEW))));
     fs::remove_file(dir.path().join("file")).expect("removed");
     let end = Message::End { id: 0, size_bytes: NEW.len() as u64, root: root(NEW) };
-    assert_eq!(receiver.hear(end), [take_all(0)]);
+    assert_eq!(receiver.receive_message(end), [take_all(0)]);
 }
 
 #[test]
@@ -175,12 +175,12 @@ fn busy_part_before_an_answer_resumes_with_a_comparison() {
     let (dir, folder) = folder(OnClash::Overwrite);
     let part = hold(&folder, &offer(0, "file", file(NEW)));
     let mut receiver = Receiver::new(&folder, Mode::Store);
-    assert_eq!(receiver.hear(Message::Offer(offer(0, "file", file(NEW)))), []);
+    assert_eq!(receiver.receive_message(Message::Offer(offer(0, "file", file(NEW)))), []);
     fs::write(dir.path().join("file"), OLD).expect("written");
     drop(part);
     assert_eq!(receiver.tick(), [Message::Answer { id: 0, answer: Answer::Compare }]);
     let end = Message::End { id: 0, size_bytes: NEW.len() as u64, root: root(NEW) };
-    assert_eq!(receiver.hear(end), [take_all(0)]);
+    assert_eq!(receiver.receive_message(end), [take_all(0)]);
     assert!(receiver.send(0, NEW).contains(&stored(0)));
 }
 
@@ -188,14 +188,14 @@ fn busy_part_before_an_answer_resumes_with_a_comparison() {
 fn busy_part_holds_up_folder_end_and_deletion_and_no_other_offer() {
     let (dir, folder) = folder(OnClash::Overwrite);
     let mut receiver = Receiver::new(&folder, Mode::Store);
-    assert_eq!(receiver.hear(Message::Offer(offer(0, "d", Kind::Folder))), [stored(0)]);
+    assert_eq!(receiver.receive_message(Message::Offer(offer(0, "d", Kind::Folder))), [stored(0)]);
     let part = hold(&folder, &offer(1, "d/busy", file(NEW)));
-    assert_eq!(receiver.hear(Message::Offer(offer(1, "d/busy", file(NEW)))), []);
+    assert_eq!(receiver.receive_message(Message::Offer(offer(1, "d/busy", file(NEW)))), []);
     let link = Kind::Link { target: "busy".into() };
-    assert_eq!(receiver.hear(Message::Offer(offer(2, "d/link", link))), [stored(2)]);
-    assert_eq!(receiver.hear(Message::Offer(offer(3, "d/file", file(NEW)))), [take_all(3)]);
+    assert_eq!(receiver.receive_message(Message::Offer(offer(2, "d/link", link))), [stored(2)]);
+    assert_eq!(receiver.receive_message(Message::Offer(offer(3, "d/file", file(NEW)))), [take_all(3)]);
     assert!(receiver.send(3, NEW).contains(&stored(3)));
-    assert_eq!(receiver.hear(Message::Offer(offer(4, "d", Kind::FolderEnd))), []);
+    assert_eq!(receiver.receive_message(Message::Offer(offer(4, "d", Kind::FolderEnd))), []);
     drop(part);
     assert_eq!(receiver.tick(), [take_all(1)]);
     let ends = receiver.send(1, NEW);
@@ -206,7 +206,7 @@ fn busy_part_holds_up_folder_end_and_deletion_and_no_other_offer() {
     let names = ["busy", "file", "link"].map(Into::into).to_vec();
     let listing = Listing { folder: "d".into(), names, is_complete: true };
     let removed = Message::Deleted { name: "d/surplus".into(), failure: None };
-    assert_eq!(receiver.hear(Message::Listing(listing)), [removed, Message::Compared]);
+    assert_eq!(receiver.receive_message(Message::Listing(listing)), [removed, Message::Compared]);
 }
 
 #[test]
@@ -215,16 +215,16 @@ fn offers_beyond_the_descriptor_share_wait_in_order_and_are_stored() {
     let (dir, folder) = folder(OnClash::Refuse);
     let folder = folder.with_descriptors(Share::of(2));
     let mut receiver = Receiver::new(&folder, Mode::Store);
-    assert_eq!(receiver.hear(Message::Offer(offer(0, "d", Kind::Folder))), [stored(0)]);
+    assert_eq!(receiver.receive_message(Message::Offer(offer(0, "d", Kind::Folder))), [stored(0)]);
     let mut said = Vec::new();
     for id in 1..=FILES {
-        said.extend(receiver.hear(Message::Offer(offer(id, &format!("d/{id}"), file(NEW)))));
+        said.extend(receiver.receive_message(Message::Offer(offer(id, &format!("d/{id}"), file(NEW)))));
     }
     assert_eq!(said, [take_all(1), take_all(2)]);
     // These folders are offered behind the waiting files.
-    said.extend(receiver.hear(Message::Offer(offer(FILES + 1, "d/e", Kind::Folder))));
-    said.extend(receiver.hear(Message::Offer(offer(FILES + 2, "d/e", Kind::FolderEnd))));
-    said.extend(receiver.hear(Message::Offer(offer(FILES + 3, "d", Kind::FolderEnd))));
+    said.extend(receiver.receive_message(Message::Offer(offer(FILES + 1, "d/e", Kind::Folder))));
+    said.extend(receiver.receive_message(Message::Offer(offer(FILES + 2, "d/e", Kind::FolderEnd))));
+    said.extend(receiver.receive_message(Message::Offer(offer(FILES + 3, "d", Kind::FolderEnd))));
     for id in 1..=FILES {
         assert!(said.contains(&take_all(id)), "{id} waits for ever: {said:?}");
         said.extend(receiver.send(id, NEW));
@@ -244,11 +244,14 @@ fn offers_beyond_the_descriptor_share_wait_in_order_and_are_stored() {
 fn offer_given_up_while_it_waits_for_descriptors_lets_the_next_begin() {
     let (_dir, folder) = folder(OnClash::Refuse);
     let mut receiver = Receiver::new(&folder.with_descriptors(Share::of(2)), Mode::Store);
-    assert_eq!(receiver.hear(Message::Offer(offer(0, "a", Kind::Stream { token: [1; 16] }))), [take_all(0)]);
-    assert_eq!(receiver.hear(Message::Offer(offer(1, "b", file(NEW)))), []);
-    assert_eq!(receiver.hear(Message::Offer(offer(2, "c", file(NEW)))), []);
+    assert_eq!(
+        receiver.receive_message(Message::Offer(offer(0, "a", Kind::Stream { token: [1; 16] }))),
+        [take_all(0)]
+    );
+    assert_eq!(receiver.receive_message(Message::Offer(offer(1, "b", file(NEW)))), []);
+    assert_eq!(receiver.receive_message(Message::Offer(offer(2, "c", file(NEW)))), []);
     let failure = crate::protocol::Failure::new(crate::protocol::Reason::NotThere, "gone");
-    receiver.hear(Message::GiveUp { id: 1, failure: failure.clone(), again: false });
-    let said = receiver.hear(Message::GiveUp { id: 0, failure, again: false });
+    receiver.receive_message(Message::GiveUp { id: 1, failure: failure.clone(), again: false });
+    let said = receiver.receive_message(Message::GiveUp { id: 0, failure, again: false });
     assert_eq!(said, [take_all(2)]);
 }

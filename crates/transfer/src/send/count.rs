@@ -8,7 +8,7 @@ use std::rc::Rc;
 use tokio::sync::oneshot;
 
 use super::unsized_file::is_read_as_pipe;
-use super::walk::{Opened, Place, Seen, Selection, SendSource, What, locate};
+use super::walk::{InspectedEntry, Opened, Place, Selection, SendSource, SourceKind, locate};
 use crate::name::Name;
 use crate::protocol::{Links, Message};
 use crate::report::Report;
@@ -54,7 +54,7 @@ impl Total {
     }
 
     /// Takes the size from a complete walk if counting has not returned one.
-    pub(super) fn walked(&mut self, report: &Report) {
+    pub(super) fn complete_from_walk(&mut self, report: &Report) {
         let totals = report.totals();
         let bytes = (!self.has_pipe).then_some(totals.found_bytes);
         self.known.get_or_insert(Count { files: totals.found_files, bytes });
@@ -120,25 +120,25 @@ struct Counter<'a> {
 }
 
 impl Counter<'_> {
-    fn source(mut self, source: &What) -> Option<()> {
+    fn source(mut self, source: &SourceKind) -> Option<()> {
         match source {
-            What::Stream { .. } | What::Piped { .. } => {
+            SourceKind::Stream { .. } | SourceKind::Piped { .. } => {
                 self.total.files += 1;
                 self.total.bytes = None;
                 Some(())
             }
-            What::Path(path) if is_read_as_pipe(path) => {
+            SourceKind::Path(path) if is_read_as_pipe(path) => {
                 self.total.files += 1;
                 self.total.bytes = None;
                 Some(())
             }
-            What::Path(path) => match locate(path, &mut Opened::default()) {
+            SourceKind::Path(path) => match locate(path, &mut Opened::default()) {
                 Ok((place, name)) => self.tree(place, name),
                 // The walk reports the error.
                 Err(_) => Some(()),
             },
-            What::Inside { folder, name } if name.is_empty() => self.all_of(folder),
-            What::Inside { folder, name } => self.tree(in_folder(folder, name), name.clone()),
+            SourceKind::Inside { folder, name } if name.is_empty() => self.all_of(folder),
+            SourceKind::Inside { folder, name } => self.tree(in_folder(folder, name), name.clone()),
         }
     }
 
@@ -202,7 +202,9 @@ impl Counter<'_> {
         if !self.selection.takes(&place, &checked).unwrap_or(false) {
             return Inspected::Other;
         }
-        let Ok(Seen::Place(place)) = self.selection.look(&place, &checked) else { return Inspected::Other };
+        let Ok(InspectedEntry::Place(place)) = self.selection.inspect(&place, &checked) else {
+            return Inspected::Other;
+        };
         match place.folder.metadata_behind(&place.path) {
             Ok(there) if there.is_file() => Inspected::File(there.len()),
             Ok(there) if there.is_dir() => {

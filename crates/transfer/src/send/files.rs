@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use crate::block::{BLOCK_BYTES, Root, block_len, blocks_of};
-use crate::descriptors::Held;
+use crate::descriptors::HeldDescriptors;
 use crate::protocol::{BlockMessages, FileTime, Kind, Offer, Outcome, Run};
 use crate::report::Report;
 use crate::scarcity::SCARCE_FOR;
@@ -46,7 +46,7 @@ pub(super) struct Entry {
     /// Content that was read from a pipe and may have to be sent again.
     pub(super) kept: Kept,
     /// Descriptor of the file while it is open.
-    pub(super) held: Option<Held>,
+    pub(super) held: Option<HeldDescriptors>,
     /// Time since which the file cannot be opened because the system lacks descriptors or memory.
     pub(super) scarce_since: Option<Instant>,
 }

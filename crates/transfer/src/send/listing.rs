@@ -4,12 +4,12 @@ use std::io;
 
 use tokio::sync::mpsc;
 
-use super::walk::{Gone, Place, Root, Seen, unseen};
+use super::walk::{InspectedEntry, Place, ReceiverDropped, Root, inspection_failure};
 use crate::name::{BadName, Name};
 use crate::protocol::{
     Failure, LISTED_NAME_BYTES, Links, Listing, MAX_CONTROL_BYTES, MAX_LISTED_BYTES, Reason,
 };
-use crate::scarcity::{Patience, Scarcity};
+use crate::scarcity::{Scarcity, ScarcityRetries};
 use crate::store::identity_of;
 
 /// Number of listings that wait to be sent.
@@ -39,7 +39,7 @@ struct Folder {
 pub(super) fn list(roots: Vec<Root>) -> mpsc::Receiver<Listed> {
     let (out, listed) = mpsc::channel(WAITING_LISTINGS);
     tokio::task::spawn_blocking(move || {
-        let lister = Lister { out, patience: Patience::default() };
+        let lister = Lister { out, retries: ScarcityRetries::default() };
         // An error means that the caller has dropped the channel.
         let _ = roots.iter().try_for_each(|root| lister.root(root));
     });
@@ -48,27 +48,27 @@ pub(super) fn list(roots: Vec<Root>) -> mpsc::Receiver<Listed> {
 
 struct Lister {
     out: mpsc::Sender<Listed>,
-    patience: Patience,
+    retries: ScarcityRetries,
 }
 
 impl Lister {
-    fn root(&self, root: &Root) -> Result<(), Gone> {
+    fn root(&self, root: &Root) -> Result<(), ReceiverDropped> {
         let Root { place, name, identity, .. } = root;
-        match self.patience.retry(|| place.folder.metadata_behind(&place.path)) {
+        match self.retries.retry(|| place.folder.metadata_behind(&place.path)) {
             Ok(there) if identity_of(&there) == *identity => {}
             Ok(_) => {
                 let text = format!("{} is no longer the folder that was sent", place.show());
                 return self.fail(name.clone(), Failure::new(Reason::Changed, text));
             }
-            Err(error) => return self.fail(name.clone(), unseen(place, &error)),
+            Err(error) => return self.fail(name.clone(), inspection_failure(place, &error)),
         }
         let mut left = vec![Folder { place: place.clone(), name: name.clone(), within: Vec::new() }];
         while let Some(folder) = left.pop() {
-            match self.patience.retry(|| entries(&folder.place)) {
+            match self.retries.retry(|| entries(&folder.place)) {
                 Ok(names) => {
-                    self.say(&folder.name, &names)?;
+                    self.send_message(&folder.name, &names)?;
                     for last in &names {
-                        match self.patience.retry(|| below(root, &folder, last)) {
+                        match self.retries.retry(|| below(root, &folder, last)) {
                             Ok(below) => left.extend(below),
                             Err(failure) => self.fail(format!("{}/{last}", folder.name), failure)?,
                         }
@@ -80,16 +80,16 @@ impl Lister {
         Ok(())
     }
 
-    fn emit(&self, listed: Listed) -> Result<(), Gone> {
-        self.out.blocking_send(listed).map_err(|_| Gone)
+    fn emit(&self, listed: Listed) -> Result<(), ReceiverDropped> {
+        self.out.blocking_send(listed).map_err(|_| ReceiverDropped)
     }
 
-    fn fail(&self, name: String, failure: Failure) -> Result<(), Gone> {
+    fn fail(&self, name: String, failure: Failure) -> Result<(), ReceiverDropped> {
         let text = format!("{failure}; nothing that is only at the receiver was removed from it");
         self.emit(Listed::Failed { name, failure: Failure::new(failure.reason, text) })
     }
 
-    fn say(&self, folder: &str, names: &[String]) -> Result<(), Gone> {
+    fn send_message(&self, folder: &str, names: &[String]) -> Result<(), ReceiverDropped> {
         let (mut bytes, mut part) = (0, Vec::new());
         let listing =
             |names, is_complete| Listed::Names(Listing { folder: folder.into(), names, is_complete });
@@ -107,7 +107,7 @@ impl Lister {
 
 /// Returns the names in a folder in order, including names that were not offered. Fails if a name cannot be read.
 fn entries(place: &Place) -> Result<Vec<String>, Failure> {
-    let failed = |error: io::Error| unseen(place, &error);
+    let failed = |error: io::Error| inspection_failure(place, &error);
     let (mut names, mut bytes) = (Vec::new(), 0);
     for entry in place.folder.entries(&place.path).map_err(failed)? {
         let name = entry.map_err(failed)?.file_name();
@@ -134,17 +134,17 @@ fn entries(place: &Place) -> Result<Vec<String>, Failure> {
 fn below(root: &Root, folder: &Folder, last: &str) -> Result<Option<Folder>, Failure> {
     let (place, name) = (folder.place.below(last), format!("{}/{last}", folder.name));
     let Ok(checked) = Name::new(&name) else { return Ok(None) };
-    if !root.selection.takes(&place, &checked).map_err(|error| unseen(&place, &error))? {
+    if !root.selection.takes(&place, &checked).map_err(|error| inspection_failure(&place, &error))? {
         return Ok(None);
     }
-    let place = match root.selection.look(&place, &checked) {
-        Ok(Seen::Place(place)) => place,
+    let place = match root.selection.inspect(&place, &checked) {
+        Ok(InspectedEntry::Place(place)) => place,
         Err(failure) if failure.is_scarcity() => return Err(failure),
         Ok(_) | Err(_) => return Ok(None),
     };
     let there = match place.folder.metadata_behind(&place.path) {
         Ok(there) if there.is_dir() => there,
-        Err(error) if error.is_scarcity() => return Err(unseen(&place, &error)),
+        Err(error) if error.is_scarcity() => return Err(inspection_failure(&place, &error)),
         Ok(_) | Err(_) => return Ok(None),
     };
     let mut within = folder.within.clone();

@@ -40,14 +40,14 @@ impl SendQueues {
         self.control.len() < MOST_CONTROL
     }
 
-    pub(super) fn say_alive(&mut self) {
+    pub(super) fn queue_keepalive(&mut self) {
         // Any queued message also shows that this side is alive.
         if self.control.is_empty() {
-            self.say(&Message::Alive);
+            self.send_message(&Message::Alive);
         }
     }
 
-    pub(super) fn say(&mut self, message: &Message) {
+    pub(super) fn send_message(&mut self, message: &Message) {
         self.control.push_back(OutgoingMessage::from(message));
     }
 

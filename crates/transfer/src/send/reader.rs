@@ -10,7 +10,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::walk::{Origin, Pipe, describe};
 use crate::block::{BLOCK_BYTES, Hash, block_at};
 use crate::protocol::{BlockMessages, FileTime, Kind, read_block};
-use crate::scarcity::Patience;
+use crate::scarcity::ScarcityRetries;
 use crate::store::from_system_time;
 
 /// Request to the reader.
@@ -34,10 +34,10 @@ pub(super) struct Reply {
     pub(super) id: u32,
     /// Set if a block was requested.
     pub(super) is_block: bool,
-    pub(super) what: What,
+    pub(super) what: ReplyKind,
 }
 
-pub(super) enum What {
+pub(super) enum ReplyKind {
     Opened,
     Block {
         index: u64,
@@ -70,7 +70,7 @@ pub(super) fn start(replies: UnboundedSender<Reply>) -> mpsc::Sender<Request> {
             if let Request::Next { id, index, from } = request {
                 let replies = replies.clone();
                 runtime.spawn_blocking(move || {
-                    let what = next(id, index, &from).unwrap_or_else(What::Failed);
+                    let what = next(id, index, &from).unwrap_or_else(ReplyKind::Failed);
                     // The sender may have been dropped.
                     let _ = replies.send(Reply { id, is_block: true, what });
                 });
@@ -94,34 +94,34 @@ fn answer(files: &mut Files, request: Request) -> Reply {
         Request::Open { id, origin, kind, changed } => (id, open(files, id, &origin, &kind, changed)),
         Request::Block { id, index, block_len } => {
             let block = held(files, id).and_then(|file| read(file, id, index, block_len));
-            (id, block.map(|block| What::Block { index, block }))
+            (id, block.map(|block| ReplyKind::Block { index, block }))
         }
         Request::Hash { id, index, block_len } => {
-            (id, held(files, id).and_then(|file| hash(file, index, block_len)).map(What::Hashed))
+            (id, held(files, id).and_then(|file| hash(file, index, block_len)).map(ReplyKind::Hashed))
         }
         Request::Check { id, kind, changed } => {
             let same = held(files, id)
                 .and_then(|file| Ok(is_same(file, &kind, changed)? && ends_at_size(file, &kind)?));
-            (id, same.map(|same| if same { What::Checked } else { What::Changed(None) }))
+            (id, same.map(|same| if same { ReplyKind::Checked } else { ReplyKind::Changed(None) }))
         }
         // Another thread replies to this request.
         Request::Next { id, index, from } => (id, next(id, index, &from)),
         Request::Close { id } => {
             files.remove(&id);
-            (id, Ok(What::Closed))
+            (id, Ok(ReplyKind::Closed))
         }
     };
     let what = what.unwrap_or_else(|error| match error.kind() {
         // The file has become shorter.
-        ErrorKind::UnexpectedEof => What::Changed(None),
-        _ => What::Failed(error),
+        ErrorKind::UnexpectedEof => ReplyKind::Changed(None),
+        _ => ReplyKind::Failed(error),
     });
     let what = match what {
         // The old file is closed before the new one is opened.
-        What::Changed(None) => match files.remove(&id).map(|(_, origin)| look_again(&origin)) {
-            Some(Ok(now)) => What::Changed(now),
-            Some(Err(error)) => What::Failed(error),
-            None => What::Changed(None),
+        ReplyKind::Changed(None) => match files.remove(&id).map(|(_, origin)| current_state(&origin)) {
+            Some(Ok(now)) => ReplyKind::Changed(now),
+            Some(Err(error)) => ReplyKind::Failed(error),
+            None => ReplyKind::Changed(None),
         },
         what => what,
     };
@@ -132,12 +132,18 @@ fn held(files: &Files, id: u32) -> io::Result<&File> {
     files.get(&id).map(|(file, _)| file).ok_or_else(|| ErrorKind::NotFound.into())
 }
 
-fn open(files: &mut Files, id: u32, origin: &Origin, kind: &Kind, changed: FileTime) -> io::Result<What> {
-    let Origin::File { folder, path } = origin else { return Ok(What::Opened) };
+fn open(
+    files: &mut Files,
+    id: u32,
+    origin: &Origin,
+    kind: &Kind,
+    changed: FileTime,
+) -> io::Result<ReplyKind> {
+    let Origin::File { folder, path } = origin else { return Ok(ReplyKind::Opened) };
     let file = folder.open_file(path)?;
     let is_same = is_same(&file, kind, changed)?;
     files.insert(id, (file, origin.clone()));
-    Ok(if is_same { What::Opened } else { What::Changed(None) })
+    Ok(if is_same { ReplyKind::Opened } else { ReplyKind::Changed(None) })
 }
 
 fn is_same(file: &File, kind: &Kind, changed: FileTime) -> io::Result<bool> {
@@ -154,9 +160,9 @@ fn ends_at_size(mut file: &File, kind: &Kind) -> io::Result<bool> {
 }
 
 /// Returns the present state of a file.
-fn look_again(origin: &Origin) -> io::Result<Option<(Kind, FileTime)>> {
+fn current_state(origin: &Origin) -> io::Result<Option<(Kind, FileTime)>> {
     let Origin::File { folder, path } = origin else { return Ok(None) };
-    let file = Patience::default().retry(|| folder.open_file(path))?;
+    let file = ScarcityRetries::default().retry(|| folder.open_file(path))?;
     let metadata = file.metadata()?;
     Ok(Some((describe(&file, metadata.len())?, from_system_time(metadata.modified()?))))
 }
@@ -177,12 +183,12 @@ fn hash(mut file: &File, index: u64, block_len: u32) -> io::Result<Hash> {
 }
 
 /// Reads until a block is full or the pipe ends.
-fn next(id: u32, index: u64, from: &Pipe) -> io::Result<What> {
+fn next(id: u32, index: u64, from: &Pipe) -> io::Result<ReplyKind> {
     let mut content = Vec::new();
     let mut from = from.lock().unwrap_or_else(PoisonError::into_inner);
     (&mut *from).take(u64::from(BLOCK_BYTES)).read_to_end(&mut content)?;
     let bytes = u32::try_from(content.len()).unwrap_or(BLOCK_BYTES);
     let mut rest = &content[..];
     let block = read_block(id, index, bytes, |buffer| rest.read_exact(buffer))?;
-    Ok(What::Next { index, block, bytes, is_last: bytes < BLOCK_BYTES })
+    Ok(ReplyKind::Next { index, block, bytes, is_last: bytes < BLOCK_BYTES })
 }

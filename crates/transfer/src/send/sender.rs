@@ -15,7 +15,7 @@ use super::files::{Entry, Sending, Stage};
 use super::folders::OpenFolders;
 use super::pace::RateLimit;
 use super::queues::SendQueues;
-use super::reader::{self, Reply, Request, What};
+use super::reader::{self, Reply, ReplyKind, Request};
 use super::walk::{self, Item, Origin, SendSource, stream_kind};
 use crate::block::{Hash, blocks_of};
 use crate::cancel::{Cancel, CancelOnDrop};
@@ -26,7 +26,7 @@ use crate::identity::SenderId;
 use crate::moment::Activity;
 use crate::protocol::{
     Answer, BlockMessages, Failure, FileTime, Kind, MAX_OPEN_OFFERS, Message, Outcome, ProtocolError, Reason,
-    Run, Wishes,
+    Run, SenderRequests,
 };
 use crate::report::{Event, Report};
 use crate::scarcity::Scarcity;
@@ -75,7 +75,7 @@ pub struct Sender {
     ahead: Ahead,
     rate: Option<RateLimit>,
     identity: Option<SenderId>,
-    wishes: Wishes,
+    sender_requests: SenderRequests,
     report: Report,
 }
 
@@ -125,7 +125,7 @@ impl Sender {
             ahead: Ahead::within(SENDER_BLOCKS),
             rate,
             identity: None,
-            wishes: Wishes::default(),
+            sender_requests: SenderRequests::default(),
             report,
         }
     }
@@ -140,18 +140,18 @@ impl Sender {
 
     /// Sets the requests to the receiver.
     #[must_use]
-    pub fn with_wishes(mut self, mut wishes: Wishes) -> Self {
-        if wishes.delete && !self.deletion.has_common_rules() {
+    pub fn with_sender_requests(mut self, mut sender_requests: SenderRequests) -> Self {
+        if sender_requests.delete && !self.deletion.has_common_rules() {
             self.report.note("nothing is removed at the receiver, because sources have different filters");
-            wishes.delete = false;
+            sender_requests.delete = false;
         }
-        self.wishes = wishes;
-        self.deletion.want(wishes.delete, wishes.dry_run);
+        self.sender_requests = sender_requests;
+        self.deletion.want(sender_requests.delete, sender_requests.dry_run);
         self
     }
 
-    pub(crate) fn wishes(&self) -> Wishes {
-        self.wishes
+    pub(crate) fn sender_requests(&self) -> SenderRequests {
+        self.sender_requests
     }
 
     pub(crate) fn identity(&mut self) -> Result<SenderId, TransferError> {
@@ -184,7 +184,7 @@ impl Sender {
             self.report.forget_deletable();
         }
         self.deletion.restart();
-        self.deletion.rules().iter().for_each(|rule| queues.say(rule));
+        self.deletion.rules().iter().for_each(|rule| queues.send_message(rule));
         self.offer_again(&mut queues);
         let mut tick = tokio::time::interval(ALIVE_EVERY);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -211,15 +211,15 @@ impl Sender {
                 item = self.items.recv(), if may_offer => self.on_item(&mut queues, item),
                 listed = self.deletion.next(), if queues.control.len() < WAITING_CONTROL => {
                     let message = self.deletion.on_listed(listed, &self.report);
-                    message.iter().for_each(|message| queues.say(message));
+                    message.iter().for_each(|message| queues.send_message(message));
                 }
-                total = self.total.next(&self.report) => queues.say(&total),
+                total = self.total.next(&self.report) => queues.send_message(&total),
                 Some(reply) = self.replies.recv() => self.on_reply(&mut queues, reply),
                 _ = tick.tick() => {
                     if activity.heard.elapsed() >= silence {
                         return Err(TransferError::Silent(silence));
                     }
-                    queues.say_alive();
+                    queues.queue_keepalive();
                     self.open_files();
                 }
             }
@@ -285,7 +285,7 @@ impl Sender {
         entry.under_way.clear();
         entry.takes = 0;
         (entry.held, entry.scarce_since) = (None, None);
-        queues.say(&Message::Offer(entry.offer(id)));
+        queues.send_message(&Message::Offer(entry.offer(id)));
         self.open.insert(id, entry);
     }
 
@@ -294,20 +294,20 @@ impl Sender {
             None => {
                 self.is_walked = true;
                 self.report.all_found();
-                self.total.walked(&self.report);
+                self.total.complete_from_walk(&self.report);
             }
             Some(Item::Skipped { name, failure }) => {
                 let mut end = name.len().min(crate::MAX_NAME_BYTES);
                 while !name.is_char_boundary(end) {
                     end -= 1;
                 }
-                queues.say(&Message::Passed { name: name[..end].into(), failure: failure.clone() });
+                queues.send_message(&Message::Passed { name: name[..end].into(), failure: failure.clone() });
                 self.report.passed(name, failure);
             }
             Some(Item::Found { name, kind, changed, mode, origin }) => {
                 match &kind {
                     Kind::File { size_bytes, .. } => self.report.found(1, *size_bytes),
-                    Kind::Stream { .. } => self.report.found_pipe(),
+                    Kind::Stream { .. } => self.report.record_pipe(),
                     Kind::Folder => self.folders.begin(&name, changed, mode),
                     Kind::Link { .. } | Kind::FolderEnd => {}
                 }
@@ -486,16 +486,16 @@ impl Sender {
         self.asked = self.asked.saturating_sub(1);
         let Some(entry) = self.open.get_mut(&id) else { return };
         match (what, &mut entry.stage) {
-            (What::Opened, Stage::Opening(have)) => {
+            (ReplyKind::Opened, Stage::Opening(have)) => {
                 entry.stage = Stage::Sending(Sending::new(std::mem::take(have)));
                 self.sending.push_back(id);
                 self.end_if_read(queues, id);
             }
-            (What::Block { index, block }, _) if entry.repeats.remove(&index) => {
+            (ReplyKind::Block { index, block }, _) if entry.repeats.remove(&index) => {
                 entry.under_way.insert(index);
                 queues.data.extend(block.messages.into_iter().map(OutgoingMessage::Data));
             }
-            (What::Block { index, block }, Stage::Sending(sending)) => {
+            (ReplyKind::Block { index, block }, Stage::Sending(sending)) => {
                 entry.under_way.insert(index);
                 // The reader replies in the order of requests, so the root covers the blocks in their order.
                 sending.root.add(block.hash);
@@ -503,20 +503,20 @@ impl Sender {
                 queues.data.extend(block.messages.into_iter().map(OutgoingMessage::Data));
                 self.end_if_read(queues, id);
             }
-            (What::Hashed(hash), Stage::Sending(sending)) => {
+            (ReplyKind::Hashed(hash), Stage::Sending(sending)) => {
                 sending.root.add(hash);
                 sending.reading -= 1;
                 self.end_if_read(queues, id);
             }
-            (What::Next { index, block, bytes, is_last }, _) => {
+            (ReplyKind::Next { index, block, bytes, is_last }, _) => {
                 self.on_piped(queues, id, index, block, bytes, is_last);
             }
-            (What::Checked, Stage::Checking(root)) => {
+            (ReplyKind::Checked, Stage::Checking(root)) => {
                 let (root, size_bytes) = (root.finish(), entry.size_bytes().unwrap_or(0));
                 self.end(queues, id, size_bytes, root);
             }
-            (What::Changed(now), _) => self.on_changed(queues, id, now),
-            (What::Failed(error), _) => self.on_failed(queues, id, &error),
+            (ReplyKind::Changed(now), _) => self.on_changed(queues, id, now),
+            (ReplyKind::Failed(error), _) => self.on_failed(queues, id, &error),
             _ => {}
         }
     }
@@ -584,7 +584,7 @@ impl Sender {
         if let Some(entry) = self.open.get_mut(&id) {
             entry.stage = Stage::Ended;
         }
-        queues.say(&Message::End { id, size_bytes, root });
+        queues.send_message(&Message::End { id, size_bytes, root });
         // The receiver may take long to compare a file. The sender therefore closes the file, and opens it again if the receiver
         // requests its blocks.
         if self.open.get(&id).is_some_and(|entry| entry.takes == 0) {
@@ -701,7 +701,7 @@ impl Sender {
 
     fn give_up(&mut self, queues: &mut SendQueues, id: u32, failure: Failure) {
         if let Some(entry) = self.close(queues, id) {
-            queues.say(&Message::GiveUp { id, failure: failure.clone(), again: false });
+            queues.send_message(&Message::GiveUp { id, failure: failure.clone(), again: false });
             entry.report_end(&self.report, Outcome::Failed(failure));
         }
     }
@@ -733,17 +733,17 @@ impl Sender {
         let (Some((kind, changed)), true) = (now, entry.changes < MOST_CHANGES) else {
             let text = format!("{text}, again and again; send it when no program writes to it");
             let failure = Failure::new(Reason::Changed, text);
-            queues.say(&Message::GiveUp { id, failure: failure.clone(), again: false });
+            queues.send_message(&Message::GiveUp { id, failure: failure.clone(), again: false });
             return entry.report_end(&self.report, Outcome::Failed(failure));
         };
         let failure = Failure::new(Reason::Changed, format!("{text}; its transfer starts over"));
         self.report.emit(Event::Note(failure.text.clone()));
-        queues.say(&Message::GiveUp { id, failure, again: true });
-        self.report.unfound(1, entry.size_bytes().unwrap_or(0));
+        queues.send_message(&Message::GiveUp { id, failure, again: true });
+        self.report.subtract_found(1, entry.size_bytes().unwrap_or(0));
         self.report.recount(entry.counted_bytes, 0);
         match kind {
             Kind::File { size_bytes, .. } => self.report.found(1, size_bytes),
-            _ => self.report.found_pipe(),
+            _ => self.report.record_pipe(),
         }
         let id = self.new_id();
         let origin = match entry.origin {

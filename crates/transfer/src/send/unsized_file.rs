@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use crate::scarcity::Patience;
+use crate::scarcity::ScarcityRetries;
 use crate::store::Folder;
 
 /// A file that is open while it is read.
@@ -31,7 +31,7 @@ impl UnsizedFile {
     }
 
     fn open(&self) -> io::Result<File> {
-        Patience::default().retry(|| match &self.place {
+        ScarcityRetries::default().retry(|| match &self.place {
             FilePlace::Inside { folder, path } => folder.open_file(path),
             FilePlace::Path(path) => File::open(path),
         })

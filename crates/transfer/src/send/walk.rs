@@ -16,7 +16,7 @@ use crate::cancel::Cancel;
 use crate::filter::Filters;
 use crate::name::Name;
 use crate::protocol::{FILE_BITS, FOLDER_BITS, Failure, FileTime, Kind, Links, OnClash, Reason};
-use crate::scarcity::{Patience, Scarcity};
+use crate::scarcity::{Scarcity, ScarcityRetries};
 use crate::store::{Folder, explain, from_system_time, identity_of};
 use crate::text::PeerText;
 
@@ -26,13 +26,13 @@ const WAITING_ITEMS: usize = 16;
 /// Source of a transfer.
 #[derive(Clone)]
 pub struct SendSource {
-    pub(super) what: What,
+    pub(super) what: SourceKind,
     links: Links,
     filters: Filters,
 }
 
 #[derive(Clone)]
-pub(super) enum What {
+pub(super) enum SourceKind {
     Path(PathBuf),
     Piped { name: String, path: PathBuf },
     Inside { folder: Folder, name: String },
@@ -44,35 +44,35 @@ pub(super) type Pipe = Arc<Mutex<Box<dyn Read + Send>>>;
 impl SendSource {
     /// Creates a source from a file or a folder with its content, offered under its last name.
     pub fn path(path: impl Into<PathBuf>) -> Self {
-        SendSource::of(What::Path(path.into()))
+        SendSource::of(SourceKind::Path(path.into()))
     }
 
     /// Creates a source from the entry of a folder; from its whole content if the name is empty.
     pub fn inside(folder: Folder, name: impl Into<String>) -> Self {
-        SendSource::of(What::Inside { folder: folder.unnamed(), name: name.into() })
+        SendSource::of(SourceKind::Inside { folder: folder.unnamed(), name: name.into() })
     }
 
     /// Creates a source that is read from `from` and offered as a file called `name`.
     pub fn stream(name: impl Into<String>, from: impl Read + Send + 'static) -> Self {
-        SendSource::of(What::Stream { name: name.into(), from: Arc::new(Mutex::new(Box::new(from))) })
+        SendSource::of(SourceKind::Stream { name: name.into(), from: Arc::new(Mutex::new(Box::new(from))) })
     }
 
     /// Returns a source that is read from a path and offered as a file called `name`: a named pipe, a device, or a descriptor that a
     /// shell passes.
     pub fn piped(name: impl Into<String>, path: impl Into<PathBuf>) -> Self {
-        SendSource::of(What::Piped { name: name.into(), path: path.into() })
+        SendSource::of(SourceKind::Piped { name: name.into(), path: path.into() })
     }
 
     /// Returns `true` if the source can be read only once and in order, so that a later command cannot resume it.
     pub fn is_pipe(&self) -> bool {
         match &self.what {
-            What::Path(path) => is_read_as_pipe(path),
-            What::Piped { .. } | What::Stream { .. } => true,
-            What::Inside { .. } => false,
+            SourceKind::Path(path) => is_read_as_pipe(path),
+            SourceKind::Piped { .. } | SourceKind::Stream { .. } => true,
+            SourceKind::Inside { .. } => false,
         }
     }
 
-    fn of(what: What) -> Self {
+    fn of(what: SourceKind) -> Self {
         SendSource { what, links: Links::default(), filters: Filters::default() }
     }
 
@@ -102,9 +102,11 @@ impl SendSource {
 impl fmt::Debug for SendSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.what {
-            What::Path(path) | What::Piped { path, .. } => f.debug_tuple("Path").field(path).finish(),
-            What::Inside { name, .. } => f.debug_tuple("Inside").field(name).finish(),
-            What::Stream { name, .. } => f.debug_tuple("Stream").field(name).finish(),
+            SourceKind::Path(path) | SourceKind::Piped { path, .. } => {
+                f.debug_tuple("Path").field(path).finish()
+            }
+            SourceKind::Inside { name, .. } => f.debug_tuple("Inside").field(name).finish(),
+            SourceKind::Stream { name, .. } => f.debug_tuple("Stream").field(name).finish(),
         }
     }
 }
@@ -148,7 +150,7 @@ pub(super) enum Item {
 }
 
 /// Error: the caller has dropped the channel.
-pub(super) struct Gone;
+pub(super) struct ReceiverDropped;
 
 /// A top-level folder of a source that the walk has found.
 #[derive(Clone)]
@@ -166,13 +168,13 @@ pub(super) type Roots = Arc<Mutex<Vec<Root>>>;
 /// Starts to walk the sources on its own thread.
 pub(super) fn walk(sources: Vec<SendSource>, cancel: &Cancel) -> (mpsc::Receiver<Item>, Roots) {
     let ((items, found), roots) = (mpsc::channel(WAITING_ITEMS), Roots::default());
-    let (for_thread, patience) = (Arc::clone(&roots), Patience::until(cancel));
+    let (for_thread, retries) = (Arc::clone(&roots), ScarcityRetries::until(cancel));
     tokio::task::spawn_blocking(move || {
         let mut opened = Opened::default();
         for source in sources {
             let selection = source.selection();
-            let (items, roots, patience) = (items.clone(), Arc::clone(&for_thread), patience.clone());
-            let mut walker = Walker { items, roots, selection, patience, opened };
+            let (items, roots, retries) = (items.clone(), Arc::clone(&for_thread), retries.clone());
+            let mut walker = Walker { items, roots, selection, retries, opened };
             if walker.source(source.what).is_err() {
                 return;
             }
@@ -219,7 +221,7 @@ struct Walker {
     items: mpsc::Sender<Item>,
     roots: Roots,
     selection: Selection,
-    patience: Patience,
+    retries: ScarcityRetries,
     opened: Opened,
 }
 
@@ -283,77 +285,86 @@ impl Selection {
     }
 
     /// Inspects an entry, and follows links if requested.
-    pub(super) fn look(&self, place: &Place, name: &Name) -> Result<Seen, Failure> {
-        self.look_with(place, name, &mut Opened::default())
+    pub(super) fn inspect(&self, place: &Place, name: &Name) -> Result<InspectedEntry, Failure> {
+        self.inspect_with(place, name, &mut Opened::default())
     }
 
-    fn look_with(&self, place: &Place, name: &Name, opened: &mut Opened) -> Result<Seen, Failure> {
-        let metadata = place.folder.metadata(&place.path).map_err(|error| unseen(place, &error))?;
+    fn inspect_with(
+        &self,
+        place: &Place,
+        name: &Name,
+        opened: &mut Opened,
+    ) -> Result<InspectedEntry, Failure> {
+        let metadata =
+            place.folder.metadata(&place.path).map_err(|error| inspection_failure(place, &error))?;
         if !metadata.is_symlink() {
-            return Ok(Seen::Place(place.clone()));
+            return Ok(InspectedEntry::Place(place.clone()));
         }
         let leave = |why: &str| {
             let text = format!("the symbolic link {} was left out: {why}", place.show());
             Err(Failure::new(Reason::Link, text))
         };
         match self.links {
-            Links::Skip => Ok(Seen::Nothing),
+            Links::Skip => Ok(InspectedEntry::Nothing),
             Links::Follow => match follow(place, opened) {
-                Ok(there) => Ok(Seen::Place(there)),
-                Err(Some(error)) if error.is_scarcity() => Err(unseen(place, &error)),
+                Ok(there) => Ok(InspectedEntry::Place(there)),
+                Err(Some(error)) if error.is_scarcity() => Err(inspection_failure(place, &error)),
                 Err(Some(error)) => leave(&format!("its target cannot be read here ({error})")),
                 Err(None) => leave("its target cannot be read here"),
             },
             Links::Copy => {
-                let target = place.folder.link_target(&place.path).map_err(|error| unseen(place, &error))?;
+                let target = place
+                    .folder
+                    .link_target(&place.path)
+                    .map_err(|error| inspection_failure(place, &error))?;
                 let Some(target) = target.to_str() else { return leave("its target is not UTF-8") };
                 if let Err(bad) = name.check_link(target) {
                     return leave(&format!("{bad}; --links follow sends its target"));
                 }
-                let changed = metadata.modified().map_err(|error| unseen(place, &error))?;
+                let changed = metadata.modified().map_err(|error| inspection_failure(place, &error))?;
                 let changed = from_system_time(changed.into_std());
-                Ok(Seen::Link { target: target.to_owned(), changed })
+                Ok(InspectedEntry::Link { target: target.to_owned(), changed })
             }
         }
     }
 }
 
 impl Walker {
-    fn source(&mut self, source: What) -> Result<(), Gone> {
+    fn source(&mut self, source: SourceKind) -> Result<(), ReceiverDropped> {
         match source {
-            What::Path(path) if is_read_as_pipe(&path) => {
+            SourceKind::Path(path) if is_read_as_pipe(&path) => {
                 let name = path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
                 match name {
                     Some(name) => self.stream(name, UnsizedFile::new(FilePlace::Path(path))),
                     None => self.tree_at(&path),
                 }
             }
-            What::Path(path) => self.tree_at(&path),
-            What::Piped { name, path } => self.stream(name, UnsizedFile::new(FilePlace::Path(path))),
-            What::Inside { folder, name } if name.is_empty() => self.all_of(&folder),
-            What::Inside { folder, name } => match Name::new(&name) {
+            SourceKind::Path(path) => self.tree_at(&path),
+            SourceKind::Piped { name, path } => self.stream(name, UnsizedFile::new(FilePlace::Path(path))),
+            SourceKind::Inside { folder, name } if name.is_empty() => self.all_of(&folder),
+            SourceKind::Inside { folder, name } => match Name::new(&name) {
                 Ok(_) => self.tree(Place { folder, root: None, path: name.clone() }, name),
                 Err(bad) => {
                     let text = format!("`{}` cannot be asked for: {bad}", name.escape_debug());
                     self.pass(name, Failure::new(Reason::BadName, text))
                 }
             },
-            What::Stream { name, from } => self.offer_stream(name, from),
+            SourceKind::Stream { name, from } => self.offer_stream(name, from),
         }
     }
 
-    fn tree_at(&mut self, path: &Path) -> Result<(), Gone> {
-        match self.patience.retry(|| locate(path, &mut self.opened)) {
+    fn tree_at(&mut self, path: &Path) -> Result<(), ReceiverDropped> {
+        match self.retries.retry(|| locate(path, &mut self.opened)) {
             Ok((place, name)) => self.tree(place, name),
             Err((shown, failure)) => self.pass(shown, failure),
         }
     }
 
-    fn stream(&self, name: String, from: UnsizedFile) -> Result<(), Gone> {
+    fn stream(&self, name: String, from: UnsizedFile) -> Result<(), ReceiverDropped> {
         self.offer_stream(name, Arc::new(Mutex::new(Box::new(from))))
     }
 
-    fn offer_stream(&self, name: String, from: Pipe) -> Result<(), Gone> {
+    fn offer_stream(&self, name: String, from: Pipe) -> Result<(), ReceiverDropped> {
         let kind = match stream_kind() {
             Ok(kind) => kind,
             Err(error) => {
@@ -365,16 +376,16 @@ impl Walker {
         self.emit(Item::Found { name, kind, changed, mode: 0o644, origin: Box::new(Origin::Stream(from)) })
     }
 
-    fn emit(&self, item: Item) -> Result<(), Gone> {
-        self.items.blocking_send(item).map_err(|_| Gone)
+    fn emit(&self, item: Item) -> Result<(), ReceiverDropped> {
+        self.items.blocking_send(item).map_err(|_| ReceiverDropped)
     }
 
-    fn pass(&self, name: String, failure: Failure) -> Result<(), Gone> {
+    fn pass(&self, name: String, failure: Failure) -> Result<(), ReceiverDropped> {
         self.emit(Item::Skipped { name, failure })
     }
 
-    fn all_of(&mut self, folder: &Folder) -> Result<(), Gone> {
-        match self.patience.retry(|| folder.entries("")) {
+    fn all_of(&mut self, folder: &Folder) -> Result<(), ReceiverDropped> {
+        match self.retries.retry(|| folder.entries("")) {
             Ok(entries) => {
                 for entry in in_order(entries) {
                     let Some(path) = self.entry_name(entry, ".")? else { continue };
@@ -387,7 +398,7 @@ impl Walker {
     }
 
     /// Offers a file, or a folder and its content, depth first.
-    fn tree(&mut self, place: Place, name: String) -> Result<(), Gone> {
+    fn tree(&mut self, place: Place, name: String) -> Result<(), ReceiverDropped> {
         let mut levels: Vec<Level> = self.enter(place, name, &[])?.into_iter().collect();
         while let Some(level) = levels.last_mut() {
             match level.entries.next() {
@@ -407,13 +418,17 @@ impl Walker {
         Ok(())
     }
 
-    fn entry_name(&self, entry: io::Result<OsString>, shown: &str) -> Result<Option<String>, Gone> {
+    fn entry_name(
+        &self,
+        entry: io::Result<OsString>,
+        shown: &str,
+    ) -> Result<Option<String>, ReceiverDropped> {
         match entry.map(OsString::into_string) {
             // Part files of other transfers are not reported. Since no message is sent for them, the walk checks here that the
             // channel is open.
             Ok(Ok(name)) if Name::new(&name) == Err(crate::BadName::Reserved) => {
                 if self.items.is_closed() {
-                    Err(Gone)
+                    Err(ReceiverDropped)
                 } else {
                     Ok(None)
                 }
@@ -429,7 +444,12 @@ impl Walker {
     }
 
     /// Offers one entry. Returns the folder to walk if the entry is a folder.
-    fn enter(&mut self, place: Place, name: String, within: &[Level]) -> Result<Option<Level>, Gone> {
+    fn enter(
+        &mut self,
+        place: Place,
+        name: String,
+        within: &[Level],
+    ) -> Result<Option<Level>, ReceiverDropped> {
         let checked = match Name::new(&name) {
             Ok(checked) => checked,
             Err(bad) => {
@@ -438,20 +458,20 @@ impl Walker {
             }
         };
         // Excluded entries are not reported. Since no message is sent for them, the walk checks here that the channel is open.
-        match self.patience.retry(|| self.selection.takes(&place, &checked)) {
+        match self.retries.retry(|| self.selection.takes(&place, &checked)) {
             Ok(true) => {}
-            Ok(false) => return if self.items.is_closed() { Err(Gone) } else { Ok(None) },
-            Err(error) => return self.pass(name, unseen(&place, &error)).map(|()| None),
+            Ok(false) => return if self.items.is_closed() { Err(ReceiverDropped) } else { Ok(None) },
+            Err(error) => return self.pass(name, inspection_failure(&place, &error)).map(|()| None),
         }
-        let look = || self.selection.look_with(&place, &checked, &mut self.opened);
-        match self.patience.retry(look) {
-            Ok(Seen::Place(place)) => self.found(place, name, within),
-            Ok(Seen::Link { target, changed }) => {
+        let look = || self.selection.inspect_with(&place, &checked, &mut self.opened);
+        match self.retries.retry(look) {
+            Ok(InspectedEntry::Place(place)) => self.found(place, name, within),
+            Ok(InspectedEntry::Link { target, changed }) => {
                 let kind = Kind::Link { target: target.into() };
                 self.emit(Item::Found { name, kind, changed, mode: 0o777, origin: Box::new(Origin::None) })?;
                 Ok(None)
             }
-            Ok(Seen::Nothing) => Ok(None),
+            Ok(InspectedEntry::Nothing) => Ok(None),
             Err(failure) => self.pass(name, failure).map(|()| None),
         }
     }
@@ -463,8 +483,8 @@ impl Walker {
     }
 
     /// Offers a file, or a folder that is to be walked.
-    fn found(&self, place: Place, name: String, within: &[Level]) -> Result<Option<Level>, Gone> {
-        match self.patience.retry(|| describe_place(&place)) {
+    fn found(&self, place: Place, name: String, within: &[Level]) -> Result<Option<Level>, ReceiverDropped> {
+        match self.retries.retry(|| describe_place(&place)) {
             Ok(Some(Described::File { kind, changed, mode })) => {
                 let origin = Box::new(Origin::of_file(&kind, place.folder, place.path));
                 self.emit(Item::Found { name, kind, changed, mode, origin })?;
@@ -496,12 +516,12 @@ impl Walker {
                 let text = format!("{} was left out: it is neither a file nor a folder", place.show());
                 self.pass(name, Failure::new(Reason::NotThere, text)).map(|()| None)
             }
-            Err(error) => self.pass(name, unseen(&place, &error)).map(|()| None),
+            Err(error) => self.pass(name, inspection_failure(&place, &error)).map(|()| None),
         }
     }
 }
 
-pub(super) fn unseen(place: &Place, error: &io::Error) -> Failure {
+pub(super) fn inspection_failure(place: &Place, error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::NotFound => Failure::new(Reason::NotThere, format!("no such file: {}", place.show())),
         _ => explain(&place.show(), error),
@@ -509,7 +529,7 @@ pub(super) fn unseen(place: &Place, error: &io::Error) -> Failure {
 }
 
 /// Result of inspecting a name.
-pub(super) enum Seen {
+pub(super) enum InspectedEntry {
     Place(Place),
     Link {
         target: String,

@@ -26,8 +26,8 @@ use crate::moment::Activity;
 use crate::offering::Offering;
 use crate::part_lock::{PartHolders, PartLock};
 use crate::protocol::{
-    Failure, Intent, Links, MAX_WANTED, MAX_WANTED_BYTES, Message, OnClash, ProtocolError, Reason, Terms,
-    WINDOW_BLOCKS, Wishes,
+    Failure, Intent, Links, MAX_WANTED, MAX_WANTED_BYTES, Message, OnClash, ProtocolError, Reason,
+    SenderRequests, Terms, WINDOW_BLOCKS,
 };
 use crate::receive::{DeletionInitiator, Mode, Receiving, Store, receive};
 use crate::report::{Event, Report};
@@ -262,7 +262,7 @@ impl Server {
                 | TransferError::Denied(_),
             ) => association.abort(),
             Err(TransferError::Protocol(error)) => {
-                self.say_why(&association, Failure::new(Reason::Protocol, error.to_string())).await;
+                self.send_failure(&association, Failure::new(Reason::Protocol, error.to_string())).await;
             }
             Err(TransferError::Peer(_) | TransferError::NotRequested(_) | TransferError::Unconfirmed(_)) => {
                 framing::end(&association).await;
@@ -291,7 +291,7 @@ impl Server {
         lock(&self.transfers).slots.len()
     }
 
-    async fn say_why(&self, association: &Association, failure: Failure) {
+    async fn send_failure(&self, association: &Association, failure: Failure) {
         let _ = framing::send(association, OutgoingMessage::from(&Message::Fail(failure))).await;
         framing::end(association).await;
     }
@@ -312,7 +312,7 @@ impl Server {
             let text = "too many connections from this address at a time; try again later";
             return Err(self.refuse(association, busy(text)).await);
         };
-        let (session, intent) = self.hear_hello(association).await?;
+        let (session, intent) = self.receive_hello(association).await?;
         self.replace(session).await;
         if !self.begin(&place, session, association) {
             // The place is released, because only the refusal remains to be sent. Another limit bounds the number of refused
@@ -322,8 +322,8 @@ impl Server {
             return Err(self.refuse(association, busy(text)).await);
         }
         let ended = match intent {
-            Intent::Push { sender, wishes } => {
-                let source = (sender, wishes);
+            Intent::Push { sender, sender_requests } => {
+                let source = (sender, sender_requests);
                 self.take(association, source, rights, &place, report).await.map(|()| Served::Received)
             }
             Intent::Pull { window_blocks, links, delete } => {
@@ -338,7 +338,7 @@ impl Server {
         }
     }
 
-    async fn hear_hello(&self, association: &Association) -> Result<([u8; 16], Intent), TransferError> {
+    async fn receive_hello(&self, association: &Association) -> Result<([u8; 16], Intent), TransferError> {
         let heard = match framing::recv_first(association, self.options.deadlines.start).await {
             Ok(Message::Hello { session, intent }) => Ok((session, intent)),
             Ok(_) => Err(ProtocolError::Unexpected("a first message that is not a hello").into()),
@@ -439,7 +439,7 @@ impl Server {
     async fn take(
         &self,
         association: &Association,
-        (sender, wishes): (SenderId, Wishes),
+        (sender, sender_requests): (SenderId, SenderRequests),
         rights: &Rights,
         place: &Place,
         report: &Report,
@@ -453,15 +453,15 @@ impl Server {
             return Err(self.refuse(association, lacks("nothing is taken there", "write")).await);
         }
         let may_delete = self.options.allow_delete && matches!(self.store, Store::Folder(_));
-        if wishes.delete && !may_delete {
+        if sender_requests.delete && !may_delete {
             let text = "nothing is removed there; start it with --allow-delete, or send without --delete";
             return Err(self.refuse(association, Failure::new(Reason::NotAllowed, text)).await);
         }
-        if wishes.delete && !rights.delete {
+        if sender_requests.delete && !rights.delete {
             return Err(self.refuse(association, lacks("nothing is removed there", "delete")).await);
         }
         let store = match self.store_for(rights).await {
-            Ok(store) => store.of_sender(sender).with_wishes(wishes, self.options.on_clash),
+            Ok(store) => store.of_sender(sender).with_sender_requests(sender_requests, self.options.on_clash),
             Err(failure) => return Err(self.refuse(association, failure).await),
         };
         let store = if rights.overwrite { store } else { store.without_overwriting() };
@@ -490,8 +490,8 @@ impl Server {
             activity: place.activity.clone(),
             first_offer_within: Some(self.options.deadlines.start),
             part_lock: PartLock::new(self.holders.clone(), place.number, contend),
-            mode: if wishes.dry_run { Mode::DryRun } else { Mode::Store },
-            deletion: wishes.delete.then_some(DeletionInitiator::Source),
+            mode: if sender_requests.dry_run { Mode::DryRun } else { Mode::Store },
+            deletion: sender_requests.delete.then_some(DeletionInitiator::Source),
         };
         receive(association, receiving).await
     }
@@ -545,8 +545,8 @@ impl Server {
         let sources = offered.sources(names).into_iter();
         let sources = sources.map(|source| source.with_links(links).with_filters(filters.clone())).collect();
         let sender = Sender::new(sources, self.options.rate, report.clone()).with_descriptors(descriptors);
-        let wishes = Wishes { delete, ..Wishes::default() };
-        let mut sender = sender.with_memory(grant.window_blocks()).with_wishes(wishes);
+        let sender_requests = SenderRequests { delete, ..SenderRequests::default() };
+        let mut sender = sender.with_memory(grant.window_blocks()).with_sender_requests(sender_requests);
         sender.run(association, window_blocks, self.options.silence, &place.activity).await
     }
 }

@@ -183,7 +183,7 @@ fn commit_together(folder: &Folder, batch: Vec<Complete>) -> Vec<Committed> {
     for (complete, sealed) in batch.iter().zip(sealed) {
         let on_disk = complete.content.file().and_then(|_| on_disk.next()).unwrap_or(Ok(()));
         given.push(match sealed.and(on_disk) {
-            Ok(()) => give_name(folder, complete),
+            Ok(()) => rename_part(folder, complete),
             Err(error) => Err(folder.failure(&complete.name, &error)),
         });
     }
@@ -204,9 +204,9 @@ fn seal(complete: &Complete) -> io::Result<()> {
     }
 }
 
-fn give_name(folder: &Folder, complete: &Complete) -> Result<Option<String>, Failure> {
+fn rename_part(folder: &Folder, complete: &Complete) -> Result<Option<String>, Failure> {
     match &complete.content {
-        Content::File { part, .. } => folder.give_name(part),
+        Content::File { part, .. } => folder.rename_part(part),
         Content::Link { target } => folder.make_link(&complete.name, target),
     }
 }
@@ -240,7 +240,7 @@ fn sync_folder(
     inside: Option<&File>,
     file_systems: &mut Option<FileSystems>,
 ) -> io::Result<()> {
-    let opened = match folder.patience.retry(|| folder.open_file(path)) {
+    let opened = match folder.retries.retry(|| folder.open_file(path)) {
         // A folder with write but no read permission cannot be opened to be synced.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
             return match inside {

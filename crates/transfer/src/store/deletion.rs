@@ -45,13 +45,13 @@ impl Folder {
     /// Fails if the folder itself cannot be read. Earlier removals have then been reported.
     pub(crate) fn delete_unlisted(&self, name: &Name, deletion: &mut Deletion<'_>) -> Result<(), Failure> {
         let delete = |deletion: &mut Deletion<'_>| {
-            let opened = match self.patience.retry(|| self.open_without_links(name)) {
+            let opened = match self.retries.retry(|| self.open_without_links(name)) {
                 // A dry run keeps the file that a folder would have replaced.
                 Err(error) if deletion.is_dry && is_no_folder(&error) => None,
                 opened => opened?,
             };
             let Some(dir) = opened else { return Ok(()) };
-            let aliases = self.patience.retry(|| aliases(&dir, deletion))?;
+            let aliases = self.retries.retry(|| aliases(&dir, deletion))?;
             let mut levels = vec![self.level(&dir, name.clone(), Some(&aliases), deletion)?];
             drop(dir);
             while let Some(level) = levels.last_mut() {
@@ -82,8 +82,8 @@ impl Folder {
         deletion: &mut Deletion<'_>,
     ) -> Result<(), Failure> {
         let failed = |error: io::Error| self.failure(name, &error);
-        self.patience.retry(|| self.check_parents(name))?;
-        let found = match self.patience.retry(|| self.metadata(name.as_str())) {
+        self.retries.retry(|| self.check_parents(name))?;
+        let found = match self.retries.retry(|| self.metadata(name.as_str())) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             found => found.map_err(failed)?,
         };
@@ -91,19 +91,19 @@ impl Folder {
             return Ok(());
         }
         if (deletion.protects)(name, found.is_dir()) {
-            return Err(self.in_the_way(name, "is of another kind, and is left out"));
+            return Err(self.obstructed_name(name, "is of another kind, and is left out"));
         }
         if found.is_dir() {
             self.delete_unlisted(name, deletion)?;
         }
-        let parent = self.patience.retry(|| self.open_parent(name)).map_err(failed)?;
+        let parent = self.retries.retry(|| self.open_parent(name)).map_err(failed)?;
         let removed = remove(deletion, || match found.is_dir() {
             true => parent.remove_dir(name.last()),
             false => parent.remove_file(name.last()),
         });
         match removed {
             Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {
-                Err(self.in_the_way(name, "is a folder, and something in it stays"))
+                Err(self.obstructed_name(name, "is a folder, and something in it stays"))
             }
             removed => {
                 removed.map_err(failed)?;
@@ -157,12 +157,12 @@ impl Folder {
         aliases: Option<&BTreeSet<(u64, u64)>>,
         deletion: &mut Deletion<'_>,
     ) -> io::Result<()> {
-        for entry in self.patience.retry(|| dir.entries())? {
+        for entry in self.retries.retry(|| dir.entries())? {
             deletion.cancel.check()?;
             match entry {
                 Ok(entry) => self.delete_entry(dir, &entry, level, aliases, deletion),
                 Err(error) => {
-                    self.stay(level, &error, deletion);
+                    self.report_unreadable_level(level, &error, deletion);
                     break;
                 }
             }
@@ -189,7 +189,7 @@ impl Folder {
         let metadata = match entry.metadata() {
             Ok(metadata) => metadata,
             Err(error) if error.kind() == ErrorKind::NotFound => return,
-            Err(error) => return self.stay(level, &error, deletion),
+            Err(error) => return self.report_unreadable_level(level, &error, deletion),
         };
         let is_listed = aliases.is_some_and(|aliases| {
             deletion.listed.contains(last)
@@ -212,7 +212,7 @@ impl Folder {
     fn descend(&self, last: &OsStr, levels: &mut Vec<Level>, deletion: &mut Deletion<'_>) {
         let (Some(level), Some(last)) = (levels.last_mut(), last.to_str()) else { return };
         let Ok(name) = level.name.below(last) else { return };
-        let opened = self.patience.retry(|| open_dir_nofollow(self.reopen(level)?, last));
+        let opened = self.retries.retry(|| open_dir_nofollow(self.reopen(level)?, last));
         match opened.and_then(|dir| self.level(&dir, name.clone(), None, deletion)) {
             Ok(below) => levels.push(below),
             Err(error) => self.keep(level, &name, &error, deletion),
@@ -227,9 +227,9 @@ impl Folder {
         deletion: &mut Deletion<'_>,
     ) {
         let Some(level) = levels.last_mut() else { return };
-        let dir = self.patience.retry(|| self.reopen(level));
+        let dir = self.retries.retry(|| self.reopen(level));
         if let Err(error) = dir.and_then(|dir| self.read(&dir, level, aliases, deletion)) {
-            self.stay(level, &error, deletion);
+            self.report_unreadable_level(level, &error, deletion);
         }
     }
 
@@ -248,7 +248,7 @@ impl Folder {
         let removed = match done.keeps {
             true => Err(ErrorKind::DirectoryNotEmpty.into()),
             false => {
-                remove(deletion, || self.patience.retry(|| self.reopen(above))?.remove_dir(done.name.last()))
+                remove(deletion, || self.retries.retry(|| self.reopen(above))?.remove_dir(done.name.last()))
             }
         };
         match removed {
@@ -268,7 +268,7 @@ impl Folder {
     }
 
     /// Reports that a level could not be read completely.
-    fn stay(&self, level: &mut Level, error: &io::Error, deletion: &mut Deletion<'_>) {
+    fn report_unreadable_level(&self, level: &mut Level, error: &io::Error, deletion: &mut Deletion<'_>) {
         level.keeps = true;
         (deletion.tell)(&level.name, Some(self.failure(&level.name, error)));
     }

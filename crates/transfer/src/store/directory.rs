@@ -83,11 +83,11 @@ impl Directory {
                 Err(TryLockError::Error(error)) => return Err(error),
             }
             match self.is_only_name(&path, &file) {
-                Ok(OnlyName::Yes) => return Ok(Some(file)),
+                Ok(NameCount::Yes) => return Ok(Some(file)),
                 // The last holder has renamed or removed this file, so it is no longer the part file.
-                Ok(OnlyName::Gone) => {}
+                Ok(NameCount::Gone) => {}
                 // After a crash, the complete file may have both its name and the name of the part file.
-                Ok(OnlyName::HasAnother) => self.remove_if_there(&path)?,
+                Ok(NameCount::HasAnother) => self.remove_if_there(&path)?,
                 Err(error) => return Err(error),
             }
         }
@@ -105,23 +105,23 @@ impl Directory {
     }
 
     #[cfg(unix)]
-    fn is_only_name(&self, path: &str, file: &File) -> io::Result<OnlyName> {
+    fn is_only_name(&self, path: &str, file: &File) -> io::Result<NameCount> {
         use std::os::unix::fs::MetadataExt;
 
         use cap_std::fs::MetadataExt as _;
         let held = file.metadata()?;
         match self.dir.symlink_metadata(path) {
-            Ok(found) if (found.dev(), found.ino()) != (held.dev(), held.ino()) => Ok(OnlyName::Gone),
-            Ok(found) if MetadataExt::nlink(&held) > 1 || found.nlink() > 1 => Ok(OnlyName::HasAnother),
-            Ok(_) => Ok(OnlyName::Yes),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(OnlyName::Gone),
+            Ok(found) if (found.dev(), found.ino()) != (held.dev(), held.ino()) => Ok(NameCount::Gone),
+            Ok(found) if MetadataExt::nlink(&held) > 1 || found.nlink() > 1 => Ok(NameCount::HasAnother),
+            Ok(_) => Ok(NameCount::Yes),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(NameCount::Gone),
             Err(error) => Err(error),
         }
     }
 
     #[cfg(not(unix))]
-    fn is_only_name(&self, path: &str, _file: &File) -> io::Result<OnlyName> {
-        Ok(if self.dir.exists(path) { OnlyName::Yes } else { OnlyName::Gone })
+    fn is_only_name(&self, path: &str, _file: &File) -> io::Result<NameCount> {
+        Ok(if self.dir.exists(path) { NameCount::Yes } else { NameCount::Gone })
     }
 
     /// Opens a part file, including one that got the permissions of its source before its name.
@@ -203,7 +203,7 @@ pub(crate) fn identity_of(_metadata: &Metadata) -> (u64, u64) {
     (0, 0)
 }
 
-enum OnlyName {
+enum NameCount {
     Yes,
     HasAnother,
     Gone,

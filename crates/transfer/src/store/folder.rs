@@ -22,8 +22,8 @@ use crate::cancel::Cancel;
 use crate::descriptors::Share;
 use crate::identity::Owner;
 use crate::name::{BadName, JOURNAL_ENDING, LINK_DRAFT, Name, NameRules, PART_ENDING};
-use crate::protocol::{Failure, Kind, Offer, OnClash, Reason, Wishes};
-use crate::scarcity::{Patience, Scarcity};
+use crate::protocol::{Failure, Kind, Offer, OnClash, Reason, SenderRequests};
+use crate::scarcity::{Scarcity, ScarcityRetries};
 
 /// Maximum number of files of one name that are distinguished by a number.
 pub(super) const MOST_RENAMED: u32 = 9999;
@@ -50,7 +50,7 @@ pub struct Folder {
     /// Share of descriptors for its files.
     descriptors: Share,
     /// Repeats calls that fail because the system lacks resources, on blocking threads.
-    pub(super) patience: Patience,
+    pub(super) retries: ScarcityRetries,
 }
 
 /// Result of comparing a file with an offer.
@@ -136,7 +136,7 @@ impl Folder {
             within: String::new(),
             quota: None,
             descriptors: Share::unbudgeted(),
-            patience: Patience::until(&Cancel::cancelled()),
+            retries: ScarcityRetries::until(&Cancel::cancelled()),
         })
     }
 
@@ -162,9 +162,13 @@ impl Folder {
     }
 
     /// Returns the same folder with the sender's requests. Its request decides on clashes unless the receiver has `decided`.
-    pub(crate) fn with_wishes(mut self, wishes: Wishes, decided: Option<OnClash>) -> Self {
-        self.on_clash = decided.unwrap_or(wishes.on_clash);
-        self.checksum |= wishes.checksum;
+    pub(crate) fn with_sender_requests(
+        mut self,
+        sender_requests: SenderRequests,
+        decided: Option<OnClash>,
+    ) -> Self {
+        self.on_clash = decided.unwrap_or(sender_requests.on_clash);
+        self.checksum |= sender_requests.checksum;
         self.advice = match decided {
             None => "send with --on-clash rename to keep both, or overwrite",
             Some(_) => "the receiver keeps what it has, whatever senders ask (--on-clash refuse)",
@@ -218,7 +222,7 @@ impl Folder {
 
     /// Returns a handle for a blocking thread, whose calls wait until `cancel` if the system lacks resources.
     pub(crate) fn patient(&self, cancel: &Cancel) -> Self {
-        Folder { patience: Patience::until(cancel), ..self.clone() }
+        Folder { retries: ScarcityRetries::until(cancel), ..self.clone() }
     }
 
     /// Returns `true` if its share has descriptors for this offer.
@@ -309,7 +313,7 @@ impl Folder {
         match self.present(name).map_err(|error| self.failure(name, &error))? {
             Present::Nothing => {}
             Present::Folder if makes_way => {}
-            Present::Folder => return Err(self.in_the_way(name, "is a folder")),
+            Present::Folder => return Err(self.obstructed_name(name, "is a folder")),
             Present::File { size_bytes } => match offer.kind {
                 Kind::File { size_bytes: size, .. } if size == size_bytes => {
                     let is_known = !self.checksum && self.is_recorded(name, offer);
@@ -330,7 +334,7 @@ impl Folder {
             Present::Nothing | Present::Folder => Ok(()),
             Present::File { .. } | Present::Other if makes_way => Ok(()),
             Present::File { .. } | Present::Other => {
-                Err(self.in_the_way(name, "exists already and is not a folder"))
+                Err(self.obstructed_name(name, "exists already and is not a folder"))
             }
         }
     }
@@ -494,7 +498,7 @@ impl Folder {
     }
 
     /// Returns the failure for a name that no policy can store.
-    pub(super) fn in_the_way(&self, name: &Name, what: &str) -> Failure {
+    pub(super) fn obstructed_name(&self, name: &Name, what: &str) -> Failure {
         let text =
             format!("{} {what}; it was left as it is: move one of them away", self.show(name.as_str()));
         Failure::new(Reason::Clash, text)
@@ -595,7 +599,7 @@ impl Folder {
         match self.present(name).map_err(|error| self.failure(name, &error))? {
             Present::Nothing => {}
             Present::Folder if makes_way => {}
-            Present::Folder => return Err(self.in_the_way(name, "is a folder")),
+            Present::Folder => return Err(self.obstructed_name(name, "is a folder")),
             Present::File { .. } => self.check_clash(name, "exists already and is not a link")?,
             Present::Other => {
                 match self.files.dir.read_link_contents(name.as_str()) {
@@ -611,16 +615,16 @@ impl Folder {
 
     /// Creates a symbolic link that [`begin_link`](Self::begin_link) has admitted, and returns its name if it differs.
     pub(super) fn make_link(&self, name: &Name, target: &str) -> Result<Option<String>, Failure> {
-        self.patience.retry(|| self.check_parents(name))?;
+        self.retries.retry(|| self.check_parents(name))?;
         let system = |error: io::Error| self.failure(name, &error);
-        let symlink = |at: &str| self.patience.retry(|| self.files.symlink(target, at));
+        let symlink = |at: &str| self.retries.retry(|| self.files.symlink(target, at));
         match self.on_clash {
             OnClash::Overwrite => {
                 // Renaming the temporary link replaces the existing entry atomically.
                 let draft = name.beside(&format!("{LINK_DRAFT}{:016x}", random_number().map_err(system)?));
                 symlink(&draft).map_err(system)?;
                 let renamed =
-                    self.patience.retry(|| self.files.dir.rename(&draft, &self.files.dir, name.as_str()));
+                    self.retries.retry(|| self.files.dir.rename(&draft, &self.files.dir, name.as_str()));
                 if renamed.is_err() {
                     // The temporary link contains no data.
                     let _ = self.files.remove_if_there(&draft);
@@ -652,7 +656,7 @@ impl Folder {
             Err(error) => Err(error),
         };
         make().map_err(|error| match error.kind() {
-            ErrorKind::AlreadyExists => self.in_the_way(name, "exists already and is not a folder"),
+            ErrorKind::AlreadyExists => self.obstructed_name(name, "exists already and is not a folder"),
             _ => self.failure(name, &error),
         })
     }
@@ -696,12 +700,12 @@ impl Folder {
     }
 
     /// Gives a sealed part its name, and returns the name if it differs from the offered one. The name is not synced yet.
-    pub(super) fn give_name(&self, part: &Part) -> Result<Option<String>, Failure> {
+    pub(super) fn rename_part(&self, part: &Part) -> Result<Option<String>, Failure> {
         let name = part.name();
         let system = |error: io::Error| self.failure(name, &error);
         let part_name = self.part_of(name);
-        let link = |to: &str| self.patience.retry(|| self.link(&part_name, to));
-        self.patience.retry(|| self.check_parents(name))?;
+        let link = |to: &str| self.retries.retry(|| self.link(&part_name, to));
+        self.retries.retry(|| self.check_parents(name))?;
         self.files.disk.before(Step::Commit).map_err(system)?;
         let mut replaced_bytes = 0;
         let given = match self.on_clash {
@@ -710,7 +714,7 @@ impl Folder {
                     replaced_bytes = size_bytes;
                 }
                 let rename = || self.files.dir.rename(&part_name, &self.files.dir, name.as_str());
-                self.patience.retry(rename).map_err(system)?;
+                self.retries.retry(rename).map_err(system)?;
                 None
             }
             OnClash::Refuse => {
@@ -723,7 +727,7 @@ impl Folder {
         };
         part.named(replaced_bytes);
         for left in [&part_name, &self.files.journal_of(name)] {
-            self.patience.retry(|| self.files.remove_if_there(left)).map_err(system)?;
+            self.retries.retry(|| self.files.remove_if_there(left)).map_err(system)?;
         }
         Ok(given)
     }

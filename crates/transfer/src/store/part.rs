@@ -21,7 +21,7 @@ use super::syncer::{Batch, SharedJournal, Syncer};
 use super::times::to_system_time;
 use crate::block::{BLOCK_BYTES, Hash, Root, block_at, blocks_of};
 use crate::cancel::Cancel;
-use crate::descriptors::Held;
+use crate::descriptors::HeldDescriptors;
 use crate::name::Name;
 use crate::protocol::{Kind, MAX_RUNS, Offer, Run};
 use crate::store::Block;
@@ -66,7 +66,7 @@ pub(crate) struct Part {
     umask: Umask,
     cancel: Cancel,
     /// Descriptors of the file and the journal.
-    _held: Held,
+    _held: HeldDescriptors,
     /// Charge of this part on a quota, if a quota applies.
     charge: Option<Charge>,
     is_discarded: bool,
@@ -126,7 +126,7 @@ impl Part {
         folder: &Directory,
         name: Name,
         offer: &Offer,
-        held: Held,
+        held: HeldDescriptors,
         cancel: &Cancel,
     ) -> io::Result<Option<Self>> {
         let Some(file) = folder.lock_part(&name)? else { return Ok(None) };
@@ -199,7 +199,7 @@ impl Part {
         }
         self.told = self.held.runs(MAX_RUNS);
         if self.told.iter().map(|run| run.count).sum::<u64>() < self.held.count() {
-            self.erase_untold(journal)?;
+            self.erase_unreported(journal)?;
             self.load(journal)?;
         }
         self.told_bytes = self.held.bytes();
@@ -255,7 +255,7 @@ impl Part {
     }
 
     /// Erases the records of blocks that are not reported to the source, because the source sends them again.
-    fn erase_untold(&self, journal: &mut Journal) -> io::Result<()> {
+    fn erase_unreported(&self, journal: &mut Journal) -> io::Result<()> {
         self.erase_where(journal, |entry, _| Ok(!contain(&self.told, entry.index)))
     }
 
@@ -297,7 +297,7 @@ impl Part {
     }
 
     /// Returns the blocks that were present at the beginning.
-    pub(crate) fn told(&self) -> &[Run] {
+    pub(crate) fn reported_blocks(&self) -> &[Run] {
         &self.told
     }
 
@@ -588,7 +588,7 @@ mod tests {
             first.sync().expect("on the disk");
             changed.into_iter().for_each(|index| change_behind_its_back(&first, index));
             drop(first);
-            assert_eq!(part(&dir).told(), told, "block {changed:?} was changed");
+            assert_eq!(part(&dir).reported_blocks(), told, "block {changed:?} was changed");
         }
     }
 

@@ -70,7 +70,7 @@ fn stream_ends_at_the_bound_that_was_confirmed() {
         let source = async {
             let rogue = Rogue::welcome(&host).await;
             rogue.offer(0, "piped", stream()).await;
-            assert!(matches!(rogue.hear().await, Message::Answer { .. }));
+            assert!(matches!(rogue.receive_message().await, Message::Answer { .. }));
             let content = b"sixsix";
             let header = [0_u32, 0, 0, 6, 0].map(u32::to_be_bytes).concat();
             let hash = blake3::hash(content);
@@ -94,11 +94,11 @@ fn file_that_is_given_up_and_offered_again_counts_once() {
             let source = async {
                 let rogue = Rogue::welcome(&host).await;
                 rogue.offer(0, "film.mkv", file(900)).await;
-                assert!(matches!(rogue.hear().await, Message::Answer { .. }));
+                assert!(matches!(rogue.receive_message().await, Message::Answer { .. }));
                 let failure = Failure::new(Reason::Changed, "it was changed");
-                rogue.say(&Message::GiveUp { id: 0, failure, again: true }).await;
+                rogue.send_message(&Message::GiveUp { id: 0, failure, again: true }).await;
                 rogue.offer(1, "film.mkv", file(second)).await;
-                let heard = rogue.hear().await;
+                let heard = rogue.receive_message().await;
                 rogue.end();
                 heard
             };
@@ -119,7 +119,7 @@ fn bounds_hold_for_all_associations_of_a_transfer() {
             let first = Rogue::welcome(&host).await;
             for (id, name) in (0..).zip(["photos", "photos/x"]) {
                 first.offer(id, name, Kind::Folder).await;
-                assert!(matches!(first.hear().await, Message::Done { .. }));
+                assert!(matches!(first.receive_message().await, Message::Done { .. }));
             }
             first.0.abort();
             let second = Rogue::welcome(&host).await;

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use anabranch_net::Host;
-use anabranch_transfer::protocol::{Intent, Kind, Listing, Message, Outcome, Reason, Terms, Wishes};
+use anabranch_transfer::protocol::{Intent, Kind, Listing, Message, Outcome, Reason, SenderRequests, Terms};
 use anabranch_transfer::{
     Accept, Event, Filters, Links, Mode, OnClash, Request, Rule, SendSource, Sender, ServerOptions, Timeouts,
     Totals, TransferError, pull, push,
@@ -20,7 +20,8 @@ use crate::loopback::support::{
     Events, Serving, connect, folder, identity, listener, names, noise, rate, run,
 };
 
-const DELETE: Wishes = Wishes { on_clash: OnClash::Overwrite, checksum: false, dry_run: false, delete: true };
+const DELETE: SenderRequests =
+    SenderRequests { on_clash: OnClash::Overwrite, checksum: false, dry_run: false, delete: true };
 
 /// Starts a server that allows senders to remove entries.
 fn serving() -> Serving {
@@ -57,12 +58,12 @@ fn tree(dir: &Path) -> Vec<String> {
 pub(crate) async fn send(
     serving: &Serving,
     sources: Vec<SendSource>,
-    wishes: Wishes,
+    sender_requests: SenderRequests,
 ) -> (Result<(), TransferError>, Totals, Events) {
     let events = Events::default();
     let report = events.report();
     let sender = Sender::new(sources, None, report.clone()).with_identity(identity());
-    let mut sender = sender.with_wishes(wishes);
+    let mut sender = sender.with_sender_requests(sender_requests);
     let again = || async { Ok::<_, TransferError>(connect(&serving.host).await) };
     let first = connect(&serving.host).await;
     let ended = push(&mut sender, first, again, Timeouts::default(), &report).await;
@@ -150,7 +151,7 @@ fn no_file_is_removed_without_a_request() {
         let (serving, from) = (serving(), source(&["t/new"]));
         fill(serving.dir.path(), ["t/old"]);
         let sources = vec![SendSource::path(from.path().join("t"))];
-        send(&serving, sources, Wishes::default()).await.0.expect("sent");
+        send(&serving, sources, SenderRequests::default()).await.0.expect("sent");
         assert_eq!(tree(serving.dir.path()), ["t", "t/new", "t/old"]);
     });
 }
@@ -197,7 +198,8 @@ fn dry_run_lists_removals_and_removes_no_file() {
         fill(serving.dir.path(), ["t/old/file"]);
         let before = tree(serving.dir.path());
         let sources = ["t", "u"].map(|name| SendSource::path(from.path().join(name))).to_vec();
-        let (ended, totals, events) = send(&serving, sources, Wishes { dry_run: true, ..DELETE }).await;
+        let (ended, totals, events) =
+            send(&serving, sources, SenderRequests { dry_run: true, ..DELETE }).await;
         ended.expect("looked at");
         assert_eq!(deleted(&events), ["t/old", "t/old/file"]);
         assert_eq!((totals.deleted, totals.deletable), (0, 2));
@@ -272,7 +274,7 @@ fn interrupted_sender_removes_no_file_until_it_reconnects() {
         let sources = ["t", "u"].map(|name| SendSource::path(from.path().join(name))).to_vec();
         let report = Events::default().report();
         let sender = Sender::new(sources, Some(rate(6_000_000)), report.clone());
-        let mut sender = sender.with_identity(identity()).with_wishes(DELETE);
+        let mut sender = sender.with_identity(identity()).with_sender_requests(DELETE);
         let again = || async { Ok::<_, TransferError>(connect(&serving.host).await) };
         let first = connect(&serving.host).await;
         let cut = async {
@@ -296,17 +298,17 @@ fn interrupted_sender_removes_no_file_until_it_reconnects() {
 async fn vanish_amid_listings(host: &Host, answered: usize) {
     let rogue = Rogue(host.accept().await.expect("an association"));
     rogue.0.recv().await.expect("open").expect("a hello");
-    rogue.say(&Message::Welcome { terms: Terms::Take { window_blocks: 4 } }).await;
+    rogue.send_message(&Message::Welcome { terms: Terms::Take { window_blocks: 4 } }).await;
     let mut left = answered;
     loop {
-        match rogue.hear().await {
+        match rogue.receive_message().await {
             Message::Offer(offer) => {
-                rogue.say(&Message::Done { id: offer.id, outcome: Outcome::Identical }).await;
+                rogue.send_message(&Message::Done { id: offer.id, outcome: Outcome::Identical }).await;
             }
             Message::Listing(_) if left == 0 => break,
             Message::Listing(_) => {
                 left -= 1;
-                rogue.say(&Message::Compared).await;
+                rogue.send_message(&Message::Compared).await;
             }
             _ => {}
         }
@@ -323,7 +325,7 @@ fn sender_repeats_all_listings_on_the_next_association() {
             let sources = ["t", "u"].map(|name| SendSource::path(from.path().join(name))).to_vec();
             let events = Events::default();
             let report = events.report();
-            let mut sender = Sender::new(sources, None, report.clone()).with_wishes(DELETE);
+            let mut sender = Sender::new(sources, None, report.clone()).with_sender_requests(DELETE);
             let again = || async { Ok::<_, TransferError>(connect(&serving.host).await) };
             let first = connect(&lossy).await;
             let sending = push(&mut sender, first, again, Timeouts::default(), &report);
@@ -387,15 +389,18 @@ fn incomplete_listing_removes_no_file() {
         let serving = serving();
         fill(serving.dir.path(), ["t/old"]);
         let rogue = Rogue(connect(&serving.host).await);
-        let intent = Intent::Push { sender: identity(), wishes: DELETE };
-        rogue.say(&Message::Hello { session: [1; 16], intent }).await;
-        assert!(matches!(rogue.hear().await, Message::Welcome { .. }));
+        let intent = Intent::Push { sender: identity(), sender_requests: DELETE };
+        rogue.send_message(&Message::Hello { session: [1; 16], intent }).await;
+        assert!(matches!(rogue.receive_message().await, Message::Welcome { .. }));
         rogue.offer(0, "t", Kind::Folder).await;
-        assert!(matches!(rogue.hear().await, Message::Done { outcome: Outcome::Stored { .. }, .. }));
+        assert!(matches!(
+            rogue.receive_message().await,
+            Message::Done { outcome: Outcome::Stored { .. }, .. }
+        ));
         let listing =
             |is_complete| Message::Listing(Listing { folder: "t".into(), names: Vec::new(), is_complete });
-        rogue.say(&listing(false)).await;
-        rogue.say(&Message::Finished).await;
+        rogue.send_message(&listing(false)).await;
+        rogue.send_message(&Message::Finished).await;
         assert_eq!(rogue.last_failure().await, Some(Reason::Protocol), "the listing has no end");
         serving.idle().await;
         assert!(serving.dir.path().join("t/old").exists());

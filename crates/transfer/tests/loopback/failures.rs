@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anabranch_net::{Association, Host, SendOptions};
 use anabranch_transfer::protocol::{
-    FileTime, Intent, Kind, Links, Message, Offer, Outcome, Reason, Segment, Terms, Wishes,
+    FileTime, Intent, Kind, Links, Message, Offer, Outcome, Reason, Segment, SenderRequests, Terms,
 };
 use anabranch_transfer::{Allow, Hash, OnClash, SendSource, SenderId, ServerOptions, TransferError};
 
@@ -139,7 +139,7 @@ fn a_server_does_only_what_it_is_allowed_to() {
 
 /// The request of the honest sender: any host that sees the packets can repeat it.
 fn push() -> Intent {
-    Intent::Push { sender: identity(), wishes: Wishes::default() }
+    Intent::Push { sender: identity(), sender_requests: SenderRequests::default() }
 }
 
 /// A peer that sends arbitrary messages.
@@ -161,7 +161,7 @@ impl Rogue {
     /// Sends its request to push, and receives nothing yet.
     pub(crate) async fn connect_as(serving: &Serving, session: u8) -> Rogue {
         let rogue = Rogue(connect(&serving.host).await);
-        rogue.say(&Message::Hello { session: [session; 16], intent: push() }).await;
+        rogue.send_message(&Message::Hello { session: [session; 16], intent: push() }).await;
         rogue
     }
 
@@ -170,8 +170,10 @@ impl Rogue {
         let rogue = Rogue(host.accept().await.expect("an association"));
         let hello = rogue.0.recv().await.expect("open").expect("a message");
         assert!(matches!(Message::decode_first(&hello.payload), Ok(Message::Hello { .. })));
-        rogue.say(&Message::Welcome { terms: Terms::Give { sender: SenderId::from_bytes([8; 16]) } }).await;
-        while rogue.hear().await != Message::WantEnd {}
+        rogue
+            .send_message(&Message::Welcome { terms: Terms::Give { sender: SenderId::from_bytes([8; 16]) } })
+            .await;
+        while rogue.receive_message().await != Message::WantEnd {}
         rogue
     }
 
@@ -179,12 +181,12 @@ impl Rogue {
     pub(crate) async fn ask(serving: &Serving) -> Rogue {
         let rogue = Rogue(connect(&serving.host).await);
         rogue
-            .say(&Message::Hello {
+            .send_message(&Message::Hello {
                 session: [1; 16],
                 intent: Intent::Pull { window_blocks: 4, links: Links::Copy, delete: false },
             })
             .await;
-        assert!(matches!(rogue.hear().await, Message::Welcome { .. }));
+        assert!(matches!(rogue.receive_message().await, Message::Welcome { .. }));
         rogue
     }
 
@@ -199,7 +201,7 @@ impl Rogue {
         reason
     }
 
-    pub(crate) async fn say(&self, message: &Message) {
+    pub(crate) async fn send_message(&self, message: &Message) {
         self.0.send(message.encode(), SendOptions::default()).await.expect("taken");
     }
 
@@ -214,10 +216,10 @@ impl Rogue {
 
     pub(crate) async fn offer_with_mode(&self, id: u32, name: &str, kind: Kind, mode: u16) {
         let changed = FileTime { seconds: 5, nanos: 0 };
-        self.say(&Message::Offer(Offer { id, name: name.into(), kind, changed, mode })).await;
+        self.send_message(&Message::Offer(Offer { id, name: name.into(), kind, changed, mode })).await;
     }
 
-    pub(crate) async fn hear(&self) -> Message {
+    pub(crate) async fn receive_message(&self) -> Message {
         loop {
             let packet = self.0.recv().await.expect("open").expect("a message");
             match Message::decode(&packet.payload) {
@@ -234,7 +236,7 @@ impl Rogue {
     }
 
     pub(crate) async fn refused(&self) -> Reason {
-        match self.hear().await {
+        match self.receive_message().await {
             Message::Done { outcome: Outcome::Failed(failure), .. } => failure.reason,
             other => panic!("{other:?}"),
         }
@@ -272,7 +274,7 @@ fn a_block_that_arrives_wrong_is_asked_for_again_and_never_stored() {
         let serving = Serving::usual();
         let rogue = Rogue::greet(&serving).await;
         rogue.offer(0, "file", Kind::File { size_bytes: 4, first: None }).await;
-        assert!(matches!(rogue.hear().await, Message::Answer { .. }));
+        assert!(matches!(rogue.receive_message().await, Message::Answer { .. }));
         let segment = |content: &[u8], hash: Hash| {
             let mut bytes = [&0_u32.to_be_bytes()[..], &0_u64.to_be_bytes(), &4_u32.to_be_bytes()].concat();
             bytes.extend_from_slice(&0_u32.to_be_bytes());
@@ -282,11 +284,11 @@ fn a_block_that_arrives_wrong_is_asked_for_again_and_never_stored() {
             bytes
         };
         rogue.data(segment(b"evil", Hash::of(b"good"))).await;
-        assert_eq!(rogue.hear().await, Message::Block { id: 0, index: 0, good: false });
+        assert_eq!(rogue.receive_message().await, Message::Block { id: 0, index: 0, good: false });
         rogue.data(segment(b"good", Hash::of(b"good"))).await;
-        assert_eq!(rogue.hear().await, Message::Block { id: 0, index: 0, good: true });
+        assert_eq!(rogue.receive_message().await, Message::Block { id: 0, index: 0, good: true });
         // A file with a wrong root is not stored either.
-        rogue.say(&Message::End { id: 0, size_bytes: 4, root: Hash::of(b"something else") }).await;
+        rogue.send_message(&Message::End { id: 0, size_bytes: 4, root: Hash::of(b"something else") }).await;
         assert_eq!(rogue.refused().await, Reason::Corrupt);
         assert!(names(serving.dir.path()).is_empty());
     });
@@ -301,9 +303,12 @@ fn garbled_transfer_ends_alone_with_the_reason() {
         for first in [noise(1, 100), b"GET / HTTP/1.1\r\n".to_vec(), newer, Message::Alive.encode()] {
             let rogue = Rogue(connect(&serving.host).await);
             rogue.0.send(first, SendOptions::default()).await.expect("taken");
-            assert!(matches!(rogue.hear().await, Message::Welcome { .. }), "with the version of the server");
             assert!(
-                matches!(rogue.hear().await, Message::Fail(failure) if failure.reason == Reason::Protocol)
+                matches!(rogue.receive_message().await, Message::Welcome { .. }),
+                "with the version of the server"
+            );
+            assert!(
+                matches!(rogue.receive_message().await, Message::Fail(failure) if failure.reason == Reason::Protocol)
             );
         }
         for (stream, bytes) in [(0, noise(2, 50)), (1, noise(3, 5)), (2, vec![1]), (0, vec![0; 200_000])] {
@@ -326,7 +331,7 @@ fn garbled_peer_mid_transfer_gets_the_reason_and_no_second_welcome() {
         for pushes in [true, false] {
             let rogue = if pushes { Rogue::greet(&serving).await } else { Rogue::ask(&serving).await };
             rogue.0.send(vec![0xff; 50], SendOptions::default()).await.expect("taken");
-            let heard = rogue.hear().await;
+            let heard = rogue.receive_message().await;
             assert!(
                 matches!(&heard, Message::Fail(failure) if failure.reason == Reason::Protocol),
                 "{heard:?}"

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use anabranch_transfer::{Event, Filters, OnClash, Rule, SendSource, ServerOptions, Wishes};
+use anabranch_transfer::{Event, Filters, OnClash, Rule, SendSource, SenderRequests, ServerOptions};
 
 use crate::loopback::deletion::send;
 use crate::loopback::support::{Serving, run};
@@ -38,8 +38,8 @@ fn serving() -> Serving {
     Serving::start(OnClash::Refuse, ServerOptions { allow_delete: true, ..ServerOptions::default() })
 }
 
-fn wishes(dry_run: bool) -> Wishes {
-    Wishes { on_clash: OnClash::Refuse, checksum: false, dry_run, delete: true }
+fn sender_requests(dry_run: bool) -> SenderRequests {
+    SenderRequests { on_clash: OnClash::Refuse, checksum: false, dry_run, delete: true }
 }
 
 /// Creates a folder `t` with an entry of this kind, and the target of a link.
@@ -66,14 +66,14 @@ fn delete_converges_after_a_name_became_another_kind() {
                 make(&there, before);
                 let from = source(after);
                 let sources = || vec![SendSource::path(from.path().join("t"))];
-                let (ended, totals, events) = send(&serving, sources(), wishes(true)).await;
+                let (ended, totals, events) = send(&serving, sources(), sender_requests(true)).await;
                 ended.expect("read");
                 assert_eq!(totals.failed_files, 0, "{before} {after}: {}", events.text());
                 let removed = if before == "folder" { 3 } else { 1 };
                 assert_eq!(totals.deletable, removed, "{before} {after}: {}", events.text());
                 assert_eq!(kind_of(&there), before, "a dry run changes nothing");
                 for (round, removed) in [(0, removed), (1, 0)] {
-                    let (ended, totals, events) = send(&serving, sources(), wishes(false)).await;
+                    let (ended, totals, events) = send(&serving, sources(), sender_requests(false)).await;
                     ended.expect("sent");
                     let counts = (totals.failed_files, totals.deleted);
                     assert_eq!(counts, (0, removed), "{round} {before} {after}: {}", events.text());
@@ -96,7 +96,7 @@ fn top_level_name_is_replaced_only_if_overwriting_is_allowed() {
             make(&serving.dir.path().join("x"), "folder");
             let from = source("file");
             let sources = vec![SendSource::path(from.path().join("t/x"))];
-            let (ended, totals, events) = send(&serving, sources, wishes(false)).await;
+            let (ended, totals, events) = send(&serving, sources, sender_requests(false)).await;
             ended.expect("sent");
             assert_eq!(totals.failed_files, u64::from(!is_replaced), "{}", events.text());
             let kind = if is_replaced { "file" } else { "folder" };
@@ -117,7 +117,7 @@ fn excluded_content_keeps_its_folder_in_the_way() {
         let rule = Rule { includes: false, pattern: "*.log".to_owned() };
         let filters = Filters::new(vec![rule]).expect("a pattern");
         let sources = vec![SendSource::path(from.path().join("t")).with_filters(filters)];
-        let (ended, totals, events) = send(&serving, sources, wishes(false)).await;
+        let (ended, totals, events) = send(&serving, sources, sender_requests(false)).await;
         ended.expect("sent");
         assert_eq!(totals.failed_files, 1, "{}", events.text());
         assert!(events.text().contains("something in it stays"), "{}", events.text());

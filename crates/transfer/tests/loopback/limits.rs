@@ -35,17 +35,20 @@ fn only_the_silent_holder_of_a_contended_file_is_ended() {
         let serving = Serving::start(OnClash::Refuse, options);
         let holder = Rogue::greet_as(&serving, 1).await;
         holder.offer(0, "wanted", FILE).await;
-        assert!(matches!(holder.hear().await, Message::Answer { .. }));
+        assert!(matches!(holder.receive_message().await, Message::Answer { .. }));
         let innocent = Rogue::greet_as(&serving, 2).await;
         innocent.offer(0, "other", FILE).await;
-        assert!(matches!(innocent.hear().await, Message::Answer { .. }));
+        assert!(matches!(innocent.receive_message().await, Message::Answer { .. }));
         // Both are silent for longer than the limit.
         tokio::time::sleep(Duration::from_millis(600)).await;
         let from = one_file("wanted");
         serving.send(vec![SendSource::path(from.path().join("wanted"))]).await.0.expect("the file is free");
         gone(&holder).await;
         innocent.offer(1, "further", FILE).await;
-        assert!(matches!(innocent.hear().await, Message::Answer { id: 1, .. }), "it was left alone");
+        assert!(
+            matches!(innocent.receive_message().await, Message::Answer { id: 1, .. }),
+            "it was left alone"
+        );
     });
 }
 
@@ -56,7 +59,9 @@ fn slots_per_address_are_limited() {
         let serving = Serving::start(OnClash::Refuse, options);
         let _held = [Rogue::greet_as(&serving, 1).await, Rogue::greet_as(&serving, 2).await];
         let third = Rogue::connect_as(&serving, 3).await;
-        assert!(matches!(third.hear().await, Message::Fail(failure) if failure.reason == Reason::Busy));
+        assert!(
+            matches!(third.receive_message().await, Message::Fail(failure) if failure.reason == Reason::Busy)
+        );
         assert_eq!(serving.server.running(), 2);
     });
 }
@@ -89,7 +94,7 @@ fn windows_stay_within_the_memory_of_the_server() {
         let mut held = Vec::new();
         for session in 0..16 {
             let rogue = Rogue::connect_as(&serving, session).await;
-            match rogue.hear().await {
+            match rogue.receive_message().await {
                 Message::Welcome { terms: Terms::Take { window_blocks } } => {
                     held.push((rogue, u64::from(window_blocks)));
                 }
@@ -100,7 +105,10 @@ fn windows_stay_within_the_memory_of_the_server() {
         assert!(windows << 20 <= memory_bytes && held.iter().all(|(_, window)| *window >= 2), "{windows}");
         let single = Serving::usual();
         let rogue = Rogue::connect_as(&single, 0).await;
-        assert_eq!(rogue.hear().await, Message::Welcome { terms: Terms::Take { window_blocks: 32 } });
+        assert_eq!(
+            rogue.receive_message().await,
+            Message::Welcome { terms: Terms::Take { window_blocks: 32 } }
+        );
         drop((held, rogue));
         serving.idle().await;
         assert_eq!(serving.server.free_memory_bytes(), memory_bytes, "all of it is given back");

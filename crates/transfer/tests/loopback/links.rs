@@ -126,7 +126,10 @@ fn link_out_of_the_folder_is_refused_for_every_sender_option() {
         let serving = Serving::usual();
         let rogue = Rogue::greet(&serving).await;
         rogue.offer(0, "d", Kind::Folder).await;
-        assert!(matches!(rogue.hear().await, Message::Done { outcome: Outcome::Stored { .. }, .. }));
+        assert!(matches!(
+            rogue.receive_message().await,
+            Message::Done { outcome: Outcome::Stored { .. }, .. }
+        ));
         let cases = [
             ("d/l", ".."),
             ("d/l", "../other"),
@@ -156,9 +159,12 @@ fn no_file_is_stored_through_a_received_or_existing_link() {
         symlink("d/real", there("alias")).expect("linked");
         let rogue = Rogue::greet(&serving).await;
         rogue.offer(0, "d", Kind::Folder).await;
-        assert!(matches!(rogue.hear().await, Message::Done { .. }));
+        assert!(matches!(rogue.receive_message().await, Message::Done { .. }));
         rogue.offer(1, "d/link", Kind::Link { target: "real".into() }).await;
-        assert!(matches!(rogue.hear().await, Message::Done { outcome: Outcome::Stored { .. }, .. }));
+        assert!(matches!(
+            rogue.receive_message().await,
+            Message::Done { outcome: Outcome::Stored { .. }, .. }
+        ));
         let file = || Kind::File { size_bytes: 0, first: None };
         for (id, (name, kind)) in (2..).zip([
             ("d/link/new", file()),

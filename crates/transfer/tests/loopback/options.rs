@@ -6,17 +6,21 @@ use std::path::Path;
 use anabranch_transfer::protocol::{Answer, Intent, Kind, Message, Outcome, Reason};
 use anabranch_transfer::{
     Accept, Durability, Event, Filters, Folder, Hash, Mode, OnClash, Pipe, Report, Request, Rule, SendSource,
-    Sender, Server, ServerOptions, Store, Timeouts, Totals, TransferError, Wishes, pull, push,
+    Sender, SenderRequests, Server, ServerOptions, Store, Timeouts, Totals, TransferError, pull, push,
 };
 
 use crate::loopback::failures::Rogue;
 use crate::loopback::support::{Events, Serving, connect, folder, identity, names, run};
 
-async fn send(serving: &Serving, sources: Vec<SendSource>, wishes: Wishes) -> (Totals, Events) {
+async fn send(
+    serving: &Serving,
+    sources: Vec<SendSource>,
+    sender_requests: SenderRequests,
+) -> (Totals, Events) {
     let events = Events::default();
     let report = events.report();
     let sender = Sender::new(sources, None, report.clone());
-    let mut sender = sender.with_identity(identity()).with_wishes(wishes);
+    let mut sender = sender.with_identity(identity()).with_sender_requests(sender_requests);
     let never = || std::future::pending::<Result<_, TransferError>>();
     let first = connect(&serving.host).await;
     push(&mut sender, first, never, Timeouts::default(), &report)
@@ -88,10 +92,10 @@ fn sender_chooses_the_clash_rule_where_the_receiver_permits_it() {
         ] {
             let serving = serving(decided);
             fs::write(&file, "old").expect("written");
-            let wishes = Wishes { on_clash: wish, ..Wishes::default() };
-            send(&serving, vec![SendSource::path(&file)], wishes).await;
+            let sender_requests = SenderRequests { on_clash: wish, ..SenderRequests::default() };
+            send(&serving, vec![SendSource::path(&file)], sender_requests).await;
             fs::write(&file, "new!").expect("written");
-            let (totals, events) = send(&serving, vec![SendSource::path(&file)], wishes).await;
+            let (totals, events) = send(&serving, vec![SendSource::path(&file)], sender_requests).await;
             assert_eq!(totals.failed_files, u64::from(advice.is_some()), "{decided:?} {wish:?}");
             assert!(advice.is_none_or(|advice| events.text().contains(advice)), "{}", events.text());
             let there = names(serving.dir.path());
@@ -132,8 +136,8 @@ fn dry_run_reports_actions_and_changes_no_file() {
         };
         let serving = serving(None);
         fill(serving.dir.path());
-        let wishes = Wishes { dry_run: true, ..Wishes::default() };
-        let (totals, events) = send(&serving, vec![SendSource::path(&tree)], wishes).await;
+        let sender_requests = SenderRequests { dry_run: true, ..SenderRequests::default() };
+        let (totals, events) = send(&serving, vec![SendSource::path(&tree)], sender_requests).await;
         assert_eq!((totals.failed_files, totals.moved_bytes), (1, 0), "{}", events.text());
         check(serving.dir.path(), &events);
         // The same in the other direction.
@@ -192,7 +196,7 @@ fn excluded_files_are_neither_sent_nor_fetched() {
         }
         let rules = filters(&[(true, "keep.o"), (false, "*.o"), (false, "cache/")]);
         let source = SendSource::path(&tree).with_filters(rules.clone());
-        let (totals, events) = send(&serving, vec![source], Wishes::default()).await;
+        let (totals, events) = send(&serving, vec![source], SenderRequests::default()).await;
         assert_eq!((totals.done_files, totals.failed_files), (3, 0), "{}", events.text());
         let expected = ["tree/cachet", "tree/src/a.c", "tree/src/keep.o"];
         assert_eq!(files(serving.dir.path()), expected);
@@ -220,7 +224,7 @@ fn excluded_offer_of_a_server_is_refused() {
             let rogue = Rogue::welcome(&host).await;
             rogue.offer(0, "d/a.o", Kind::File { size_bytes: 0, first: None }).await;
             assert_eq!(rogue.refused().await, Reason::NotAllowed);
-            rogue.say(&Message::Finished).await;
+            rogue.send_message(&Message::Finished).await;
             rogue
         };
         let (ended, _rogue) = tokio::join!(fetches, lies);
@@ -235,12 +239,12 @@ fn patterns_that_cannot_be_read_and_too_many_of_them_are_refused() {
         let serving = Serving::usual();
         let rule = |pattern: &str| Message::Rule(Rule { includes: false, pattern: pattern.to_owned() });
         let rogue = Rogue::ask(&serving).await;
-        rogue.say(&rule("[a")).await;
-        rogue.say(&Message::WantEnd).await;
+        rogue.send_message(&rule("[a")).await;
+        rogue.send_message(&Message::WantEnd).await;
         assert_eq!(rogue.last_failure().await, Some(Reason::BadName));
         let rogue = Rogue::ask(&serving).await;
         for _ in 0..=anabranch_transfer::MAX_RULES {
-            rogue.say(&rule("a")).await;
+            rogue.send_message(&rule("a")).await;
         }
         assert_eq!(rogue.last_failure().await, Some(Reason::Protocol));
     });
@@ -255,16 +259,16 @@ fn recorded_file_is_compared_on_request() {
             (1..).zip([(false, None), (false, Some(false)), (true, Some(true))])
         {
             let rogue = Rogue(connect(&serving.host).await);
-            let wishes = Wishes { checksum, ..Wishes::default() };
-            let intent = Intent::Push { sender: identity(), wishes };
-            rogue.say(&Message::Hello { session: [round; 16], intent }).await;
-            assert!(matches!(rogue.hear().await, Message::Welcome { .. }));
+            let sender_requests = SenderRequests { checksum, ..SenderRequests::default() };
+            let intent = Intent::Push { sender: identity(), sender_requests };
+            rogue.send_message(&Message::Hello { session: [round; 16], intent }).await;
+            assert!(matches!(rogue.receive_message().await, Message::Welcome { .. }));
             rogue.offer(0, "file", file.clone()).await;
-            match (is_compared, rogue.hear().await) {
+            match (is_compared, rogue.receive_message().await) {
                 (None, Message::Answer { answer: Answer::Take { .. }, .. }) => {
-                    rogue.say(&Message::End { id: 0, size_bytes: 0, root: Hash::of(b"") }).await;
+                    rogue.send_message(&Message::End { id: 0, size_bytes: 0, root: Hash::of(b"") }).await;
                     assert!(matches!(
-                        rogue.hear().await,
+                        rogue.receive_message().await,
                         Message::Done { outcome: Outcome::Stored { .. }, .. }
                     ));
                 }

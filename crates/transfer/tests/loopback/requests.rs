@@ -153,9 +153,9 @@ fn request_cannot_leave_the_folder() {
     run(async {
         let serving = Serving::usual();
         let rogue = Rogue::ask(&serving).await;
-        rogue.say(&Message::Want("../x".to_owned())).await;
-        rogue.say(&Message::WantEnd).await;
-        match rogue.hear().await {
+        rogue.send_message(&Message::Want("../x".to_owned())).await;
+        rogue.send_message(&Message::WantEnd).await;
+        match rogue.receive_message().await {
             Message::Passed { failure, .. } => assert_eq!(failure.reason, Reason::BadName),
             other => panic!("{other:?}"),
         }

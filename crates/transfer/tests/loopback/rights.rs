@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anabranch_transfer::protocol::{Kind, Message, Reason};
 use anabranch_transfer::{
-    Allow, Folder, Hash, Name, OnClash, Rights, SendSource, Sender, Server, ServerOptions, Store, Timeouts,
-    TransferError, Wishes, push,
+    Allow, Folder, Hash, Name, OnClash, Rights, SendSource, Sender, SenderRequests, Server, ServerOptions,
+    Store, Timeouts, TransferError, push,
 };
 use tempfile::TempDir;
 
@@ -45,11 +45,11 @@ fn file(dir: &Path, name: &str, length: usize) -> SendSource {
 async fn send_with(
     serving: &Serving,
     sources: Vec<SendSource>,
-    wishes: Wishes,
+    sender_requests: SenderRequests,
 ) -> (Result<(), TransferError>, String) {
     let events = Events::default();
     let report = events.report();
-    let mut sender = Sender::new(sources, None, report.clone()).with_wishes(wishes);
+    let mut sender = Sender::new(sources, None, report.clone()).with_sender_requests(sender_requests);
     let first = connect(&serving.host).await;
     let again = || async { Err::<anabranch_net::Association, _>(TransferError::Lost("once".to_owned())) };
     let ended = push(&mut sender, first, again, Timeouts::default(), &report).await;
@@ -71,15 +71,15 @@ fn refusal_names_the_option_or_the_right_that_is_missing() {
     run(async {
         let from = dir();
         let sources = || vec![file(from.path(), "film", 9)];
-        let delete = Wishes { delete: true, ..Wishes::default() };
+        let delete = SenderRequests { delete: true, ..SenderRequests::default() };
         let all = Rights::default;
-        for (allow, allow_delete, rights, wishes, expected) in [
-            (Allow::Read, false, all(), Wishes::default(), "--allow write"),
+        for (allow, allow_delete, rights, sender_requests, expected) in [
+            (Allow::Read, false, all(), SenderRequests::default(), "--allow write"),
             (
                 Allow::Both,
                 false,
                 Rights { write: false, ..all() },
-                Wishes::default(),
+                SenderRequests::default(),
                 "lacks the right `write`",
             ),
             (Allow::Both, false, all(), delete, "--allow-delete"),
@@ -87,7 +87,7 @@ fn refusal_names_the_option_or_the_right_that_is_missing() {
         ] {
             let options = ServerOptions { allow, allow_delete, ..options() };
             let serving = serving(dir(), options, rights);
-            let text = refusal(send_with(&serving, sources(), wishes).await.0);
+            let text = refusal(send_with(&serving, sources(), sender_requests).await.0);
             assert!(text.contains(expected), "{expected}: {text}");
             assert!(names(serving.dir.path()).is_empty());
         }
@@ -110,8 +110,10 @@ fn only_the_right_overwrite_replaces_files() {
             let rights = Rights { overwrite: may, ..Rights::default() };
             let serving = serving(dir(), ServerOptions { on_clash: decided, ..options() }, rights);
             fs::write(serving.dir.path().join("film"), "old").expect("written");
-            let wishes = Wishes { on_clash: OnClash::Overwrite, ..Wishes::default() };
-            let (ended, events) = send_with(&serving, vec![file(from.path(), "film", 9)], wishes).await;
+            let sender_requests =
+                SenderRequests { on_clash: OnClash::Overwrite, ..SenderRequests::default() };
+            let (ended, events) =
+                send_with(&serving, vec![file(from.path(), "film", 9)], sender_requests).await;
             ended.expect("a transfer");
             let is_replaced = fs::read(serving.dir.path().join("film")).expect("there").len() == 9;
             assert_eq!(is_replaced, may);
@@ -252,12 +254,12 @@ fn files_at_the_same_time_share_a_quota() {
         assert_eq!((totals.done_files, totals.failed_files), (3, 2));
         // An overwritten file makes room for the new one.
         serving.idle().await;
-        let wishes = Wishes { on_clash: OnClash::Overwrite, ..Wishes::default() };
+        let sender_requests = SenderRequests { on_clash: OnClash::Overwrite, ..SenderRequests::default() };
         let serving =
             Serving::start_as(serving.dir, ServerOptions { on_clash: None, ..options() }, quota(2500));
         for length in [900, 800, 900, 800] {
             let (ended, events) =
-                send_with(&serving, vec![file(from.path(), "file-0", length)], wishes).await;
+                send_with(&serving, vec![file(from.path(), "file-0", length)], sender_requests).await;
             ended.expect("a transfer");
             assert!(events.contains("Stored"), "{events}");
             serving.idle().await;
@@ -271,9 +273,9 @@ fn quota_counts_blocks_of_a_stream_whose_end_came_first() {
         let serving = serving(dir(), options(), quota(5));
         let rogue = Rogue::greet(&serving).await;
         rogue.offer(0, "piped", Kind::Stream { token: [0; 16] }).await;
-        assert!(matches!(rogue.hear().await, Message::Answer { .. }));
+        assert!(matches!(rogue.receive_message().await, Message::Answer { .. }));
         let (content, root) = (b"sixsix", Hash::of(b"any"));
-        rogue.say(&Message::End { id: 0, size_bytes: 6, root }).await;
+        rogue.send_message(&Message::End { id: 0, size_bytes: 6, root }).await;
         // The end has to arrive first.
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
         let header = [0_u32, 0, 0, 6, 0].map(u32::to_be_bytes).concat();

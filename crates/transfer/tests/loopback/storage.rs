@@ -23,8 +23,8 @@ impl Rogue {
     async fn end_folder(&self, id: u32, name: &str) -> Outcome {
         let changed = FileTime { seconds: 5, nanos: 0 };
         let end = Offer { id, name: name.into(), kind: Kind::FolderEnd, changed, mode: 0 };
-        self.say(&Message::Offer(end)).await;
-        match self.hear().await {
+        self.send_message(&Message::Offer(end)).await;
+        match self.receive_message().await {
             Message::Done { outcome, .. } => outcome,
             other => panic!("{other:?}"),
         }
@@ -50,11 +50,11 @@ impl Rogue {
 
     async fn stream(&self, id: u32, name: &str) {
         self.offer(id, name, Kind::Stream { token: [3; 16] }).await;
-        assert!(matches!(self.hear().await, Message::Answer { .. }));
+        assert!(matches!(self.receive_message().await, Message::Answer { .. }));
     }
 
     async fn fails(&self) -> Reason {
-        match self.hear().await {
+        match self.receive_message().await {
             Message::Fail(failure) => failure.reason,
             other => panic!("{other:?}"),
         }
@@ -94,7 +94,10 @@ fn end_of_a_folder_changes_only_received_entries() {
         }
         for (id, name) in [(20, "old"), (22, "new")] {
             rogue.offer(id, name, Kind::Folder).await;
-            assert!(matches!(rogue.hear().await, Message::Done { outcome: Outcome::Stored { .. }, .. }));
+            assert!(matches!(
+                rogue.receive_message().await,
+                Message::Done { outcome: Outcome::Stored { .. }, .. }
+            ));
             assert_eq!(rogue.end_folder(id + 1, name).await, Outcome::Stored { renamed: None });
         }
         assert!(matches!(rogue.end_folder(30, "new").await, Outcome::Failed(_)), "a folder ends once");
@@ -174,7 +177,7 @@ fn a_block_that_is_held_or_behind_the_end_does_not_come() {
             // The second block is the last one.
             for (index, content) in [(0, &full), (1, &short)] {
                 rogue.block(0, index, content).await;
-                assert!(matches!(rogue.hear().await, Message::Block { good: true, .. }));
+                assert!(matches!(rogue.receive_message().await, Message::Block { good: true, .. }));
             }
             rogue.block(0, second.0, second.1).await;
             assert_eq!(rogue.fails().await, Reason::Protocol, "{}", second.0);
@@ -195,8 +198,8 @@ fn a_comparison_ends_with_its_association() {
         }
         let rogue = Rogue::greet(&serving).await;
         rogue.offer(0, "huge", Kind::File { size_bytes, first: None }).await;
-        assert_eq!(rogue.hear().await, Message::Answer { id: 0, answer: Answer::Compare });
-        rogue.say(&Message::End { id: 0, size_bytes, root: Hash::of(b"") }).await;
+        assert_eq!(rogue.receive_message().await, Message::Answer { id: 0, answer: Answer::Compare });
+        rogue.send_message(&Message::End { id: 0, size_bytes, root: Hash::of(b"") }).await;
         tokio::time::sleep(Duration::from_millis(300)).await;
         assert_eq!(serving.server.running(), 1, "it compares");
         rogue.0.abort();
@@ -218,10 +221,10 @@ fn planted_blocks_are_detected_and_the_file_restarts() {
         let rogue = Rogue::greet(&serving).await;
         let first = Some(Hash::of(&content[..MIB]));
         rogue.offer(0, "file", Kind::File { size_bytes: 4 << 20, first }).await;
-        assert!(matches!(rogue.hear().await, Message::Answer { answer: Answer::Take { .. }, .. }));
+        assert!(matches!(rogue.receive_message().await, Message::Answer { answer: Answer::Take { .. }, .. }));
         for index in [1, 2] {
             rogue.block(0, index, &noise(2, MIB)).await;
-            assert!(matches!(rogue.hear().await, Message::Block { good: true, .. }));
+            assert!(matches!(rogue.receive_message().await, Message::Block { good: true, .. }));
         }
         rogue.0.abort();
         serving.idle().await;

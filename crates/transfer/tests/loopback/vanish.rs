@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use anabranch_net::{Association, SendOptions};
-use anabranch_transfer::protocol::{Answer, Intent, Kind, Links, Message, Terms, Wishes};
+use anabranch_transfer::protocol::{Answer, Intent, Kind, Links, Message, SenderRequests, Terms};
 use anabranch_transfer::{
     Accept, Deadlines, Hash, OnClash, Report, SendSource, Sender, SenderId, ServerOptions, Timeouts,
     TransferError, pull, push,
@@ -79,13 +79,13 @@ async fn advance(host: anabranch_net::Host, point: Point, number: u8) -> Rogue {
     let intent = if asks {
         Intent::Pull { window_blocks: 4, links: Links::Copy, delete: false }
     } else {
-        Intent::Push { sender: identity(), wishes: Wishes::default() }
+        Intent::Push { sender: identity(), sender_requests: SenderRequests::default() }
     };
-    rogue.say(&Message::Hello { session: [number; 16], intent }).await;
+    rogue.send_message(&Message::Hello { session: [number; 16], intent }).await;
     if let Point::AfterHello = point {
         return rogue;
     }
-    assert!(matches!(rogue.hear().await, Message::Welcome { .. }), "{point:?}");
+    assert!(matches!(rogue.receive_message().await, Message::Welcome { .. }), "{point:?}");
     if asks {
         return ask(rogue, point).await;
     }
@@ -94,13 +94,13 @@ async fn advance(host: anabranch_net::Host, point: Point, number: u8) -> Rogue {
     }
     let size_bytes = if let Point::BeforeFinished = point { 0 } else { 3 << 20 };
     rogue.offer(0, &format!("file-{number}"), Kind::File { size_bytes, first: None }).await;
-    assert!(matches!(rogue.hear().await, Message::Answer { .. }), "{point:?}");
+    assert!(matches!(rogue.receive_message().await, Message::Answer { .. }), "{point:?}");
     match point {
         Point::MidBlock => rogue.data(half_a_block()).await,
-        Point::AfterEnd => rogue.say(&Message::End { id: 0, size_bytes, root: Hash::of(b"") }).await,
+        Point::AfterEnd => rogue.send_message(&Message::End { id: 0, size_bytes, root: Hash::of(b"") }).await,
         Point::BeforeFinished => {
-            rogue.say(&Message::End { id: 0, size_bytes, root: Hash::of(b"") }).await;
-            assert!(matches!(rogue.hear().await, Message::Done { .. }));
+            rogue.send_message(&Message::End { id: 0, size_bytes, root: Hash::of(b"") }).await;
+            assert!(matches!(rogue.receive_message().await, Message::Done { .. }));
         }
         _ => {}
     }
@@ -111,15 +111,15 @@ async fn ask(rogue: Rogue, point: Point) -> Rogue {
     if let Point::AskedNothing = point {
         return rogue;
     }
-    rogue.say(&Message::Want("offered".to_owned())).await;
+    rogue.send_message(&Message::Want("offered".to_owned())).await;
     if let Point::MidNames = point {
         return rogue;
     }
-    rogue.say(&Message::WantEnd).await;
+    rogue.send_message(&Message::WantEnd).await;
     // The size of the transfer may be announced before it.
-    while !matches!(rogue.hear().await, Message::Offer(_)) {}
+    while !matches!(rogue.receive_message().await, Message::Offer(_)) {}
     if let Point::MidFetch = point {
-        rogue.say(&Message::Answer { id: 0, answer: Answer::Take { have: Vec::new() } }).await;
+        rogue.send_message(&Message::Answer { id: 0, answer: Answer::Take { have: Vec::new() } }).await;
         rogue.0.recv().await.expect("open");
     }
     rogue
@@ -158,7 +158,9 @@ async fn accept(host: anabranch_net::Host, steps: u8) -> Rogue {
     let rogue = Rogue(host.accept().await.expect("an association"));
     if steps >= 1 {
         rogue.0.recv().await.expect("open").expect("a hello");
-        rogue.say(&Message::Welcome { terms: Terms::Give { sender: SenderId::from_bytes([8; 16]) } }).await;
+        rogue
+            .send_message(&Message::Welcome { terms: Terms::Give { sender: SenderId::from_bytes([8; 16]) } })
+            .await;
     }
     if steps >= 2 {
         // A name or an offer.
@@ -222,13 +224,15 @@ fn vanished_receiver_ends_the_transfer_in_time() {
                 let rogue = Rogue(host.accept().await.expect("an association"));
                 std::mem::forget(host);
                 if steps >= 1 {
-                    assert!(matches!(rogue.hear().await, Message::Hello { .. }));
-                    rogue.say(&Message::Welcome { terms: Terms::Take { window_blocks: 4 } }).await;
+                    assert!(matches!(rogue.receive_message().await, Message::Hello { .. }));
+                    rogue.send_message(&Message::Welcome { terms: Terms::Take { window_blocks: 4 } }).await;
                 }
                 if steps >= 2 {
                     // On a busy machine the sender sends a keep-alive before.
-                    assert!(matches!(rogue.hear().await, Message::Offer(_)));
-                    rogue.say(&Message::Answer { id: 0, answer: Answer::Take { have: Vec::new() } }).await;
+                    assert!(matches!(rogue.receive_message().await, Message::Offer(_)));
+                    rogue
+                        .send_message(&Message::Answer { id: 0, answer: Answer::Take { have: Vec::new() } })
+                        .await;
                     rogue.0.recv().await.expect("open").expect("data");
                 }
                 rogue

@@ -66,7 +66,7 @@ async fn listen(
     counts: &Counts,
     quiet: Duration,
 ) -> Option<()> {
-    while let Ok(heard) = timeout(quiet, peer.hear()).await {
+    while let Ok(heard) = timeout(quiet, peer.receive_message()).await {
         match heard {
             Heard::Ended | Heard::Control(Message::Fail(_) | Message::Finished) => return None,
             Heard::Data(_) => {
@@ -91,7 +91,7 @@ async fn end(peer: &Peer, actor: &mut (impl Actor + Send), dice: &mut Rng, count
         }
         75..97 => {
             listen(peer, actor, counts, Duration::from_millis(20)).await;
-            let _ = peer.say(&Message::Finished).await;
+            let _ = peer.send_message(&Message::Finished).await;
             listen(peer, actor, counts, Duration::from_millis(20)).await;
         }
         // Stays silent, or sends only `Alive`, without reading.

@@ -3,7 +3,7 @@
 use anabranch_transfer::protocol::{
     Answer, Failure, Intent, Kind, Links, Listing, Message, Offer, Outcome, Reason, Segment, Terms,
 };
-use anabranch_transfer::{BLOCK_BYTES, Hash, OnClash, Rule, SenderId, Wishes};
+use anabranch_transfer::{BLOCK_BYTES, Hash, OnClash, Rule, SenderId, SenderRequests};
 use bytes::Bytes;
 use fastrand::Rng;
 
@@ -65,15 +65,20 @@ pub(super) fn message(dice: &mut Rng) -> Message {
 
 pub(super) fn intent(dice: &mut Rng) -> Intent {
     if dice.bool() {
-        Intent::Push { sender: sender(dice), wishes: wishes(dice) }
+        Intent::Push { sender: sender(dice), sender_requests: sender_requests(dice) }
     } else {
         Intent::Pull { window_blocks: small_number(dice), links: links(dice), delete: dice.bool() }
     }
 }
 
-fn wishes(dice: &mut Rng) -> Wishes {
+fn sender_requests(dice: &mut Rng) -> SenderRequests {
     let on_clash = [OnClash::Refuse, OnClash::Rename, OnClash::Overwrite][dice.usize(..3)];
-    Wishes { on_clash, checksum: dice.u8(..4) == 0, dry_run: dice.u8(..10) == 0, delete: dice.u8(..20) == 0 }
+    SenderRequests {
+        on_clash,
+        checksum: dice.u8(..4) == 0,
+        dry_run: dice.u8(..10) == 0,
+        delete: dice.u8(..20) == 0,
+    }
 }
 
 pub(super) fn rule(dice: &mut Rng) -> Rule {

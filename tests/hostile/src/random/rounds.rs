@@ -9,8 +9,8 @@ use std::time::Duration;
 use anabranch_net::{Association, Host};
 use anabranch_transfer::protocol::{Intent, Message, Terms};
 use anabranch_transfer::{
-    Accept, Deadlines, OnClash, Pipe, Report, Request, SendSource as From, Sender, ServerOptions, Store,
-    Timeouts, TransferError, Wishes, pull, push,
+    Accept, Deadlines, OnClash, Pipe, Report, Request, SendSource as From, Sender, SenderRequests,
+    ServerOptions, Store, Timeouts, TransferError, pull, push,
 };
 use fastrand::Rng;
 use tokio::task::JoinSet;
@@ -46,11 +46,11 @@ struct Round {
     leaked: Arc<AtomicBool>,
     counts: Arc<Counts>,
     /// Number of messages left to send.
-    left: Arc<Left>,
+    left: Arc<RemainingCounts>,
 }
 
 #[derive(Debug)]
-struct Left {
+struct RemainingCounts {
     until: u64,
     associations: AtomicU64,
 }
@@ -88,8 +88,10 @@ impl Round {
 /// Runs one round. A violation is the error.
 pub(super) async fn round(role: Role, seed: u64, messages: u64, counts: &Arc<Counts>) -> Result<(), String> {
     let inbox = Arc::new(Inbox::new().map_err(|error| format!("no inbox: {error}"))?);
-    let left =
-        Left { until: counts.messages.load(Ordering::Relaxed) + messages, associations: AtomicU64::new(0) };
+    let left = RemainingCounts {
+        until: counts.messages.load(Ordering::Relaxed) + messages,
+        associations: AtomicU64::new(0),
+    };
     let round = Round {
         seed,
         role,
@@ -167,8 +169,8 @@ async fn to_server(round: &Round, peer: &Peer, dice: &mut Rng) {
     // Some replace others.
     let session = if dice.u8(..20) == 0 { [dice.u8(..2); 16] } else { dice.u128(..).to_be_bytes() };
     let mut intent = arbitrary::intent(dice);
-    if let (true, Intent::Push { wishes, .. }) = (round.role.deletes(), &mut intent) {
-        wishes.delete = dice.u8(..10) > 0;
+    if let (true, Intent::Push { sender_requests, .. }) = (round.role.deletes(), &mut intent) {
+        sender_requests.delete = dice.u8(..10) > 0;
     }
     let first = if dice.u8(..50) == 0 {
         arbitrary::packet(dice)
@@ -183,13 +185,13 @@ async fn to_server(round: &Round, peer: &Peer, dice: &mut Rng) {
         return round.source(peer, dice).await;
     }
     for _ in 0..dice.u8(..3) {
-        let _ = peer.say(&Message::Rule(arbitrary::rule(dice))).await;
+        let _ = peer.send_message(&Message::Rule(arbitrary::rule(dice))).await;
     }
     for _ in 0..dice.u8(..4) {
         let name = if dice.u8(..8) == 0 { String::new() } else { dictionary::name(dice) };
-        let _ = peer.say(&Message::Want(name)).await;
+        let _ = peer.send_message(&Message::Want(name)).await;
     }
-    let _ = peer.say(&Message::WantEnd).await;
+    let _ = peer.send_message(&Message::WantEnd).await;
     round.receiver(peer, dice).await;
 }
 
@@ -241,8 +243,8 @@ async fn sends(host: &Host, first: Association, inbox: &Inbox, dice: &mut Rng) {
         sources.push(From::stream("stdin", Cursor::new(vec![dice.u8(..); length])));
     }
     let report = Report::default();
-    let wishes = Wishes { delete: dice.bool(), ..Wishes::default() };
-    let mut sender = Sender::new(sources, None, report.clone()).with_wishes(wishes);
+    let sender_requests = SenderRequests { delete: dice.bool(), ..SenderRequests::default() };
+    let mut sender = Sender::new(sources, None, report.clone()).with_sender_requests(sender_requests);
     let timeouts = Timeouts { silence: SILENCE, retry: SILENCE };
     let _ = push(&mut sender, first, again(host, dice.u8(..3)), timeouts, &report).await;
 }
@@ -276,7 +278,7 @@ fn again(
 /// Runs the peer as the accepting side.
 async fn as_server(round: &Round, association: Association, dice: &mut Rng) {
     let peer = Peer::over(association);
-    if !matches!(timeout(SILENCE, peer.hear()).await, Ok(Heard::Control(Message::Hello { .. }))) {
+    if !matches!(timeout(SILENCE, peer.receive_message()).await, Ok(Heard::Control(Message::Hello { .. }))) {
         return;
     }
     let first = match dice.u8(..50) {

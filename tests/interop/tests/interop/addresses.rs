@@ -1,7 +1,7 @@
 //! Addresses that usrsctp adds to an association (RFC 5061), and the data over them.
 
 use crate::rig::{Cut, Input, Network};
-use crate::usrsctp::{Opens, Pair};
+use crate::usrsctp::{Opener, Pair};
 
 const MB: u64 = 1_000_000;
 
@@ -13,7 +13,7 @@ fn address_added_by_usrsctp_carries_data_after_a_cut() {
     network.limit(1, 60, 256);
     network.limit(2, 60, 256);
     let add = format!("--add {} --add-at {MB}", Network::address(crate::rig::Side::Theirs, 2));
-    let pair = Pair::new(&network, Opens::They)
+    let pair = Pair::new(&network, Opener::Usrsctp)
         .their_paths(1)
         .ours("--rto-min-ms 200 --path-max-retrans 1 --end shutdown pipe")
         .theirs(&format!("--set rto-min-ms=200 --set rto-max-ms=1000 {add} pipe"));

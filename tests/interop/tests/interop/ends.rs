@@ -1,15 +1,15 @@
 //! Ends and restarts of associations with usrsctp.
 
 use crate::rig::{Input, Network};
-use crate::usrsctp::{Opens, Pair};
+use crate::usrsctp::{Opener, Pair};
 
 const SOME: Input = Input::Random { seed: 5, bytes: 300_000 };
 
 /// Data that was accepted before a shutdown of either side is delivered.
-fn shutdown(opens: Opens, we_end: bool) {
+fn shutdown(opener: Opener, we_end: bool) {
     let network = Network::new(1);
     let (our_end, their_end) = if we_end { ("shutdown", "wait") } else { ("wait", "shutdown") };
-    let pair = Pair::new(&network, opens)
+    let pair = Pair::new(&network, opener)
         .ours(&format!("--end {our_end} --expect-bytes 300000 pipe"))
         .theirs(&format!("--end {their_end} --expect 300000 pipe"));
     let (ours, theirs) = pair.run(SOME, SOME);
@@ -21,21 +21,21 @@ fn shutdown(opens: Opens, we_end: bool) {
 #[test]
 #[ignore = "needs usrsctp: make interop"]
 fn anabranch_shutdown_ends_gracefully() {
-    [Opens::We, Opens::They].into_iter().for_each(|opens| shutdown(opens, true));
+    [Opener::Anabranch, Opener::Usrsctp].into_iter().for_each(|opener| shutdown(opener, true));
 }
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
 fn usrsctp_shutdown_ends_gracefully() {
-    [Opens::We, Opens::They].into_iter().for_each(|opens| shutdown(opens, false));
+    [Opener::Anabranch, Opener::Usrsctp].into_iter().for_each(|opener| shutdown(opener, false));
 }
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
 fn anabranch_abort_is_reported_by_usrsctp() {
-    for opens in [Opens::We, Opens::They] {
+    for opener in [Opener::Anabranch, Opener::Usrsctp] {
         let network = Network::new(1);
-        let pair = Pair::new(&network, opens).ours("--end abort --expect-bytes 300000 pipe").theirs("pipe");
+        let pair = Pair::new(&network, opener).ours("--end abort --expect-bytes 300000 pipe").theirs("pipe");
         let (ours, theirs) = pair.run(Input::None, SOME);
         assert_eq!(ours.end()["outcome"], "Aborted(ByApplication)");
         assert_eq!(theirs.end()["outcome"], "lost", "{:#?}", theirs.lines);
@@ -45,9 +45,9 @@ fn anabranch_abort_is_reported_by_usrsctp() {
 #[test]
 #[ignore = "needs usrsctp: make interop"]
 fn usrsctp_abort_is_reported_by_anabranch() {
-    for opens in [Opens::We, Opens::They] {
+    for opener in [Opener::Anabranch, Opener::Usrsctp] {
         let network = Network::new(1);
-        let pair = Pair::new(&network, opens).ours("pipe").theirs("--end abort --expect 300000 pipe");
+        let pair = Pair::new(&network, opener).ours("pipe").theirs("--end abort --expect 300000 pipe");
         let (ours, _) = pair.run(SOME, Input::None);
         assert_eq!(ours.end()["outcome"], "Aborted(ByPeer)", "{:#?}", ours.lines);
     }
@@ -57,9 +57,10 @@ fn usrsctp_abort_is_reported_by_anabranch() {
 #[ignore = "needs usrsctp: make interop"]
 fn killed_usrsctp_reconnects_from_the_same_ports() {
     let network = Network::new(1);
-    let pair = Pair::new(&network, Opens::They).ours("echo").theirs("--end shutdown --expect 300000 pipe");
+    let pair =
+        Pair::new(&network, Opener::Usrsctp).ours("echo").theirs("--end shutdown --expect 300000 pipe");
     let (ours, theirs) =
-        Pair::new(&network, Opens::They).ours("echo").theirs("pipe").start(Input::None, SOME);
+        Pair::new(&network, Opener::Usrsctp).ours("echo").theirs("pipe").start(Input::None, SOME);
     theirs.wait_for_output(300_000);
     theirs.kill();
     // Our side has no report, and still has the association.
@@ -73,9 +74,11 @@ fn killed_usrsctp_reconnects_from_the_same_ports() {
 #[ignore = "needs usrsctp: make interop"]
 fn killed_anabranch_reconnects_from_the_same_ports() {
     let network = Network::new(1);
-    let pair =
-        Pair::new(&network, Opens::We).ours("--end shutdown --expect-bytes 300000 pipe").theirs("echo");
-    let (ours, theirs) = Pair::new(&network, Opens::We).ours("pipe").theirs("echo").start(SOME, Input::None);
+    let pair = Pair::new(&network, Opener::Anabranch)
+        .ours("--end shutdown --expect-bytes 300000 pipe")
+        .theirs("echo");
+    let (ours, theirs) =
+        Pair::new(&network, Opener::Anabranch).ours("pipe").theirs("echo").start(SOME, Input::None);
     ours.wait_for_output(300_000);
     ours.kill();
     let again = pair.start_ours(SOME).wait().closed();
@@ -88,7 +91,7 @@ fn killed_anabranch_reconnects_from_the_same_ports() {
 #[ignore = "needs usrsctp: make interop"]
 fn restarted_usrsctp_server_aborts_unknown_associations() {
     let network = Network::new(1);
-    let pair = Pair::new(&network, Opens::We).ours("pipe").theirs("pipe");
+    let pair = Pair::new(&network, Opener::Anabranch).ours("pipe").theirs("pipe");
     let endless = Input::Random { seed: 6, bytes: 1 << 40 };
     let (ours, theirs) = pair.start(endless, Input::None);
     theirs.wait_for_output(1_000_000);
@@ -103,7 +106,7 @@ fn restarted_usrsctp_server_aborts_unknown_associations() {
 #[ignore = "needs usrsctp: make interop"]
 fn packet_to_an_unused_sctp_port_is_refused() {
     let network = Network::new(1);
-    let pair = Pair::new(&network, Opens::We).theirs("pipe");
+    let pair = Pair::new(&network, Opener::Anabranch).theirs("pipe");
     let theirs = pair.start_theirs(Input::None);
     theirs.wait_for("listening");
     let ours = pair.at_sctp_port(4999).ours("pipe").start_ours(Input::None).wait();

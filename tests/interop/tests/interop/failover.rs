@@ -1,7 +1,7 @@
 //! A path is cut during a transfer with usrsctp, and the transfer completes.
 
 use crate::rig::{Cut, Ended, Input, Network};
-use crate::usrsctp::{Opens, Pair};
+use crate::usrsctp::{Opener, Pair};
 
 const MB: u64 = 1_000_000;
 const DATA: Input = Input::Random { seed: 7, bytes: 16 * MB };
@@ -16,9 +16,9 @@ fn network() -> Network {
     network
 }
 
-fn we_send(opens: Opens, knobs: &str, path: u8, how: Cut) -> (Ended, Ended) {
+fn we_send(opener: Opener, knobs: &str, path: u8, how: Cut) -> (Ended, Ended) {
     let network = network();
-    let pair = Pair::new(&network, opens)
+    let pair = Pair::new(&network, opener)
         .ours("--rto-min-ms 200 --path-max-retrans 1 --end shutdown pipe")
         .theirs(&format!("{QUICK} {knobs} pipe"));
     let (ours, theirs) = pair.start(DATA, Input::None);
@@ -35,9 +35,9 @@ fn we_send(opens: Opens, knobs: &str, path: u8, how: Cut) -> (Ended, Ended) {
     (ours.closed(), theirs.closed())
 }
 
-fn they_send(opens: Opens, knobs: &str, path: u8, how: Cut) -> (Ended, Ended) {
+fn they_send(opener: Opener, knobs: &str, path: u8, how: Cut) -> (Ended, Ended) {
     let network = network();
-    let pair = Pair::new(&network, opens)
+    let pair = Pair::new(&network, opener)
         .ours("--rto-min-ms 200 --path-max-retrans 1 pipe")
         .theirs(&format!("{QUICK} {knobs} --end shutdown pipe"));
     let (ours, theirs) = pair.start(Input::None, DATA);
@@ -56,45 +56,45 @@ fn a_path_failed(ours: &Ended) {
 #[test]
 #[ignore = "needs usrsctp: make interop"]
 fn anabranch_data_survives_a_silent_path() {
-    a_path_failed(&we_send(Opens::We, "", 1, Cut::Silent).0);
-    a_path_failed(&we_send(Opens::They, "", 2, Cut::Silent).0);
+    a_path_failed(&we_send(Opener::Anabranch, "", 1, Cut::Silent).0);
+    a_path_failed(&we_send(Opener::Usrsctp, "", 2, Cut::Silent).0);
 }
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
 fn anabranch_data_survives_loss_of_its_link() {
-    a_path_failed(&we_send(Opens::They, "", 1, Cut::OurLinkDown).0);
+    a_path_failed(&we_send(Opener::Usrsctp, "", 1, Cut::OurLinkDown).0);
 }
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
 fn anabranch_data_survives_removal_of_its_address() {
-    a_path_failed(&we_send(Opens::We, "", 1, Cut::OurAddressGone).0);
+    a_path_failed(&we_send(Opener::Anabranch, "", 1, Cut::OurAddressGone).0);
 }
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
 fn usrsctp_data_survives_a_silent_path() {
-    they_send(Opens::We, "", 1, Cut::Silent);
-    they_send(Opens::They, "", 1, Cut::Silent);
+    they_send(Opener::Anabranch, "", 1, Cut::Silent);
+    they_send(Opener::Usrsctp, "", 1, Cut::Silent);
 }
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
 fn usrsctp_data_survives_loss_of_its_link() {
-    they_send(Opens::We, "", 1, Cut::TheirLinkDown);
+    they_send(Opener::Anabranch, "", 1, Cut::TheirLinkDown);
 }
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
 fn usrsctp_data_survives_removal_of_its_address() {
-    they_send(Opens::They, "", 1, Cut::TheirAddressGone);
+    they_send(Opener::Usrsctp, "", 1, Cut::TheirAddressGone);
 }
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
 fn both_directions_survive_with_usrsctp_cmt() {
-    we_send(Opens::We, "--set cmt=1", 1, Cut::Silent);
-    they_send(Opens::They, "--set cmt=1", 2, Cut::Silent);
-    they_send(Opens::We, "--set cmt=1", 1, Cut::OurLinkDown);
+    we_send(Opener::Anabranch, "--set cmt=1", 1, Cut::Silent);
+    they_send(Opener::Usrsctp, "--set cmt=1", 2, Cut::Silent);
+    they_send(Opener::Anabranch, "--set cmt=1", 1, Cut::OurLinkDown);
 }

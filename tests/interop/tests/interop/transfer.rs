@@ -1,7 +1,7 @@
 //! Bulk transfers with usrsctp over one path and several, without and with its CMT.
 
 use crate::rig::{Ended, Input, Network};
-use crate::usrsctp::{Opens, Pair};
+use crate::usrsctp::{Opener, Pair};
 
 const MB: u64 = 1_000_000;
 
@@ -17,18 +17,18 @@ pub(crate) fn nothing_was_refused(ours: &Ended, theirs: &Ended) {
     assert_eq!(theirs.end()["bad_checksums"], 0, "{:#}", theirs.end());
 }
 
-fn we_send(opens: Opens) {
+fn we_send(opener: Opener) {
     let network = Network::new(1);
-    let pair = Pair::new(&network, opens).ours("--end shutdown pipe").theirs("pipe");
+    let pair = Pair::new(&network, opener).ours("--end shutdown pipe").theirs("pipe");
     let (ours, theirs) = pair.run(OUR_DATA, Input::None);
     let (ours, theirs) = (ours.closed(), theirs.closed());
     assert_eq!(theirs.sha256, OUR_DATA.sha256());
     nothing_was_refused(&ours, &theirs);
 }
 
-fn they_send(opens: Opens) {
+fn they_send(opener: Opener) {
     let network = Network::new(1);
-    let pair = Pair::new(&network, opens).ours("pipe").theirs("--end shutdown pipe");
+    let pair = Pair::new(&network, opener).ours("pipe").theirs("--end shutdown pipe");
     let (ours, theirs) = pair.run(Input::None, THEIR_DATA);
     let (ours, theirs) = (ours.closed(), theirs.closed());
     assert_eq!(ours.sha256, THEIR_DATA.sha256());
@@ -38,35 +38,35 @@ fn they_send(opens: Opens) {
 #[test]
 #[ignore = "needs usrsctp: make interop"]
 fn a_hundred_megabytes_from_us_arrive_when_we_connect() {
-    we_send(Opens::We);
+    we_send(Opener::Anabranch);
 }
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
 fn a_hundred_megabytes_from_us_arrive_when_they_connect() {
-    we_send(Opens::They);
+    we_send(Opener::Usrsctp);
 }
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
 fn a_hundred_megabytes_from_them_arrive_when_we_connect() {
-    they_send(Opens::We);
+    they_send(Opener::Anabranch);
 }
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
 fn a_hundred_megabytes_from_them_arrive_when_they_connect() {
-    they_send(Opens::They);
+    they_send(Opener::Usrsctp);
 }
 
 /// Transfers over two paths of a limited rate, in both directions at once.
-fn both_send_over_two_paths(opens: Opens, scheme: &str, knobs: &str) -> (Ended, Ended) {
+fn both_send_over_two_paths(opener: Opener, scheme: &str, knobs: &str) -> (Ended, Ended) {
     let ours_in = Input::Random { seed: 3, bytes: 12 * MB };
     let theirs_in = Input::Random { seed: 4, bytes: 12 * MB };
     let network = Network::new(2);
     network.limit(1, 100, 256);
     network.limit(2, 60, 256);
-    let pair = Pair::new(&network, opens)
+    let pair = Pair::new(&network, opener)
         .ours(&format!("--scheme {scheme} --rto-min-ms 300 pipe"))
         .theirs(&format!("{knobs} --expect {} --end shutdown pipe", 12 * MB));
     let (ours, theirs) = pair.run(ours_in, theirs_in);
@@ -96,14 +96,14 @@ const CMT: &str = "--set cmt=1 --set rto-min-ms=300";
 #[test]
 #[ignore = "needs usrsctp: make interop"]
 fn both_send_over_two_paths_without_usrsctp_cmt() {
-    both_paths_carried(&both_send_over_two_paths(Opens::We, "cmt", "").0);
+    both_paths_carried(&both_send_over_two_paths(Opener::Anabranch, "cmt", "").0);
 }
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
 fn both_send_over_two_paths_with_usrsctp_cmt() {
-    for opens in [Opens::We, Opens::They] {
-        both_paths_carried(&both_send_over_two_paths(opens, "cmt", CMT).0);
+    for opener in [Opener::Anabranch, Opener::Usrsctp] {
+        both_paths_carried(&both_send_over_two_paths(opener, "cmt", CMT).0);
     }
 }
 
@@ -111,14 +111,14 @@ fn both_send_over_two_paths_with_usrsctp_cmt() {
 #[ignore = "needs usrsctp: make interop"]
 fn usrsctp_delayed_ack_counts_are_accepted() {
     let knobs = format!("{CMT} --set dac=1");
-    both_paths_carried(&both_send_over_two_paths(Opens::They, "cmt", &knobs).0);
+    both_paths_carried(&both_send_over_two_paths(Opener::Usrsctp, "cmt", &knobs).0);
 }
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
 fn other_schemes_work_with_usrsctp_cmt() {
     for scheme in ["sctp", "cmt-pf", "cmt+ecf"] {
-        both_send_over_two_paths(Opens::We, scheme, CMT);
+        both_send_over_two_paths(Opener::Anabranch, scheme, CMT);
     }
 }
 
@@ -130,7 +130,7 @@ fn messages_abandoned_by_usrsctp_do_not_block_others() {
         let network = Network::new(1);
         network.limit(1, 10, 30);
         let data = Input::Random { seed: 12, bytes: 8 * MB };
-        let pair = Pair::new(&network, Opens::They)
+        let pair = Pair::new(&network, Opener::Usrsctp)
             .ours("pipe")
             .theirs(&format!("{limit} --message 4000 --end shutdown pipe"));
         let (ours, theirs) = pair.run(Input::None, data);
@@ -145,18 +145,18 @@ fn messages_abandoned_by_usrsctp_do_not_block_others() {
 #[ignore = "needs usrsctp: make interop"]
 fn messages_abandoned_by_anabranch_do_not_block_others() {
     // These limits are always reached: slow start fills the queues, which loses a chunk once, but not always twice.
-    for (opens, paths, limit) in [
-        (Opens::We, 1, "--lifetime-ms 60"),
-        (Opens::They, 1, "--max-retransmissions 0"),
-        (Opens::We, 2, "--lifetime-ms 60"),
-        (Opens::They, 2, "--max-retransmissions 0"),
+    for (opener, paths, limit) in [
+        (Opener::Anabranch, 1, "--lifetime-ms 60"),
+        (Opener::Usrsctp, 1, "--max-retransmissions 0"),
+        (Opener::Anabranch, 2, "--lifetime-ms 60"),
+        (Opener::Usrsctp, 2, "--max-retransmissions 0"),
     ] {
         let network = Network::new(paths);
         for path in 1..=paths {
             network.limit(path, 10, 30);
         }
         let ping = "ping --messages 3000 --sizes 100,1200,4000 --over-streams 3 --unordered";
-        let pair = Pair::new(&network, opens).ours(&format!("--end shutdown {ping} {limit}")).theirs("echo");
+        let pair = Pair::new(&network, opener).ours(&format!("--end shutdown {ping} {limit}")).theirs("echo");
         let (ours, theirs) = pair.run(Input::None, Input::None);
         let (ours, theirs) = (ours.closed(), theirs.closed());
         let end = ours.end();
@@ -171,6 +171,7 @@ fn messages_abandoned_by_anabranch_do_not_block_others() {
 #[test]
 #[ignore = "needs usrsctp: make interop"]
 fn both_understand_each_others_nr_sacks() {
-    let (ours, _) = both_send_over_two_paths(Opens::We, "cmt+nr-sack", &format!("{CMT} --set nr-sack=1"));
+    let (ours, _) =
+        both_send_over_two_paths(Opener::Anabranch, "cmt+nr-sack", &format!("{CMT} --set nr-sack=1"));
     both_paths_carried(&ours);
 }

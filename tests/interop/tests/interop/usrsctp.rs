@@ -6,9 +6,9 @@ use crate::rig::{Ended, Input, Network, Peer, Side, ours, usrsctp};
 
 /// Side that opens the association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Opens {
-    We,
-    They,
+pub(crate) enum Opener {
+    Anabranch,
+    Usrsctp,
 }
 
 /// UDP ports. The ports differ, because usrsctp has to learn the port of this project's side from packets.
@@ -20,7 +20,7 @@ const THEIR_SCTP: u16 = 5001;
 /// Both peers over all paths of a network.
 pub(crate) struct Pair<'a> {
     network: &'a Network,
-    opens: Opens,
+    opener: Opener,
     /// SCTP port at which we expect their side.
     their_sctp: u16,
     /// Number of initial paths of their side, from the first of the network on.
@@ -34,10 +34,10 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = String> {
 }
 
 impl<'a> Pair<'a> {
-    pub(crate) fn new(network: &'a Network, opens: Opens) -> Self {
+    pub(crate) fn new(network: &'a Network, opener: Opener) -> Self {
         Pair {
             network,
-            opens,
+            opener,
             their_sctp: THEIR_SCTP,
             their_paths: network.paths,
             ours: Vec::new(),
@@ -72,9 +72,11 @@ impl<'a> Pair<'a> {
         command.args(["--sctp", &OUR_SCTP.to_string(), "--remote-sctp", &self.their_sctp.to_string()]);
         for path in 1..=self.network.paths {
             let (our, their) = (Network::address(Side::Ours, path), Network::address(Side::Theirs, path));
-            match self.opens {
-                Opens::We => command.arg("--route").arg(format!("{our}:{OUR_UDP}={their}:{THEIR_UDP}")),
-                Opens::They => command.arg("--listen").arg(format!("{our}:{OUR_UDP}")),
+            match self.opener {
+                Opener::Anabranch => {
+                    command.arg("--route").arg(format!("{our}:{OUR_UDP}={their}:{THEIR_UDP}"))
+                }
+                Opener::Usrsctp => command.arg("--listen").arg(format!("{our}:{OUR_UDP}")),
             };
         }
         command.args(&self.ours);
@@ -89,7 +91,7 @@ impl<'a> Pair<'a> {
             if path <= self.their_paths {
                 command.args(["--local", &Network::address(Side::Theirs, path)]);
             }
-            if self.opens == Opens::They {
+            if self.opener == Opener::Usrsctp {
                 command.args(["--remote", &Network::address(Side::Ours, path)]);
             }
         }
@@ -107,13 +109,13 @@ impl<'a> Pair<'a> {
 
     /// Starts both sides, the listening one first, and waits until they are associated.
     pub(crate) fn start(&self, our_input: Input, their_input: Input) -> (Peer, Peer) {
-        let (ours, theirs) = match self.opens {
-            Opens::We => {
+        let (ours, theirs) = match self.opener {
+            Opener::Anabranch => {
                 let theirs = self.start_theirs(their_input);
                 theirs.wait_for("listening");
                 (self.start_ours(our_input), theirs)
             }
-            Opens::They => {
+            Opener::Usrsctp => {
                 let ours = self.start_ours(our_input);
                 ours.wait_for("listening");
                 (ours, self.start_theirs(their_input))
@@ -131,9 +133,9 @@ impl<'a> Pair<'a> {
     }
 }
 
-fn messages_of_all_sizes_come_back(opens: Opens) {
+fn messages_of_all_sizes_come_back(opener: Opener) {
     let network = Network::new(1);
-    let pair = Pair::new(&network, opens)
+    let pair = Pair::new(&network, opener)
         .ours("--end shutdown ping --messages 240 --over-streams 8 --unordered")
         .ours("--sizes 1,2,3,1000,1435,1436,1437,10240,65535,65536,131072,262144")
         .theirs("echo");
@@ -148,11 +150,11 @@ fn messages_of_all_sizes_come_back(opens: Opens) {
 #[test]
 #[ignore = "needs usrsctp: make interop"]
 fn messages_up_to_256_kib_ordered_and_not_come_back_when_we_connect() {
-    messages_of_all_sizes_come_back(Opens::We);
+    messages_of_all_sizes_come_back(Opener::Anabranch);
 }
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
 fn messages_up_to_256_kib_ordered_and_not_come_back_when_they_connect() {
-    messages_of_all_sizes_come_back(Opens::They);
+    messages_of_all_sizes_come_back(Opener::Usrsctp);
 }

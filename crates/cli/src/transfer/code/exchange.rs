@@ -89,7 +89,7 @@ pub(super) async fn admit(
     begun: impl FnOnce(),
     may_prove: impl FnOnce() -> bool,
 ) -> Result<Admitted, ExchangeError> {
-    let admitted = hear(association, (offer, key), begun, may_prove).await;
+    let admitted = receive_message(association, (offer, key), begun, may_prove).await;
     if let Err(ExchangeError::Code(error) | ExchangeError::Spent(error)) = &admitted {
         let refused = async {
             let _ = send(association, error.refusal()).await;
@@ -100,7 +100,7 @@ pub(super) async fn admit(
     admitted
 }
 
-async fn hear(
+async fn receive_message(
     association: &Association,
     (offer, key): (&Offer, PublicKey),
     begun: impl FnOnce(),

@@ -40,12 +40,12 @@ const LONGEST_LINE: u64 = 256;
 
 /// Code and host of `CODE@HOST[:PORT]`.
 #[derive(Clone, Debug)]
-pub(in super::super) struct CodeAt {
+pub(in super::super) struct CodeAndHost {
     code: OneTimeCode,
     host: String,
 }
 
-impl CodeAt {
+impl CodeAndHost {
     /// Returns code and host if the command line has them. If the argument begins with `@`, reads the code from standard input.
     pub(in super::super) fn of(arguments: &RecvArguments) -> Result<Option<Self>, CommandError> {
         let Some((code, host)) = arguments.host().and_then(|host| host.rsplit_once('@')) else {
@@ -60,7 +60,7 @@ impl CodeAt {
         let code = read.trim().parse().map_err(|wrong| {
             CommandError::usage(format!("{wrong}; nothing was tried with it, so type it again"))
         })?;
-        Ok(Some(CodeAt { code, host: host.to_owned() }))
+        Ok(Some(CodeAndHost { code, host: host.to_owned() }))
     }
 }
 
@@ -79,7 +79,7 @@ fn read_code() -> Result<String, CommandError> {
 /// Runs the command. All errors that can be found without the sender are reported first, while the code is unused.
 pub(in super::super) fn fetch(
     arguments: &RecvArguments,
-    at: &CodeAt,
+    at: &CodeAndHost,
     line: &[OsString],
 ) -> Result<Status, CommandError> {
     if !arguments.yes && !std::io::stdin().is_terminal() {
@@ -101,7 +101,7 @@ pub(in super::super) fn fetch(
 
 async fn fetch_by_code(
     arguments: &RecvArguments,
-    (at, host): (&CodeAt, &HostName),
+    (at, host): (&CodeAndHost, &HostName),
     store: Store,
     again: Option<String>,
 ) -> Result<Status, CommandError> {
@@ -158,7 +158,7 @@ async fn fetch_by_code(
 async fn agree(
     connector: &Connector<'_>,
     arguments: &RecvArguments,
-    at: &CodeAt,
+    at: &CodeAndHost,
     store: &Store,
 ) -> Result<(Association, PublicKey, Request), CommandError> {
     let is_quiet = arguments.show().quiet || arguments.show().json;
@@ -175,7 +175,7 @@ async fn agree(
 async fn open_and_prove(
     connector: &Connector<'_>,
     arguments: &RecvArguments,
-    at: &CodeAt,
+    at: &CodeAndHost,
     is_quiet: bool,
 ) -> Result<(Association, Catalogue), CommandError> {
     let mut retries = arguments.first_attempts();

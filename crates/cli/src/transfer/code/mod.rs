@@ -6,5 +6,5 @@ mod offer;
 #[cfg(test)]
 mod tests;
 
-pub(super) use fetch::{CodeAt, fetch};
+pub(super) use fetch::{CodeAndHost, fetch};
 pub(super) use offer::offer;

@@ -26,8 +26,8 @@ use super::super::send::{SendArguments, can_resume, judge, watch};
 use super::exchange::{Admitted as AdmittedBy, ExchangeError, admit, present};
 use crate::endpoint::{Admitted, Listening, peer_key};
 use crate::exit::{CommandError, Status};
-use crate::members::Members;
 use crate::output::{self, Reader};
+use crate::served_peers::ServedPeers;
 use crate::signal::interrupted;
 
 /// Time that a receiver has to read the catalogue and accept it. After this time, the receiver has to connect again.
@@ -37,13 +37,13 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(600);
 const END_WITHIN: Duration = Duration::from_secs(5);
 
 /// Maximum number of associations that may try to prove the code at a time.
-pub(super) const MOST_STRANGERS: usize = 8;
+pub(super) const MAX_UNPROVED_CLIENTS: usize = 8;
 
 /// Label of a key that is kept with `--pin`.
 const LABEL: &str = "one-time code";
 
 /// Result of an association's task.
-enum Said {
+enum TaskOutcome {
     /// The receiver was not admitted.
     Refused(ExchangeError),
     /// The receiver was admitted, and a transfer may begin.
@@ -58,7 +58,7 @@ pub(super) struct Shared {
     offering: Offering,
     server: Server,
     /// Associations that have not proved the code. A flood of silent associations from one source does not exclude other sources.
-    strangers: Mutex<Members<Association>>,
+    unproved_clients: Mutex<ServedPeers<Association>>,
 }
 
 /// Absence of the receiver that has proved the code.
@@ -115,7 +115,7 @@ async fn offer_with_code(
     let host = listen.bind_bounded(&admitted, options.most_associations(), |_| {})?;
     let code = OneTimeCode::random()?;
     listening_notice(&host, show, (&admitted, &listen.association.protection), "waiting for the code");
-    tell(&code, arguments, &host)?;
+    print_code(&code, arguments, &host)?;
     let shared = Arc::new(Shared::new(code, offering, options));
     let console = Arc::new(Console::new(show, true, None).by_code(is_piped));
     let telling = Arc::clone(&console);
@@ -164,7 +164,7 @@ fn server_options(sender: SenderId, silence: Duration) -> ServerOptions {
 }
 
 /// Prints the code and the command for the receiver. The code is a result of the command, so it is printed on standard output.
-fn tell(code: &OneTimeCode, arguments: &SendArguments, host: &Host) -> Result<(), CommandError> {
+fn print_code(code: &OneTimeCode, arguments: &SendArguments, host: &Host) -> Result<(), CommandError> {
     let text = if arguments.show().json {
         json!({ "event": "code", "code": code.to_string() }).to_string()
     } else {
@@ -187,21 +187,21 @@ pub(super) async fn one_transfer(
     paths: &tokio::sync::Mutex<Paths>,
     retry: Option<Duration>,
 ) -> Result<Result<(), TransferError>, CommandError> {
-    let (says, mut said) = mpsc::unbounded_channel();
+    let (outcomes, mut said) = mpsc::unbounded_channel();
     let mut absence = Absence::new(retry);
     loop {
         tokio::select! {
             accepted = host.accept() => {
                 let association = accepted.map_err(|error| CommandError::failure(format!("cannot listen: {error}")))?;
-                shared.meet(association, &says).await;
+                shared.serve_client(association, &outcomes).await;
             }
             Some(said) = said.recv() => match said {
-                Said::Admitted { association, is_new_run } => {
+                TaskOutcome::Admitted { association, is_new_run } => {
                     absence.came();
                     waits(if is_new_run { Waiting::Answer } else { Waiting::Return });
                     let mut paths = paths.lock().await;
                     if is_new_run {
-                        report.note(proved_by(&association).await);
+                        report.note(receiver_name(&association).await);
                     }
                     // A receiver that resumes replaces only its own transfer.
                     if let Some(earlier) = paths.association().filter(|_| is_new_run) {
@@ -210,10 +210,10 @@ pub(super) async fn one_transfer(
                     paths.switch(association.clone()).await;
                     report.forget_all();
                     remainder.clear();
-                    tokio::spawn(transfer(Arc::clone(shared), association, report.clone(), says.clone()));
+                    tokio::spawn(transfer(Arc::clone(shared), association, report.clone(), outcomes.clone()));
                 }
-                Said::Refused(error) => refused(error, report)?,
-                Said::Ended(ended) => match absence.ended(ended, remainder, report, Instant::now()) {
+                TaskOutcome::Refused(error) => refused(error, report)?,
+                TaskOutcome::Ended(ended) => match absence.ended(ended, remainder, report, Instant::now()) {
                     Some(ended) => return Ok(ended),
                     None if absence.running == 0 => waits(Waiting::Return),
                     None => {}
@@ -225,7 +225,7 @@ pub(super) async fn one_transfer(
 }
 
 /// Returns the name of the receiver that has proved the code, so that both sides can compare the key.
-async fn proved_by(association: &Association) -> String {
+async fn receiver_name(association: &Association) -> String {
     let address = peer_address(association).await;
     let key = peer_key(association).map_or_else(|_| "a key".to_owned(), |key| key.fingerprint().to_string());
     format!("{address} has proved the code with the key {key}")
@@ -253,31 +253,31 @@ async fn transfer(
     shared: Arc<Shared>,
     association: Association,
     report: Report,
-    says: mpsc::UnboundedSender<Said>,
+    outcomes: mpsc::UnboundedSender<TaskOutcome>,
 ) {
     let ended = shared.server.serve(association, &report).await.map(drop);
     // The command ends when one transfer is complete.
-    let _ = says.send(Said::Ended(ended));
+    let _ = outcomes.send(TaskOutcome::Ended(ended));
 }
 
 /// Admits a receiver that proves the code. A stranger is a receiver that has not proved the code on an earlier association.
 async fn receiver(
     shared: Arc<Shared>,
     (stranger, association): (Option<u64>, Association),
-    says: mpsc::UnboundedSender<Said>,
+    outcomes: mpsc::UnboundedSender<TaskOutcome>,
 ) {
     let admitted = shared.admit(stranger, &association).await;
     if let Some(number) = stranger {
-        shared.strangers().leave(number);
+        shared.unproved_clients().leave(number);
     }
     let said = match admitted {
-        Ok(is_new_run) => Said::Admitted { association, is_new_run },
+        Ok(is_new_run) => TaskOutcome::Admitted { association, is_new_run },
         Err(error) => {
             association.abort();
-            Said::Refused(error)
+            TaskOutcome::Refused(error)
         }
     };
-    let _ = says.send(said);
+    let _ = outcomes.send(said);
 }
 
 impl Shared {
@@ -286,12 +286,12 @@ impl Shared {
             offer: Offer::new(code),
             server: Server::offering(offering.clone(), options),
             offering,
-            strangers: Mutex::new(Members::new(MOST_STRANGERS)),
+            unproved_clients: Mutex::new(ServedPeers::new(MAX_UNPROVED_CLIENTS)),
         }
     }
 
-    fn strangers(&self) -> MutexGuard<'_, Members<Association>> {
-        self.strangers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn unproved_clients(&self) -> MutexGuard<'_, ServedPeers<Association>> {
+        self.unproved_clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns `true` for associations of the receiver that has proved the code.
@@ -299,8 +299,12 @@ impl Shared {
         self.offer.holder().is_some_and(|holder| peer_key(association).is_ok_and(|key| key == holder))
     }
 
-    /// Serves an association while the code is valid. The holder of the code needs no place among the strangers.
-    async fn meet(self: &Arc<Self>, association: Association, says: &mpsc::UnboundedSender<Said>) {
+    /// Serves an association while the code is valid. The holder of the code needs no place among the unproved clients.
+    async fn serve_client(
+        self: &Arc<Self>,
+        association: Association,
+        outcomes: &mpsc::UnboundedSender<TaskOutcome>,
+    ) {
         if !self.offer.is_open() {
             association.abort();
             return;
@@ -309,21 +313,21 @@ impl Shared {
         let paths = association.paths().await;
         let Some(source) = paths.first().map(|path| path.remote.ip().into()) else { return };
         let stranger = (!self.trusts(&association)).then(|| {
-            let (number, evicted) = self.strangers().enter(association.clone(), source);
+            let (number, evicted) = self.unproved_clients().enter(association.clone(), source);
             if let Some(evicted) = evicted {
                 evicted.abort();
             }
             number
         });
-        tokio::spawn(receiver(Arc::clone(self), (stranger, association), says.clone()));
+        tokio::spawn(receiver(Arc::clone(self), (stranger, association), outcomes.clone()));
     }
 
     /// Lets the receiver prove the code. Returns `true` if it is a new run of the receiver, and `false` if it resumes. A receiver
-    /// that has proved the code is removed from the strangers, so another stranger cannot evict it.
+    /// that has proved the code is removed from the unproved clients, so another unproved client cannot evict it.
     async fn admit(&self, stranger: Option<u64>, association: &Association) -> Result<bool, ExchangeError> {
         let key = peer_key(association).map_err(|_| ExchangeError::Gone)?;
-        let may_prove = || stranger.is_none_or(|number| self.strangers().leave(number));
-        let begun = || stranger.into_iter().for_each(|number| self.strangers().advance(number));
+        let may_prove = || stranger.is_none_or(|number| self.unproved_clients().leave(number));
+        let begun = || stranger.into_iter().for_each(|number| self.unproved_clients().advance(number));
         match admit(association, (&self.offer, key), begun, may_prove).await? {
             AdmittedBy::Resumed => Ok(false),
             AdmittedBy::Proved(accepted) => {

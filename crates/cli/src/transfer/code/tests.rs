@@ -19,7 +19,7 @@ use tokio::sync::Mutex;
 
 use super::super::paths::Paths;
 use super::exchange::{ExchangeError, is_sender_of_version_1, prove, resume};
-use super::offer::MOST_STRANGERS;
+use super::offer::MAX_UNPROVED_CLIENTS;
 use super::offer::{Observer, Remainder, Shared, one_transfer};
 use crate::exit::CommandError;
 
@@ -124,7 +124,7 @@ async fn silent_clients_do_not_block_a_client_with_the_code() {
     let rig = Rig::new().await;
     let meanwhile = async {
         let mut strangers = Vec::new();
-        for _ in 0..MOST_STRANGERS {
+        for _ in 0..MAX_UNPROVED_CLIENTS {
             strangers.push(rig.connect().await);
         }
         let association = rig.connect().await;
@@ -142,7 +142,7 @@ async fn flood_from_another_address_does_not_end_the_exchange_of_the_code() {
     let meanwhile = async {
         let association = rig.connect_from([127, 0, 0, 8], "person").await;
         let mut flood = Vec::new();
-        for number in 0..3 * MOST_STRANGERS {
+        for number in 0..3 * MAX_UNPROVED_CLIENTS {
             flood.push(rig.connect_from([127, 0, 0, 9], &format!("flood-{number}")).await);
         }
         prove(&association, &code(CODE)).await.expect("the code is right");

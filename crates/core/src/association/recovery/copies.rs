@@ -37,8 +37,8 @@ impl LossRecovery {
             let round_trip = rtt.smoothed.unwrap_or_default().max(rtt.latest.unwrap_or_default());
             let (now, longest) = (d.now, round_trip + round_trip.over(8));
             d.sender.count_overtaken_duplicates(id, &self.delivered[id.index()]);
-            while let Some(copy) = d.update_sender(|sender| sender.lose_duplicate(id, now, longest)) {
-                d.lose_copy(id, &copy);
+            while let Some(copy) = d.update_sender(|sender| sender.take_lost_duplicate(id, now, longest)) {
+                d.report_lost_copy(id, &copy);
             }
         }
     }

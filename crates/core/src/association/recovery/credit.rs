@@ -3,7 +3,7 @@
 use crate::association::dispatch::Dispatcher;
 use crate::association::recovery::LossRecovery;
 use crate::path_id::PathId;
-use crate::policy::{AckedTransmission, Event, LossCause, ProofOfLife};
+use crate::policy::{AckedTransmission, Event, LivenessProof, LossCause};
 use crate::send::{ChunkState, Delivered, Transmission};
 
 impl LossRecovery {
@@ -48,7 +48,7 @@ impl LossRecovery {
         let event = AckedTransmission { path, tsn, bytes, stamps, sent_once, certain, cumulative, sack_path };
         d.dispatch(&Event::Acked(&event));
         if !timed_out {
-            let proof = if once { ProofOfLife::Unambiguous } else { ProofOfLife::Ambiguous };
+            let proof = if once { LivenessProof::Unambiguous } else { LivenessProof::Ambiguous };
             //= docs/rfc9260.txt#section-8.1
             //# The counter used for endpoint failure detection MUST be reset each time a DATA chunk sent to that peer
             //# endpoint is acknowledged (by the reception of a SACK chunk).
@@ -113,7 +113,7 @@ impl LossRecovery {
         let (sent_once, certain, cumulative) = (false, true, false);
         let event = AckedTransmission { path, tsn, bytes, stamps, sent_once, certain, cumulative, sack_path };
         d.dispatch(&Event::Acked(&event));
-        d.path_proved(path, ProofOfLife::Ambiguous);
+        d.path_proved(path, LivenessProof::Ambiguous);
         if !judges {
             d.update_sender(|sender| sender.end_overtaken_duplicates(path, stamps.sent_at));
         }

@@ -5,7 +5,7 @@ use crate::association::recovery::{LossRecovery, Losses};
 use crate::path_id::{MAX_PATHS, PathId};
 use crate::policy::{Event, LossCause, Reason, Refused};
 use crate::send::{ChunkState, DuplicateCopy, Loss};
-use crate::trace::Decided;
+use crate::trace::DecisionRecord;
 
 impl LossRecovery {
     /// Cuts windows for the losses of a SACK.
@@ -101,19 +101,24 @@ impl Dispatcher<'_> {
         let Loss { path, bytes, stamps, again } = loss;
         if !again {
             self.paths.note_loss(path, stamps);
-            self.record(Decided::Lost(path, cause), tsn, Reason::rule(cause_text(cause)), &Refused::new());
+            self.record(
+                DecisionRecord::Lost(path, cause),
+                tsn,
+                Reason::rule(cause_text(cause)),
+                &Refused::new(),
+            );
             let sent_at = stamps.sent_at;
             self.dispatch(&Event::Lost { path, tsn, bytes, sent_at, cause });
         }
     }
 
     /// Reports the loss of a copy whose chunk has arrived in another copy, and cuts the window once per round trip.
-    pub(super) fn lose_copy(&mut self, path: PathId, copy: &DuplicateCopy) {
+    pub(super) fn report_lost_copy(&mut self, path: PathId, copy: &DuplicateCopy) {
         let DuplicateCopy { tsn, bytes, stamps, .. } = *copy;
         let (cause, sent_at) = (LossCause::FastRetransmit, stamps.sent_at);
         self.paths.note_loss(path, stamps);
         let reason = Reason::rule("later packets of the path overtook the copy");
-        self.record(Decided::Lost(path, cause), tsn, reason, &Refused::new());
+        self.record(DecisionRecord::Lost(path, cause), tsn, reason, &Refused::new());
         self.dispatch(&Event::Lost { path, tsn, bytes, sent_at, cause });
         if self.paths.is_uncut_since(path, sent_at) {
             self.cut_window(path, cause);

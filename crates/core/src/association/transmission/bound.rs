@@ -9,7 +9,7 @@ use crate::packet_buffer::PacketBuffer;
 use crate::path_id::PathId;
 use crate::policy::{Event, Pick, SendAsk, SendKind, WaitFor};
 use crate::send::Admitted;
-use crate::trace::Decided;
+use crate::trace::DecisionRecord;
 
 /// Returns the event for which new data waits: the scheduler's, or window space if the scheduler was overruled.
 pub(super) fn waits_for(choice: Pick) -> WaitFor {
@@ -70,8 +70,10 @@ impl Outlet<'_> {
                 Pick::Copies(paths) => paths.first(),
                 Pick::Wait(_) => None,
             };
-            let path = path.filter(|&id| self.d.paths.is_in_service(id)).or_else(|| self.way_out());
-            let decided = path.map_or_else(|| Decided::Wait(waits_for(decision.choice)), Decided::Bind);
+            let path =
+                path.filter(|&id| self.d.paths.is_in_service(id)).or_else(|| self.any_path_with_room());
+            let decided =
+                path.map_or_else(|| DecisionRecord::Wait(waits_for(decision.choice)), DecisionRecord::Bind);
             self.d.record(decided, tsn, decision.reason, &decision.refused);
             let Some(path) = path else { return };
             self.place(path);
@@ -79,7 +81,7 @@ impl Outlet<'_> {
     }
 
     /// Returns any path with room if no chunk is in flight, because then no event would end a wait.
-    fn way_out(&self) -> Option<PathId> {
+    fn any_path_with_room(&self) -> Option<PathId> {
         self.d.sender.is_flight_empty().then(|| self.d.paths.live().find(|&id| self.has_room(id))).flatten()
     }
 

@@ -9,7 +9,7 @@ use crate::packet_buffer::PacketBuffer;
 use crate::path_id::PathId;
 use crate::policy::{Decision, HeadOfLineAction, HeadOfLineBlocking, LossCause, SendKind};
 use crate::send::ChunkState;
-use crate::trace::Decided;
+use crate::trace::DecisionRecord;
 use crate::units::ChunkBytes;
 
 /// Head-of-line chunk on another path before it is lost.
@@ -34,7 +34,7 @@ impl Source for HeadOfLine {
             return None;
         }
         t.head_of_line_declined = false;
-        out.d.record(Decided::HeadOfLine(decision.choice), tsn, decision.reason, &decision.refused);
+        out.d.record(DecisionRecord::HeadOfLine(decision.choice), tsn, decision.reason, &decision.refused);
         out.d.outputs.statistics.opportunistic_retransmissions += 1;
         match decision.choice {
             HeadOfLineAction::Copy(path) => {
@@ -55,9 +55,9 @@ impl Source for HeadOfLine {
 }
 
 /// Head-of-line chunk again after new data, which may have closed the peer's window.
-pub(super) struct HeadOfLineAgain;
+pub(super) struct RepeatedHeadOfLine;
 
-impl Source for HeadOfLineAgain {
+impl Source for RepeatedHeadOfLine {
     fn next(&self, t: &mut Transmission, out: &mut Outlet<'_>, buf: &mut PacketBuffer) -> Option<PathId> {
         if !std::mem::take(&mut t.new_data_left) {
             return None;

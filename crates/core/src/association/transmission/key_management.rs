@@ -9,7 +9,7 @@ use crate::packet_buffer::PacketBuffer;
 use crate::path_id::PathId;
 use crate::policy::{Reason, Refused, SendKind};
 use crate::send::Admitted;
-use crate::trace::Decided;
+use crate::trace::DecisionRecord;
 
 /// Minimum length of a fragment of a key management message, in bytes.
 const LEAST_PIECE_BYTES: usize = 128;
@@ -47,7 +47,7 @@ impl Outlet<'_> {
                 break;
             }
             let Admitted { tsn, .. } = self.d.update_sender(|sender| sender.admit(draft, path));
-            self.d.record(Decided::Schedule(path), tsn, AHEAD, &Refused::new());
+            self.d.record(DecisionRecord::Schedule(path), tsn, AHEAD, &Refused::new());
             self.first_transmission(tsn, SendKind::New);
             any = true;
         }

@@ -6,7 +6,7 @@ use crate::association::packets::PacketContext;
 use crate::association::transmission::{Outlet, Transmission};
 use crate::path_id::PathId;
 use crate::policy::{Event, Limiter, Reason, Refused};
-use crate::trace::Decided;
+use crate::trace::DecisionRecord;
 
 const BLOCKED: Reason = Reason::rule("the peer's window is closed");
 
@@ -62,20 +62,20 @@ impl Transmission {
                 self.block.since = Some(out.d.now);
                 let hole = out.d.sender.facts().head_of_line.map(|h| h.path);
                 self.block.by = hole;
-                out.d.record(Decided::Blocked(hole), 0, BLOCKED, &Refused::new());
+                out.d.record(DecisionRecord::Blocked(hole), 0, BLOCKED, &Refused::new());
                 out.d.dispatch(&Event::Blocked { hole });
             }
             (Some(_), true) => {
                 let hole = out.d.sender.facts().head_of_line.map(|h| h.path);
                 if std::mem::replace(&mut self.block.by, hole) != hole {
-                    out.d.record(Decided::Blocked(hole), 0, BLOCKED, &Refused::new());
+                    out.d.record(DecisionRecord::Blocked(hole), 0, BLOCKED, &Refused::new());
                 }
             }
             (Some(since), false) => {
                 out.d.outputs.statistics.blocked_by_peer_window_ns += out.d.now.since(since).as_nanos();
                 self.block.since = None;
                 let reason = Reason::rule("the peer's window is open again");
-                out.d.record(Decided::Unblocked, 0, reason, &Refused::new());
+                out.d.record(DecisionRecord::Unblocked, 0, reason, &Refused::new());
             }
             (None, false) => {}
         }

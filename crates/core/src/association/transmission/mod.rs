@@ -38,7 +38,7 @@ const SOURCES: [&dyn Source; 7] = [
     &head_of_line::HeadOfLine,
     &bound::BoundChunks,
     &new_data::NewData,
-    &head_of_line::HeadOfLineAgain,
+    &head_of_line::RepeatedHeadOfLine,
 ];
 
 /// Chunks of which copies are still to be sent in this opportunity.

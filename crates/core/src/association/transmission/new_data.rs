@@ -11,7 +11,7 @@ use crate::packet_buffer::PacketBuffer;
 use crate::path_id::{PathId, PathSet};
 use crate::policy::{Decision, Pick, SendAsk, SendKind, WaitFor};
 use crate::send::Admitted;
-use crate::trace::Decided;
+use crate::trace::DecisionRecord;
 use crate::units::ChunkBytes;
 
 /// Choice of the scheduler for the next chunk, after the checks of core.
@@ -59,12 +59,12 @@ impl Transmission {
         let decision = out.ask_scheduler(ask);
         let place = self.guard_pick(out, ask, &decision);
         let decided = match place {
-            None => Decided::Wait(waits_for(decision.choice)),
-            Some(Place::Now(path)) => Decided::Schedule(path),
-            Some(Place::Queue(path)) => Decided::Bind(path),
+            None => DecisionRecord::Wait(waits_for(decision.choice)),
+            Some(Place::Now(path)) => DecisionRecord::Schedule(path),
+            Some(Place::Queue(path)) => DecisionRecord::Bind(path),
             Some(Place::Copies(path, mut paths)) => {
                 paths.insert(path);
-                Decided::Copies(paths)
+                DecisionRecord::Copies(paths)
             }
         };
         let tsn = out.d.sender.outstanding().next_tsn();
@@ -103,8 +103,9 @@ impl Transmission {
         }
         out.d.outputs.statistics.overruled_picks += 1;
         // Without a chunk in flight, no event would end the wait.
-        let way_out = out.d.sender.is_idle().then(|| out.d.paths.live().find(|&id| out.is_eligible(id)));
-        way_out.flatten().map(Place::Now)
+        let any_path_with_room =
+            out.d.sender.is_idle().then(|| out.d.paths.live().find(|&id| out.is_eligible(id)));
+        any_path_with_room.flatten().map(Place::Now)
     }
 
     /// Fills one packet for `path` with new chunks.

@@ -7,7 +7,7 @@ use crate::path_id::{PathId, PathSet};
 use crate::policy::{LossCause, LostChunk, PathFacts, RetransmitChoice, WaitFor};
 use crate::profile::{BurstArming, FirstFastRetransmission};
 use crate::send::ChunkState;
-use crate::trace::Decided;
+use crate::trace::DecisionRecord;
 
 /// Retransmissions of lost chunks.
 pub(super) struct Retransmissions;
@@ -63,9 +63,9 @@ impl Transmission {
         let path =
             decision.choice.path().map(|path| out.path_for_size(path, tsn)).filter(|path| admits(*path));
         let decided = match (path, decision.choice) {
-            (Some(path), _) => Decided::Retransmit(path),
-            (None, RetransmitChoice::Wait(wait)) => Decided::RetransmitWait(wait),
-            (None, _) => Decided::RetransmitWait(WaitFor::Window),
+            (Some(path), _) => DecisionRecord::Retransmit(path),
+            (None, RetransmitChoice::Wait(wait)) => DecisionRecord::RetransmitWait(wait),
+            (None, _) => DecisionRecord::RetransmitWait(WaitFor::Window),
         };
         if let RetransmitChoice::Wait(WaitFor::Until(at)) = decision.choice {
             self.resume_at(at, out.d.now);

@@ -4,7 +4,7 @@ use crate::association::transmission::{Outlet, Source, Transmission};
 use crate::packet_buffer::PacketBuffer;
 use crate::path_id::PathId;
 use crate::policy::{Reason, Refused, SendKind};
-use crate::trace::Decided;
+use crate::trace::DecisionRecord;
 
 /// Retransmissions of the latest chunk in flight on a path (RFC 8985 section 7.3), beyond its window if necessary. In recovery,
 /// later chunks may have been acknowledged already.
@@ -38,7 +38,7 @@ impl Source for TailProbes {
 
 fn tail_probe_left(out: &mut Outlet<'_>, path: PathId, tsn: u64) {
     let reason = Reason::rule("nothing acknowledged the tail");
-    out.d.record(Decided::TailProbe(path), tsn, reason, &Refused::new());
+    out.d.record(DecisionRecord::TailProbe(path), tsn, reason, &Refused::new());
     out.d.outputs.statistics.tail_probes += 1;
     out.data_packet_left(path);
     // RFC 8985 section 7.3: T3 counts from the probe. Repeated probes must not postpone it forever.

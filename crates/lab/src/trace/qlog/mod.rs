@@ -9,7 +9,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anabranch_core::time::Time;
-use anabranch_core::trace::{Decided, TraceEvent};
+use anabranch_core::trace::{DecisionRecord, TraceEvent};
 use anabranch_core::{PathId, PathState};
 use serde::Serialize;
 
@@ -173,7 +173,7 @@ impl QlogWriter {
     }
 
     /// Writes the state of a changed path.
-    pub fn stands(&mut self, at: Time, subject: &Subject, stand: &PathSample) {
+    pub fn write_path_state(&mut self, at: Time, subject: &Subject, stand: &PathSample) {
         self.event(at, subject, Some(stand.facts.id), Data::MetricsUpdated(Metrics::of(stand)));
     }
 
@@ -205,15 +205,15 @@ impl QlogWriter {
         let paths = trace_names::paths(&event.decided);
         let path = paths.first().filter(|_| paths.len() == 1);
         let data = match event.decided {
-            Decided::Window { cwnd_bytes, ssthresh_bytes, .. } => {
+            DecisionRecord::Window { cwnd_bytes, ssthresh_bytes, .. } => {
                 Data::CongestionWindow(Window { cwnd_bytes, ssthresh_bytes, reason })
             }
-            Decided::Lost(_, cause) => {
+            DecisionRecord::Lost(_, cause) => {
                 Data::PacketLost(Lost { tsn, cause: trace_names::loss_cause(cause), reason })
             }
-            Decided::State(_, state) => Data::PathState(Stated { state: state_word(state), reason }),
-            Decided::Blocked(_) => Data::PeerWindowClosed { reason },
-            Decided::Unblocked => Data::PeerWindowOpened { reason },
+            DecisionRecord::State(_, state) => Data::PathState(Stated { state: state_word(state), reason }),
+            DecisionRecord::Blocked(_) => Data::PeerWindowClosed { reason },
+            DecisionRecord::Unblocked => Data::PeerWindowOpened { reason },
             ref decided => Data::SchedulerDecision(Decision {
                 decision: trace_names::decision(decided),
                 paths: paths.iter().map(|path| subject.path(path)).collect(),

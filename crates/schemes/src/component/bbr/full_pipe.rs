@@ -31,7 +31,7 @@ pub(super) struct FullPipe {
 
 impl FullPipe {
     /// Restarts the search, and expects growth beyond this rate (ResetFullBW).
-    pub(super) fn look_beyond(&mut self, baseline: Rate) {
+    pub(super) fn restart_search(&mut self, baseline: Rate) {
         *self = FullPipe { baseline, rounds: 0, now: false, ever: self.ever };
     }
 
@@ -41,7 +41,7 @@ impl FullPipe {
             return;
         }
         if rate.as_bps() as f64 >= GROWTH * self.baseline.as_bps() as f64 {
-            return self.look_beyond(rate);
+            return self.restart_search(rate);
         }
         self.rounds += 1;
         self.now = self.rounds >= ROUNDS;
@@ -89,7 +89,7 @@ mod tests {
             pipe.end_round(mbps(rate));
             assert_eq!(pipe.is_full(), full, "{rate}");
         }
-        pipe.look_beyond(mbps(12));
+        pipe.restart_search(mbps(12));
         assert_eq!((pipe.is_full(), pipe.was_full()), (false, true));
     }
 }

@@ -38,7 +38,7 @@ pub(super) struct Signals {
 
 impl Signals {
     /// Records a loss (NoteLoss). Returns `true` if it is the first loss of the round.
-    pub(super) fn lose(&mut self, delivered: ChunkBytes) -> bool {
+    pub(super) fn record_loss(&mut self, delivered: ChunkBytes) -> bool {
         let first = !std::mem::replace(&mut self.lost, true);
         if first {
             self.ends_at = delivered;
@@ -50,7 +50,7 @@ impl Signals {
     }
 
     /// Updates the signals with the sample of an acknowledgement (UpdateLatestDeliverySignals).
-    pub(super) fn take(&mut self, sample: Option<&DeliverySample>, delivered: ChunkBytes) {
+    pub(super) fn record_delivery(&mut self, sample: Option<&DeliverySample>, delivered: ChunkBytes) {
         self.just_ended = false;
         self.reported = false;
         let Some(sample) = sample else { return };

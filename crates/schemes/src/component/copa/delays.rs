@@ -42,7 +42,7 @@ impl Delays {
         }
     }
 
-    pub(super) fn standing(&self) -> Option<Span> {
+    pub(super) fn standing_rtt(&self) -> Option<Span> {
         self.standing.get()
     }
 

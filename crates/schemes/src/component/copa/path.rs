@@ -130,7 +130,7 @@ impl CopaPath {
 
     /// Processes the acknowledged bytes of a SACK.
     pub(super) fn acknowledge(&mut self, ack: &PathAck, facts: &PathFacts, view: &View<'_>) {
-        let Some(standing) = self.delays.standing() else { return };
+        let Some(standing) = self.delays.standing_rtt() else { return };
         let chunk = facts.largest_chunk.get().max(1) as f64;
         let acked = ack.newly_acked().get() as f64;
         let below = self.is_below_target(standing, chunk);

@@ -84,7 +84,7 @@ impl Record {
         // The round ends when a chunk sent after its start arrives. On several paths, this condition corresponds to SND.UNA >=
         // RACK.dsack_round.
         self.round.take_if(|began| acked.stamps.sent_at >= *began);
-        self.look_for_reordering(acked);
+        self.detect_reordering(acked);
         let rtt = now.since(acked.stamps.sent_at);
         // Step 2: an acknowledgement this early answers an earlier transmission. If no minimum round-trip time is known,
         // acknowledgements of retransmitted chunks are not used.
@@ -99,7 +99,7 @@ impl Record {
     }
 
     /// Step 3. A bound chunk may be sent after one with a higher TSN, which is no reordering in the network.
-    fn look_for_reordering(&mut self, acked: &AckedTransmission) {
+    fn detect_reordering(&mut self, acked: &AckedTransmission) {
         match self.highest {
             Some((tsn, sent_at)) if acked.tsn < tsn => {
                 self.reordering_seen |= acked.sent_once && acked.stamps.sent_at <= sent_at;

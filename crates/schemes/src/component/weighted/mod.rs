@@ -101,7 +101,7 @@ impl Weighted {
     }
 
     /// Returns a path's credit after a chunk of this size has been credited to all.
-    fn standing(&self, path: &PathFacts, bytes: ChunkBytes, all: f64) -> f64 {
+    fn credit_after(&self, path: &PathFacts, bytes: ChunkBytes, all: f64) -> f64 {
         let share = f64::from(self.weights.of(path.id)) / all;
         self.credits[path.id.index()] + bytes.get() as f64 * share
     }
@@ -109,7 +109,7 @@ impl Weighted {
     fn settle(&mut self, carrier: PathId, bytes: ChunkBytes, view: &View<'_>) {
         let all = self.sum(view);
         for path in view.active() {
-            let mut credit = self.standing(path, bytes, all);
+            let mut credit = self.credit_after(path, bytes, all);
             if path.id == carrier {
                 credit -= bytes.get() as f64;
             }
@@ -151,7 +151,7 @@ impl Scheduler for Weighted {
                 refused.push((path.id, why));
                 continue;
             }
-            let standing = self.standing(path, ask.chunk, all);
+            let standing = self.credit_after(path, ask.chunk, all);
             match best {
                 Some((_, most)) if most >= standing => refused.push((path.id, Refusal::Preference)),
                 _ => {

@@ -637,7 +637,7 @@ fn answered_probe_gives_one_chunk_in_pf1_two_in_pf2_else_old_window() {
         rig.control =
             WindowControl { window_after_probe: after_probe, ..WindowControl::new(PseudoCumulative) };
         rig.set(7000, 3500, 0);
-        rig.active_again(PathState::PotentiallyFailed, StateCause::Proof(ProofOfLife::Heartbeat));
+        rig.active_again(PathState::PotentiallyFailed, StateCause::Proof(LivenessProof::Heartbeat));
         assert_eq!(rig.window(), (cwnd, 3500, 0));
     }
 }
@@ -647,7 +647,7 @@ fn an_ack_that_revives_a_path_leaves_its_window() {
     let mut rig = Rig::new(Profile::ns2_multipath(), PseudoCumulative);
     rig.control = WindowControl::new(PseudoCumulative).with_window_after_probe(2);
     rig.set(1468, 3500, 0);
-    for proof in [ProofOfLife::Unambiguous, ProofOfLife::Ambiguous] {
+    for proof in [LivenessProof::Unambiguous, LivenessProof::Ambiguous] {
         for from in [PathState::PotentiallyFailed, PathState::Inactive] {
             rig.active_again(from, StateCause::Proof(proof));
             assert_eq!(rig.window(), (1468, 3500, 0));
@@ -661,7 +661,7 @@ fn heartbeat_ack_of_an_active_path_keeps_its_window() {
     rig.control = WindowControl::new(PseudoCumulative).with_window_after_probe(2);
     rig.set(4380, 65_536, 0);
     for from in [PathState::Unconfirmed, PathState::Inactive] {
-        rig.active_again(from, StateCause::Proof(ProofOfLife::Heartbeat));
+        rig.active_again(from, StateCause::Proof(LivenessProof::Heartbeat));
         assert_eq!(rig.window(), (4380, 65_536, 0));
     }
 }
@@ -682,7 +682,7 @@ fn a_promoted_path_has_one_chunk() {
 fn a_path_that_leaves_service_keeps_its_window() {
     let rule = Reason::rule("whatever it is");
     let causes =
-        [StateCause::Errors(rule), StateCause::Proof(ProofOfLife::Heartbeat), StateCause::Promoted(rule)];
+        [StateCause::Errors(rule), StateCause::Proof(LivenessProof::Heartbeat), StateCause::Promoted(rule)];
     let mut rig = Rig::new(Profile::ns2_multipath(), PseudoCumulative);
     rig.control = WindowControl::new(PseudoCumulative).with_window_after_probe(2);
     rig.set(7000, 3500, 900);

@@ -13,7 +13,7 @@ use crate::component::cubic::curve::BETA;
 use crate::preset::braid::ambiguous_rtt::AmbiguousRtt;
 use crate::preset::braid::coupling::{CONGESTED_LEAST, CONGESTED_ROUNDS, SharedQueue, share_of_growth};
 use crate::preset::braid::drain::{Drain, LEAST_PACKETS, SHARE};
-use crate::preset::braid::loss::LossJudge;
+use crate::preset::braid::loss::LossClassifier;
 use crate::preset::braid::mode::{
     Mode, PersistentQueue, Round, SLOW_START_DIVISOR, SLOW_START_QUEUE, Step, TARGET_PACKETS, after_round,
 };
@@ -42,7 +42,7 @@ pub struct Parts {
 
 /// State of the current round trip.
 #[derive(Clone, Copy, Debug, Default)]
-struct RoundSoFar {
+struct CurrentRound {
     began: Time,
     least_queue: Option<Span>,
     used: bool,
@@ -53,8 +53,8 @@ struct RoundSoFar {
 struct PathControl {
     mode: Mode,
     window: PathWindow,
-    judge: LossJudge,
-    round: RoundSoFar,
+    judge: LossClassifier,
+    round: CurrentRound,
     drain: Drain,
     congested_at: Option<Time>,
     shared: SharedQueue,
@@ -70,8 +70,8 @@ impl PathControl {
         PathControl {
             mode: Mode::SlowStart,
             window: PathWindow::new(first.get() as f64),
-            judge: LossJudge::default(),
-            round: RoundSoFar::default(),
+            judge: LossClassifier::default(),
+            round: CurrentRound::default(),
             drain: Drain::default(),
             congested_at: None,
             shared: SharedQueue::default(),
@@ -101,14 +101,14 @@ impl PathControl {
         let (in_flight, chunk) = (facts.in_flight.get() as f64, facts.largest_chunk.get() as f64);
         if self.window.is_exceeded_by(in_flight, chunk, now) {
             // The queue was caused by a larger window.
-            self.round = RoundSoFar { began: now, ..RoundSoFar::default() };
+            self.round = CurrentRound { began: now, ..CurrentRound::default() };
             return None;
         }
         self.round.least_queue = Some(self.round.least_queue.map_or(queue, |least| least.min(queue)));
         if sent_at < self.round.began {
             return None;
         }
-        let over = std::mem::replace(&mut self.round, RoundSoFar { began: now, ..RoundSoFar::default() });
+        let over = std::mem::replace(&mut self.round, CurrentRound { began: now, ..CurrentRound::default() });
         over.least_queue.map(|least| self.round_with(least, over.used, facts, now))
     }
 
@@ -130,7 +130,7 @@ impl PathControl {
                 let competing = matches!(self.mode, Mode::Competitive { .. });
                 self.drain.round_with_queue(competing, now, round_trip(facts));
             }
-            _ => self.drain.not_needed(now),
+            _ => self.drain.mark_unneeded(now),
         }
         let (mode, step) = after_round(self.mode, round);
         self.mode = mode;

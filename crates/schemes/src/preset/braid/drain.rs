@@ -45,7 +45,7 @@ pub(super) struct Drain {
 
 impl Drain {
     /// Records that the queue was empty, or that the path must not be drained now.
-    pub(super) fn not_needed(&mut self, now: Time) {
+    pub(super) fn mark_unneeded(&mut self, now: Time) {
         self.empty_at = now;
     }
 
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn queue_nonempty_for_five_seconds_is_drained_for_two_rtts() {
         let mut drain = Drain::default();
-        drain.not_needed(at(1_000));
+        drain.mark_unneeded(at(1_000));
         drain.round_with_queue(false, at(6_000), RTT);
         assert!(!drain.is_under_way(at(6_000)));
         drain.round_with_queue(false, at(6_001), RTT);
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn competitive_queue_is_drained_after_ten_seconds() {
         let mut drain = Drain::default();
-        drain.not_needed(at(1_000));
+        drain.mark_unneeded(at(1_000));
         drain.round_with_queue(true, at(11_000), RTT);
         assert!(!drain.is_under_way(at(11_000)));
         drain.round_with_queue(true, at(11_001), RTT);

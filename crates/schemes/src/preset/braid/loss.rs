@@ -60,7 +60,7 @@ impl QueueSample {
 
 /// Distinguishes congestion losses from random losses of a path.
 #[derive(Clone, Debug)]
-pub(super) struct LossJudge {
+pub(super) struct LossClassifier {
     /// Send times and round-trip times of packets, in the order of transmission.
     samples: VecDeque<(Time, Span)>,
     longest: WindowedMax<Span>,
@@ -71,10 +71,10 @@ pub(super) struct LossJudge {
     latest_loss: Option<(Time, bool)>,
 }
 
-impl Default for LossJudge {
+impl Default for LossClassifier {
     /// Assumes congestion without evidence.
     fn default() -> Self {
-        LossJudge {
+        LossClassifier {
             samples: VecDeque::new(),
             longest: WindowedMax::default(),
             queues: QueueSample::default(),
@@ -89,7 +89,7 @@ fn is_long(round_trip: Span, longest: Span, base: Span) -> bool {
     round_trip - base > (longest - base).over(2).max(LEAST_LONG_QUEUE)
 }
 
-impl LossJudge {
+impl LossClassifier {
     /// Records a delivered packet with its send time and round-trip time. `base` is the minimum.
     pub(super) fn delivered(&mut self, sent_at: Time, round_trip: Span, base: Span, now: Time) {
         let longest = self.longest.update(now.as_nanos(), round_trip, MEMORY.as_nanos());
@@ -166,8 +166,8 @@ mod tests {
     }
 
     /// Records a packet per millisecond, each with its queue in milliseconds, after the longest queue has occurred.
-    fn sent(queues: impl IntoIterator<Item = u64>) -> LossJudge {
-        let mut judge = LossJudge::default();
+    fn sent(queues: impl IntoIterator<Item = u64>) -> LossClassifier {
+        let mut judge = LossClassifier::default();
         judge.longest.update(0, LONGEST, MEMORY.as_nanos());
         for (ms, queue) in (0..).zip(queues) {
             judge.delivered(at(ms), BASE + Span::from_millis(queue), BASE, at(ms));
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_short_queue_is_no_congestion_however_short_the_longest_is() {
-        let mut judge = LossJudge::default();
+        let mut judge = LossClassifier::default();
         (0..10).for_each(|ms| judge.delivered(at(ms), BASE + Span::from_millis(3), BASE, at(ms)));
         assert!(!judge.is_congestion(at(5), BASE));
     }

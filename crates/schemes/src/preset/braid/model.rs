@@ -80,7 +80,7 @@ impl Slot for PathModel {
                 self.rates[path.index()] = WindowedMax::default();
                 self.largest_rates[path.index()] = WindowedMax::default();
                 self.trips[path.index()] = RoundTrips::default();
-                self.trips.iter_mut().for_each(|trips| trips.forget_way(*path));
+                self.trips.iter_mut().for_each(|trips| trips.discard_return_samples(*path));
             }
             Event::Acked(acked) if acked.certain => {
                 let time = view.now.since(acked.stamps.sent_at);

@@ -157,16 +157,16 @@ impl Trial {
         let (high, low) = (self.high.all, self.low.all);
         let (n, lost) = (high + low, self.high.lost + self.low.lost);
         let chance = DEVIATIONS * (lost * high * low).sqrt() / n;
-        self.seem_to_grow() && self.high.lost - lost * high / n > chance
+        self.is_loss_growing() && self.high.lost - lost * high / n > chance
     }
 
-    fn seem_to_grow(&self) -> bool {
+    fn is_loss_growing(&self) -> bool {
         2.0 * self.low.lost * self.high.all < self.high.lost * self.low.all
     }
 
     /// Returns `true` if losses seem to grow, but not significantly yet.
     fn is_undecided(&self) -> bool {
-        self.pairs < MOST_PAIRS && self.seem_to_grow() && !self.losses_grow()
+        self.pairs < MOST_PAIRS && self.is_loss_growing() && !self.losses_grow()
     }
 
     /// Returns the loss rate that is independent of the rate.
@@ -212,7 +212,7 @@ impl Watch {
     }
 
     /// Returns `true` if losses exceed this noise, chance, and the tolerated loss rate.
-    fn loses_much(&self, noise: f64) -> bool {
+    fn has_excess_loss(&self, noise: f64) -> bool {
         self.losses.lost > (noise + MANY) * WATCHED + DEVIATIONS * (noise * WATCHED).sqrt()
     }
 
@@ -272,7 +272,7 @@ impl PolicerTest {
             State::Watching(watch) => {
                 watch.take(fate, now);
                 if watch.is_over() {
-                    let trial = watch.rate(now).filter(|_| watch.loses_much(noise));
+                    let trial = watch.rate(now).filter(|_| watch.has_excess_loss(noise));
                     self.state = trial.map_or(State::Watching(Watch::new(now)), |rate| {
                         State::Trial(Trial::new(now, rate, fate.bytes, base))
                     });
@@ -294,7 +294,7 @@ impl PolicerTest {
             }
             State::Probe { rate, watch } => {
                 watch.take(fate, now);
-                if watch.loses_much(noise) {
+                if watch.has_excess_loss(noise) {
                     self.state =
                         State::Held { until: now + PAUSE, rate: *rate, losses: LossStatistics::default() };
                 } else if watch.is_over() {

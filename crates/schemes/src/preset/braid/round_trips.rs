@@ -64,7 +64,7 @@ impl RoundTrips {
     }
 
     /// Discards the samples that returned on this path, because its route has changed.
-    pub(super) fn forget_way(&mut self, path: PathId) {
+    pub(super) fn discard_return_samples(&mut self, path: PathId) {
         if let Some(base) = self.base_by_way.get_mut(index(Some(path))) {
             *base = WindowedMin::default();
         }
@@ -115,8 +115,8 @@ mod tests {
     fn rebound_path_discards_its_return_times() {
         let mut trips = RoundTrips::default();
         queue(&mut trips, 60, 1, 0);
-        trips.forget_way(PathId::new(1));
-        trips.forget_way(PathId::new(7));
+        trips.discard_return_samples(PathId::new(1));
+        trips.discard_return_samples(PathId::new(7));
         assert_eq!(queue(&mut trips, 90, 1, 1), 0);
     }
 

@@ -4,7 +4,7 @@
 //! The potentially failed state of CMT-PF serves as this inactive status: the path gets no data and is probed at every RTO until it
 //! answers. As in all schemes, it becomes inactive in the sense of RFC 9260 after too many errors.
 
-use anabranch_core::policy::{Context, Decision, Life, PathFailover, Probing, ProofOfLife, View};
+use anabranch_core::policy::{Context, Decision, LivenessEffect, LivenessProof, PathFailover, Probing, View};
 use anabranch_core::{PathId, PathState};
 
 use crate::definition::Equation;
@@ -35,7 +35,7 @@ impl PathFailover for QualityAware {
         }
     }
 
-    fn on_proof(&mut self, path: PathId, proof: ProofOfLife, view: &View<'_>) -> Life {
+    fn on_proof(&mut self, path: PathId, proof: LivenessProof, view: &View<'_>) -> LivenessEffect {
         PotentiallyFailed.on_proof(path, proof, view)
     }
 
@@ -106,10 +106,10 @@ mod tests {
         world.paths[0].state = PathState::PotentiallyFailed;
         world.paths[0].error_count = 1;
         assert_eq!(QualityAware.probing(path(0), &world.view()), Probing::EveryRto);
-        let back = Life { state: PathState::Active, clears_errors: true };
-        assert_eq!(QualityAware.on_proof(path(0), ProofOfLife::Heartbeat, &world.view()), back);
-        let ambiguous = QualityAware.on_proof(path(0), ProofOfLife::Ambiguous, &world.view());
-        assert_eq!(ambiguous, Life { state: PathState::PotentiallyFailed, clears_errors: false });
+        let back = LivenessEffect { state: PathState::Active, clears_errors: true };
+        assert_eq!(QualityAware.on_proof(path(0), LivenessProof::Heartbeat, &world.view()), back);
+        let ambiguous = QualityAware.on_proof(path(0), LivenessProof::Ambiguous, &world.view());
+        assert_eq!(ambiguous, LivenessEffect { state: PathState::PotentiallyFailed, clears_errors: false });
     }
 
     #[test]

@@ -135,7 +135,7 @@ pub struct RandomLoss {
 
 /// Algorithm 3, line 2: returns `true` if rtt_i / cwnd_i >= Q_i, both in seconds per byte. The window is then within the measured
 /// capacity of the path, so it did not cause the loss.
-pub(crate) fn looks_random(rtt: Option<Span>, cwnd: ChunkBytes, q: Option<f64>) -> bool {
+pub(crate) fn passes_random_test(rtt: Option<Span>, cwnd: ChunkBytes, q: Option<f64>) -> bool {
     let (Some(rtt), Some(q)) = (rtt, q) else { return false };
     !cwnd.is_zero() && rtt.as_secs_f64() / cwnd.get() as f64 >= q
 }
@@ -175,7 +175,7 @@ impl RandomLoss {
         let cwnd = inner.window(facts.id).cwnd;
         self.rules.reading == Reading::Else
             && !self.paths[facts.id.index()].consecutive
-            && looks_random(rtt, cwnd, facts.estimates.seconds_per_byte)
+            && passes_random_test(rtt, cwnd, facts.estimates.seconds_per_byte)
     }
 
     /// Handles a lost chunk. If the loss of its window counted as random and this one does not, the window is reduced now.
@@ -376,7 +376,7 @@ mod tests {
     fn the_test_of_line_2_on_both_sides_and_at_equality() {
         // 100 ms / 10,000 B = 10 us per byte.
         let rtt = Some(Span::from_millis(100));
-        let random = |q| looks_random(rtt, bytes(10_000), Some(q));
+        let random = |q| passes_random_test(rtt, bytes(10_000), Some(q));
         assert!(random(9.9e-6) && random(0.1 / 10_000.0) && !random(10.1e-6));
         assert!(random(0.0));
     }
@@ -384,9 +384,9 @@ mod tests {
     #[test]
     fn untestable_loss_is_not_random() {
         let rtt = Some(Span::from_millis(100));
-        assert!(!looks_random(None, bytes(10_000), Some(1e-6)));
-        assert!(!looks_random(rtt, bytes(10_000), None));
-        assert!(!looks_random(rtt, bytes(0), Some(1e-6)));
+        assert!(!passes_random_test(None, bytes(10_000), Some(1e-6)));
+        assert!(!passes_random_test(rtt, bytes(10_000), None));
+        assert!(!passes_random_test(rtt, bytes(0), Some(1e-6)));
     }
 
     #[test]

@@ -73,8 +73,8 @@ mod tests {
         let decision = world.pick(&mut IndexOrder);
         assert_eq!(decision.choice, Pick::Path(path(3)));
         assert_eq!(decision.reason, Reason::figure("first path with room", "free_bytes", 3380.0));
-        let whys: Vec<_> = decision.refused.iter().map(|&(_, why)| why).collect();
-        assert_eq!(whys, [Refusal::State, Refusal::Burst, Refusal::BufferShare]);
+        let reasons_text: Vec<_> = decision.refused.iter().map(|&(_, why)| why).collect();
+        assert_eq!(reasons_text, [Refusal::State, Refusal::Burst, Refusal::BufferShare]);
         world.paths[3].in_flight = bytes(4380);
         let decision = world.pick(&mut IndexOrder);
         assert_eq!(decision.choice, Pick::Wait(WaitFor::Window));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::super::open::{Blocked, Open, Resume, Stage, Wait, size_of};
 use super::super::refusals::{busy, excluded, hidden, refused_by_pipe};
 use super::super::{Mode, Store};
-use super::{Machine, tell_unrecorded};
+use super::{Machine, report_unrecorded};
 use crate::accept::Verdict;
 use crate::block::Hash;
 use crate::error::TransferError;
@@ -51,7 +51,7 @@ impl Next {
     ) -> Self {
         match begin {
             Ok(Begin::Take(part)) => {
-                let have = part.told().to_vec();
+                let have = part.reported_blocks().to_vec();
                 Next::Open(Stage::Part(part), Some(Answer::Take { have }))
             }
             Ok(Begin::Compare) => Next::Open(Stage::Comparing, Some(Answer::Compare)),
@@ -126,7 +126,7 @@ impl Machine {
     }
 
     fn list(&mut self, offer: Offer) {
-        self.say(&Message::Done { id: offer.id, outcome: Outcome::Planned });
+        self.send_message(&Message::Done { id: offer.id, outcome: Outcome::Planned });
         if offer.kind != Kind::FolderEnd {
             self.report.found(u64::from(size_of(&offer).is_some()), size_of(&offer).unwrap_or(0));
             self.report.emit(Event::Listed(Box::new(offer)));
@@ -141,7 +141,7 @@ impl Machine {
             Resume::Begin => self.begin(&name, &offer),
         };
         match next {
-            Next::Wait(_, reason, Some(failure)) if wait.blocked_for(reason) >= patience(reason) => {
+            Next::Wait(_, reason, Some(failure)) if wait.blocked_for(reason) >= retries(reason) => {
                 Ok(self.finish(name, &offer, Outcome::Failed(failure))?)
             }
             Next::Wait(resume, reason, failure) => {
@@ -179,7 +179,7 @@ impl Machine {
     fn count(&self, offer: &Offer) {
         match (&offer.kind, &self.store) {
             (Kind::File { size_bytes, .. }, _) => self.report.found(1, *size_bytes),
-            (Kind::Stream { .. }, _) => self.report.found_pipe(),
+            (Kind::Stream { .. }, _) => self.report.record_pipe(),
             (Kind::Link { .. } | Kind::Folder | Kind::FolderEnd, _) => {}
         }
     }
@@ -286,7 +286,7 @@ impl Machine {
             Ok(Preview::Compare) if different.is_none_or(|state| !folder.is_in_state(name, state)) => {
                 match folder.compare(name, offer, end, !is_dry, &self.cancel) {
                     Ok(Comparison::Same(recorded)) => {
-                        tell_unrecorded(&self.report, recorded);
+                        report_unrecorded(&self.report, recorded);
                         return Next::Done(Outcome::Identical);
                     }
                     Ok(Comparison::Different(state)) => {
@@ -385,12 +385,12 @@ impl Machine {
             .insert(id, Open { name, offer, stage, end: None, held_bytes: 0, reused_bytes, _held: held });
         if let Some(answer) = answer {
             self.progress.mark();
-            self.say(&Message::Answer { id, answer });
+            self.send_message(&Message::Answer { id, answer });
         }
     }
 
     fn wait(&mut self, name: Name, offer: Offer, wait: Wait) {
-        if wait.is_in_line() {
+        if wait.is_queued() {
             self.line.insert(offer.id);
         } else {
             self.part_lock.contend(&self.store.part_of(&name));
@@ -400,7 +400,7 @@ impl Machine {
 
     /// Resumes offers that wait for part files of other transfers. Call it at regular intervals.
     pub(super) fn resume_contended(&mut self) -> Result<(), TransferError> {
-        let is_contended = |open: &Open| matches!(&open.stage, Stage::Waiting(wait) if !wait.is_in_line());
+        let is_contended = |open: &Open| matches!(&open.stage, Stage::Waiting(wait) if !wait.is_queued());
         let ids: Vec<u32> =
             self.open.iter().filter(|(_, open)| is_contended(open)).map(|(id, _)| *id).collect();
         ids.into_iter().try_for_each(|id| self.resume(id))
@@ -444,7 +444,7 @@ impl Machine {
 }
 
 /// Returns the time for which an offer waits for this reason before it fails.
-fn patience(reason: Blocked) -> Duration {
+fn retries(reason: Blocked) -> Duration {
     match reason {
         Blocked::PartFile => BUSY_FOR,
         Blocked::System => SCARCE_FOR,

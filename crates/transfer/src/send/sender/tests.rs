@@ -49,20 +49,21 @@ impl Stalled {
         self.sender.on_item(&mut self.queues, Some(item));
     }
 
-    fn hear(&mut self, message: Message) -> Result<(), ProtocolError> {
+    fn receive_message(&mut self, message: Message) -> Result<(), ProtocolError> {
         self.sender.on_message(&mut self.queues, IncomingMessage::Control(message)).map(|_| ())
     }
 
     fn hear_take(&mut self, id: u32) {
-        self.hear(Message::Answer { id, answer: Answer::Take { have: Vec::new() } }).expect("it was offered");
+        self.receive_message(Message::Answer { id, answer: Answer::Take { have: Vec::new() } })
+            .expect("it was offered");
     }
 
     fn hear_stored(&mut self, id: u32, index: u64) {
-        self.hear(Message::Block { id, index, good: true }).expect("it was sent");
+        self.receive_message(Message::Block { id, index, good: true }).expect("it was sent");
     }
 
     /// Removes and returns the messages that wait to be sent.
-    fn said(&mut self) -> Vec<Message> {
+    fn take_sent(&mut self) -> Vec<Message> {
         self.queues
             .control
             .drain(..)
@@ -105,18 +106,18 @@ fn answer(request: &Request) -> Reply {
         Request::Block { id, index, .. } => {
             let messages = vec![Bytes::from_static(b"segment"); SEGMENTS];
             let block = BlockMessages { messages, hash: Hash::of(b"block") };
-            Reply { id, is_block: true, what: What::Block { index, block } }
+            Reply { id, is_block: true, what: ReplyKind::Block { index, block } }
         }
-        Request::Open { id, .. } => Reply { id, is_block: false, what: What::Opened },
-        Request::Check { id, .. } => Reply { id, is_block: false, what: What::Checked },
-        Request::Close { id } => Reply { id, is_block: false, what: What::Closed },
-        Request::Hash { id, .. } => Reply { id, is_block: true, what: What::Hashed(Hash::of(b"block")) },
+        Request::Open { id, .. } => Reply { id, is_block: false, what: ReplyKind::Opened },
+        Request::Check { id, .. } => Reply { id, is_block: false, what: ReplyKind::Checked },
+        Request::Close { id } => Reply { id, is_block: false, what: ReplyKind::Closed },
+        Request::Hash { id, .. } => Reply { id, is_block: true, what: ReplyKind::Hashed(Hash::of(b"block")) },
         Request::Next { id, index, .. } => {
             let messages = vec![Bytes::from_static(b"segment"); SEGMENTS];
             let block = BlockMessages { messages, hash: Hash::of(b"block") };
             let is_last = index == PIPED_BLOCKS;
             let bytes = if is_last { 0 } else { BLOCK_BYTES };
-            Reply { id, is_block: true, what: What::Next { index, block, bytes, is_last } }
+            Reply { id, is_block: true, what: ReplyKind::Next { index, block, bytes, is_last } }
         }
     }
 }
@@ -148,10 +149,10 @@ async fn pending_reports_of_omitted_files_are_bounded() {
 #[tokio::test]
 async fn keepalive_is_queued_once_and_only_alone() {
     let mut stalled = Stalled::new(SENDER_BLOCKS);
-    (0..100).for_each(|_| stalled.queues.say_alive());
+    (0..100).for_each(|_| stalled.queues.queue_keepalive());
     assert_eq!(stalled.queues.control.len(), 1);
     assert!(stalled.offer(1));
-    (0..100).for_each(|_| stalled.queues.say_alive());
+    (0..100).for_each(|_| stalled.queues.queue_keepalive());
     assert_eq!(stalled.queues.control.len(), 2);
 }
 
@@ -160,7 +161,7 @@ async fn peer_that_reads_no_answers_is_not_read_further() {
     let mut stalled = Stalled::new(SENDER_BLOCKS);
     let mut heard = 0;
     while stalled.queues.may_hear() && heard < 10_000 {
-        stalled.queues.say(&Message::GiveUp {
+        stalled.queues.send_message(&Message::GiveUp {
             id: heard,
             failure: Failure::new(Reason::Corrupt, "it arrives wrong"),
             again: false,
@@ -182,7 +183,7 @@ async fn immediately_failing_files_queue_bounded_offers_and_answers() {
             }
             let entry = stalled.sender.open.get_mut(&id).expect("it is open");
             (entry.wrong, entry.under_way) = (MOST_WRONG, BTreeSet::from([0]));
-            stalled.hear(bad(id, 0)).expect("it was sent");
+            stalled.receive_message(bad(id, 0)).expect("it was sent");
         }
         assert!(stalled.queues.control.len() <= MOST_CONTROL, "{}", stalled.queues.control.len());
     }
@@ -207,7 +208,7 @@ async fn no_more_blocks_are_under_way_than_the_window_has() {
     stalled.offer(100);
     stalled.hear_take(0);
     assert_eq!(stalled.read_all(), WINDOW_BLOCKS as usize);
-    stalled.hear(Message::Block { id: 0, index: 3, good: true }).expect("it was sent");
+    stalled.receive_message(Message::Block { id: 0, index: 3, good: true }).expect("it was sent");
     assert_eq!(stalled.read_all(), 1);
 }
 
@@ -233,9 +234,9 @@ async fn corrupt_blocks_are_reread_when_there_is_room_and_counted() {
     stalled.queues.data.extend(vec![OutgoingMessage::Data(Bytes::from_static(b"segment")); WAITING_SEGMENTS]);
     for number in 0..u64::from(WINDOW_BLOCKS) {
         let (id, index) = ((number / 10) as u32, number % 10);
-        stalled.hear(bad(id, index)).expect("it was sent");
+        stalled.receive_message(bad(id, index)).expect("it was sent");
         assert_eq!(
-            stalled.hear(bad(id, index)),
+            stalled.receive_message(bad(id, index)),
             Err(ProtocolError::Unexpected("a block that was not sent")),
             "what is not sent again yet cannot have arrived"
         );
@@ -256,7 +257,7 @@ async fn file_with_too_many_corrupt_blocks_is_abandoned_and_queues_nothing() {
     stalled.read_all();
     for index in 0..=u64::from(MOST_WRONG) {
         assert!(stalled.sender.wrong.len() <= MOST_WRONG as usize);
-        stalled.hear(bad(0, index)).expect("it was sent");
+        stalled.receive_message(bad(0, index)).expect("it was sent");
     }
     assert!(stalled.sender.open.is_empty() && stalled.sender.wrong.is_empty());
     assert_eq!(stalled.queues.in_flight, 0);
@@ -271,7 +272,7 @@ async fn a_reader_that_answers_nothing_has_few_requests_waiting() {
         }
         stalled.hear_take(id);
         let outcome = Outcome::Failed(Failure::new(Reason::Clash, "there is another one"));
-        stalled.hear(Message::Done { id, outcome }).expect("it was offered");
+        stalled.receive_message(Message::Done { id, outcome }).expect("it was offered");
         // All messages are sent.
         stalled.queues.control.clear();
     }
@@ -290,7 +291,7 @@ async fn concurrent_offers_stay_within_the_protocol_limit() {
     }
     assert_eq!(stalled.sender.open.len(), MAX_OPEN_OFFERS);
     let outcome = Outcome::Failed(Failure::new(Reason::Clash, "there is another one"));
-    stalled.hear(Message::Done { id: 5, outcome }).expect("it was offered");
+    stalled.receive_message(Message::Done { id: 5, outcome }).expect("it was offered");
     assert!(stalled.offer(1) && !stalled.offer(1), "there is room for one");
 }
 
@@ -300,11 +301,13 @@ async fn end_of_file_has_the_root_over_all_blocks_including_held_ones() {
         let mut stalled = Stalled::new(SENDER_BLOCKS);
         stalled.offer(4);
         let held: u64 = have.iter().map(|run| run.count).sum();
-        stalled.hear(Message::Answer { id: 0, answer: Answer::Take { have } }).expect("it was offered");
-        assert!(matches!(stalled.said()[..], [Message::Offer(_)]), "nothing is read");
+        stalled
+            .receive_message(Message::Answer { id: 0, answer: Answer::Take { have } })
+            .expect("it was offered");
+        assert!(matches!(stalled.take_sent()[..], [Message::Offer(_)]), "nothing is read");
         assert_eq!(stalled.read(), 4);
         assert_eq!(stalled.queues.data.len(), (4 - held as usize) * SEGMENTS);
-        assert_eq!(stalled.said(), [end_of(0, 4)]);
+        assert_eq!(stalled.take_sent(), [end_of(0, 4)]);
     }
 }
 
@@ -314,12 +317,12 @@ async fn piped_data_is_sent_once_and_ends_with_size_and_root() {
     let nothing: Box<dyn std::io::Read + Send> = Box::new(std::io::empty());
     stalled.find(Kind::Stream { token: [1; 16] }, Origin::Stream(Arc::new(Mutex::new(nothing))));
     stalled.hear_take(0);
-    stalled.said();
+    stalled.take_sent();
     // The last block that is read is empty, and marks the end.
     assert_eq!(stalled.read(), PIPED_BLOCKS as usize + 1);
     assert_eq!(stalled.queues.data.len(), PIPED_BLOCKS as usize * SEGMENTS);
     assert_eq!(stalled.queues.in_flight, PIPED_BLOCKS as usize);
-    assert_eq!(stalled.said(), [end_of(0, PIPED_BLOCKS)]);
+    assert_eq!(stalled.take_sent(), [end_of(0, PIPED_BLOCKS)]);
     (0..PIPED_BLOCKS).for_each(|index| stalled.hear_stored(0, index));
     assert_eq!(stalled.queues.in_flight, 0);
     assert_eq!(stalled.sender.report.totals().held_bytes, PIPED_BLOCKS * u64::from(BLOCK_BYTES));
@@ -331,7 +334,7 @@ async fn receiver_with_wrong_kept_data_gets_all_blocks_counted_once() {
     stalled.offer(4);
     let take = |have| Message::Answer { id: 0, answer: Answer::Take { have } };
     let kept = vec![Run { first: 0, count: 2 }];
-    stalled.hear(take(kept.clone())).expect("it was offered");
+    stalled.receive_message(take(kept.clone())).expect("it was offered");
     stalled.read();
     (2..4).for_each(|index| stalled.hear_stored(0, index));
     let bytes = |blocks: u64| blocks * u64::from(BLOCK_BYTES);
@@ -341,13 +344,13 @@ async fn receiver_with_wrong_kept_data_gets_all_blocks_counted_once() {
     };
     assert_eq!(counted(&stalled), (bytes(4), bytes(2)));
     let misfit = Err(ProtocolError::Unexpected("an answer that does not fit its offer"));
-    assert_eq!(stalled.hear(take(kept)), misfit, "all of them or none");
+    assert_eq!(stalled.receive_message(take(kept)), misfit, "all of them or none");
     stalled.hear_take(0);
     assert_eq!(counted(&stalled), (0, 0));
     assert_eq!(stalled.read(), 4);
     (0..4).for_each(|index| stalled.hear_stored(0, index));
     assert_eq!(counted(&stalled), (bytes(4), 0));
-    assert_eq!(stalled.hear(take(Vec::new())), misfit, "a third time");
+    assert_eq!(stalled.receive_message(take(Vec::new())), misfit, "a third time");
 }
 
 #[tokio::test]
@@ -357,10 +360,10 @@ async fn the_end_of_a_folder_fails_it_unless_it_was_refused_before() {
         let failed = || Outcome::Failed(Failure::new(Reason::Clash, "there is a file"));
         stalled.find(Kind::Folder, Origin::None);
         let outcome = if is_refused { failed() } else { Outcome::Stored { renamed: None } };
-        stalled.hear(Message::Done { id: 0, outcome }).expect("it was offered");
+        stalled.receive_message(Message::Done { id: 0, outcome }).expect("it was offered");
         assert_eq!(stalled.sender.report.totals().failed_files, u64::from(is_refused));
         stalled.find(Kind::FolderEnd, Origin::None);
-        stalled.hear(Message::Done { id: 1, outcome: failed() }).expect("it was offered");
+        stalled.receive_message(Message::Done { id: 1, outcome: failed() }).expect("it was offered");
         assert_eq!(stalled.sender.report.totals().failed_files, 1, "refused: {is_refused}");
     }
 }
@@ -374,7 +377,9 @@ async fn refused_file_counts_as_skipped_without_bytes_that_receiver_keeps() {
     stalled.hear_stored(0, 0);
     for id in [0, 1] {
         let failure = Failure::new(Reason::NoSpace, "full");
-        stalled.hear(Message::Done { id, outcome: Outcome::Failed(failure) }).expect("it was offered");
+        stalled
+            .receive_message(Message::Done { id, outcome: Outcome::Failed(failure) })
+            .expect("it was offered");
     }
     let totals = stalled.sender.report.totals();
     assert_eq!(totals.held_bytes, u64::from(BLOCK_BYTES));

@@ -143,7 +143,7 @@ impl PathBbr {
         facts: &PathFacts,
         context: &mut Context<'_>,
     ) {
-        if self.signals.lose(facts.delivered) && !self.undo.covers(chunk) {
+        if self.signals.record_loss(facts.delivered) && !self.undo.covers(chunk) {
             self.save_state(chunk.now);
         }
         self.undo.lose(chunk.tsn);
@@ -162,7 +162,7 @@ impl PathBbr {
         facts: &PathFacts,
         context: &mut Context<'_>,
     ) {
-        self.probe.went_too_high();
+        self.probe.end_lossy_probe();
         if !matches!(chunk.stamps.limiter, super::Limiter::Scheduler | super::Limiter::Application) {
             let least = scaled(self.target_inflight(facts), BETA);
             self.bounds.inflight_longterm = Some(inflight.max(least));
@@ -239,7 +239,7 @@ impl PathBbr {
         let undo = std::mem::take(&mut self.undo);
         self.restore_cwnd();
         self.signals.revoke_losses();
-        self.full_pipe.look_beyond(Rate::default());
+        self.full_pipe.restart_search(Rate::default());
         self.bounds.widen(&undo.bounds);
         match undo.state {
             Some(State::Startup) if self.state != State::Startup => {

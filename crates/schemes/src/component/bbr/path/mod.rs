@@ -163,7 +163,7 @@ impl PathBbr {
         let limited = ack.sample().is_some_and(|sample| self.is_limited(sample));
         self.update_bandwidth(ack, limited);
         self.update_aggregation(ack);
-        self.look_for_a_full_pipe(ack, limited);
+        self.detect_full_pipe(ack, limited);
         self.advance_startup(ack);
         self.advance_drain(ack, context);
         self.advance_probe_bw(ack, limited, context);
@@ -188,7 +188,7 @@ impl PathBbr {
     /// UpdateCongestionSignals).
     fn update_bandwidth(&mut self, ack: &Ack<'_>, limited: bool) {
         let delivered = ack.facts.delivered;
-        self.signals.take(ack.sample(), delivered);
+        self.signals.record_delivery(ack.sample(), delivered);
         match ack.sample() {
             Some(sample) => self.rounds.acknowledge(sample.stamps.delivered, delivered),
             None => self.rounds.pass(),

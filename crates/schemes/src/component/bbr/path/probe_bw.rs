@@ -89,7 +89,7 @@ impl Probe {
     }
 
     /// Records that the probe lost too much.
-    pub(super) fn went_too_high(&mut self) {
+    pub(super) fn end_lossy_probe(&mut self) {
         (self.too_high, self.unanswered) = (true, false);
     }
 }
@@ -123,7 +123,7 @@ impl PathBbr {
         self.probe.feedback = Feedback::Starting;
         self.probe.unanswered = true;
         self.rounds.begin(ack.facts.delivered);
-        self.full_pipe.look_beyond(ack.rate().unwrap_or_default());
+        self.full_pipe.restart_search(ack.rate().unwrap_or_default());
         self.state = State::Up;
         self.raise_slope(ack.chunk());
     }
@@ -206,7 +206,7 @@ impl PathBbr {
             return true;
         }
         if self.is_bounded_by_longterm(ack) {
-            self.full_pipe.look_beyond(ack.rate().unwrap_or_default());
+            self.full_pipe.restart_search(ack.rate().unwrap_or_default());
             return false;
         }
         self.full_pipe.is_full()

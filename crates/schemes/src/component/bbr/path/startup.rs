@@ -13,7 +13,7 @@ const DRAIN_ROUNDS: u64 = 3;
 
 impl PathBbr {
     /// Records the rate at the end of a round, to detect that the pipe is full (CheckFullBWReached).
-    pub(super) fn look_for_a_full_pipe(&mut self, ack: &Ack<'_>, limited: bool) {
+    pub(super) fn detect_full_pipe(&mut self, ack: &Ack<'_>, limited: bool) {
         if !self.rounds.just_ended() || limited {
             return;
         }

@@ -9,12 +9,12 @@ fn at(ms: u64) -> Time {
     Time::from_nanos(ms * 1_000_000)
 }
 
-fn tell(rule: &mut CubicGrowth, world: &World, event: &Event<'_>) {
+fn dispatch(rule: &mut CubicGrowth, world: &World, event: &Event<'_>) {
     rule.on_event(event, &world.view());
 }
 
 fn lose(rule: &mut CubicGrowth, world: &mut World, cause: LossCause) {
-    tell(rule, world, &Event::LossEvent { path: path(0), cause });
+    dispatch(rule, world, &Event::LossEvent { path: path(0), cause });
     let cut = (BETA * world.paths[0].cwnd.get() as f64) as u64;
     world.paths[0].cwnd = bytes(cut);
     world.paths[0].ssthresh = bytes(cut - 1);
@@ -82,7 +82,7 @@ fn fast_convergence_lowers_the_target_below_the_last_maximum() {
         let mut world = paths(&[(200_000, 100)]);
         lose(&mut rule, &mut world, LossCause::FastRetransmit);
         world.paths[0].cwnd = bytes(100_000);
-        tell(&mut rule, &world, &Event::LossEvent { path: path(0), cause: LossCause::FastRetransmit });
+        dispatch(&mut rule, &world, &Event::LossEvent { path: path(0), cause: LossCause::FastRetransmit });
         assert_eq!(rule.curves[0].w_max, Some(aims));
     }
 }
@@ -108,7 +108,7 @@ fn time_in_which_the_window_is_not_in_full_use_does_not_count() {
         for ms in (1_100..1_100 + idle).step_by(100) {
             world.now = at(ms);
             let done = SackDone { paths: &[part], new_cumulative: true, cumulative: 1 };
-            tell(&mut rule, &world, &Event::SackDone(&done));
+            dispatch(&mut rule, &world, &Event::SackDone(&done));
         }
         after(&mut rule, &mut world, 1_100 + idle, 2_000 + idle)
     };
@@ -122,6 +122,6 @@ fn slow_start_follows_the_standard_and_an_added_path_restarts() {
     let mut rule = CubicGrowth::new(true);
     assert_eq!(grow(&mut rule, &world, 0, M).map(|change| change.window.cwnd), Some(bytes(10_000 + M)));
     lose(&mut rule, &mut world, LossCause::FastRetransmit);
-    tell(&mut rule, &world, &Event::PathAdded(path(0)));
+    dispatch(&mut rule, &world, &Event::PathAdded(path(0)));
     assert_eq!(rule.curves[0].w_max, None);
 }

@@ -20,11 +20,11 @@ impl Rig {
             facts.estimates.bottleneck_rate = Some(Rate::from_bps(100 * M * 8));
         }
         let mut rig = Rig { world, control: BraidControl::new(parts) };
-        rig.tell(&Event::Established);
+        rig.dispatch(&Event::Established);
         rig
     }
 
-    fn tell(&mut self, event: &Event<'_>) {
+    fn dispatch(&mut self, event: &Event<'_>) {
         self.world.dispatch(&mut self.control, event);
     }
 
@@ -50,7 +50,7 @@ impl Rig {
         let estimates = &mut self.world.paths[index].estimates;
         estimates.propagation = Some(Span::from_millis(100));
         estimates.queueing = Some(Span::from_millis(queue_ms));
-        self.tell(&Event::Acked(&acked));
+        self.dispatch(&Event::Acked(&acked));
         self.end_sack(index, PathAck { cumulative: cwnd, in_flight_before: cwnd, ..PathAck::default() });
     }
 
@@ -59,13 +59,17 @@ impl Rig {
         let mut acks = [PathAck::default(); MAX_PATHS];
         acks[index] = ack;
         let count = self.world.paths.len();
-        self.tell(&Event::SackDone(&SackDone { paths: &acks[..count], new_cumulative: true, cumulative: 1 }));
+        self.dispatch(&Event::SackDone(&SackDone {
+            paths: &acks[..count],
+            new_cumulative: true,
+            cumulative: 1,
+        }));
     }
 
     /// Loses data sent at the current time.
     fn lose(&mut self, index: usize) {
         let (sent_at, cause) = (self.world.now, LossCause::FastRetransmit);
-        self.tell(&Event::Lost { path: path(index), tsn: 9, bytes: bytes(M), sent_at, cause });
+        self.dispatch(&Event::Lost { path: path(index), tsn: 9, bytes: bytes(M), sent_at, cause });
     }
 
     /// Creates paths after slow start, without competing flows and with empty queues.
@@ -126,7 +130,7 @@ fn a_loss_beside_a_long_queue_cuts_to_seven_tenths_once_per_round_trip() {
     let sent_at = Time::from_nanos(rig.world.now.as_nanos() - 1);
     let again =
         Event::Lost { path: path(0), tsn: 8, bytes: bytes(M), sent_at, cause: LossCause::FastRetransmit };
-    rig.tell(&again);
+    rig.dispatch(&again);
     assert!((rig.chunks(0) - 0.7 * before).abs() < 0.01, "it left before the cut");
 }
 
@@ -186,7 +190,7 @@ fn a_chunk_that_was_moved_is_no_loss() {
     let mut rig = Rig::delay_mode(Parts { noise: false, ..ALL }, 1);
     let before = rig.chunks(0);
     let (sent_at, cause) = (rig.world.now, LossCause::Rescheduled);
-    rig.tell(&Event::Lost { path: path(0), tsn: 9, bytes: bytes(M), sent_at, cause });
+    rig.dispatch(&Event::Lost { path: path(0), tsn: 9, bytes: bytes(M), sent_at, cause });
     assert!((rig.chunks(0) - before).abs() < 0.01);
 }
 
@@ -249,7 +253,7 @@ fn loss_cuts_after_a_long_time_of_ambiguous_acknowledgements() {
             cumulative: true,
             sack_path: Some(path),
         };
-        rig.tell(&Event::Acked(&acked));
+        rig.dispatch(&Event::Acked(&acked));
     };
     for chunk in 0..16 {
         rig.world.now += smoothed.over(8);
@@ -271,17 +275,17 @@ fn silence_halves_the_window_only_with_an_empty_flight() {
     let before = rig.chunks(0);
     let timeout = Event::LossEvent { path: path(0), cause: LossCause::Timeout };
     rig.world.paths[0].in_flight = bytes(M);
-    rig.tell(&timeout);
+    rig.dispatch(&timeout);
     assert!((rig.chunks(0) - before).abs() < 0.01);
     rig.world.paths[0].in_flight = ChunkBytes::ZERO;
-    rig.tell(&timeout);
+    rig.dispatch(&timeout);
     assert!(rig.chunks(0) < before);
 }
 
 #[test]
 fn rebound_path_restarts() {
     let mut rig = Rig::delay_mode(ALL, 1);
-    rig.tell(&Event::PathRebound(path(0)));
+    rig.dispatch(&Event::PathRebound(path(0)));
     assert!((rig.chunks(0) - 3.0).abs() < 0.1);
     assert_eq!(rig.control.pacing(path(0)), Pacing::OFF);
 }
@@ -296,7 +300,7 @@ fn lose_a_quarter(rig: &mut Rig, packets: u32, from: Option<Time>) {
         let sent_at = from + Span::from_millis(10).times(u64::from(n) + 1);
         if n % 4 == 0 {
             let cause = LossCause::FastRetransmit;
-            rig.tell(&Event::Lost { path: path(0), tsn: 9, bytes: bytes(M), sent_at, cause });
+            rig.dispatch(&Event::Lost { path: path(0), tsn: 9, bytes: bytes(M), sent_at, cause });
         } else {
             let stamps = SendStamps { sent_at, ..SendStamps::default() };
             let (path, bytes) = (path(0), bytes(M));
@@ -310,7 +314,7 @@ fn lose_a_quarter(rig: &mut Rig, packets: u32, from: Option<Time>) {
                 cumulative: true,
                 sack_path: Some(path),
             };
-            rig.tell(&Event::Acked(&acked));
+            rig.dispatch(&Event::Acked(&acked));
             rig.end_sack(0, PathAck::default());
         }
     }
@@ -332,7 +336,7 @@ fn chunks_of_one_sack_have_the_queue_of_the_latest() {
             let (path, stamps) = (path(0), SendStamps { sent_at, ..SendStamps::default() });
             let sack_path = Some(path);
             let (tsn, bytes, sent_once, cumulative) = (1, bytes(M), true, true);
-            rig.tell(&Event::Acked(&AckedTransmission {
+            rig.dispatch(&Event::Acked(&AckedTransmission {
                 path,
                 tsn,
                 bytes,
@@ -377,7 +381,7 @@ fn outage_restarts_the_loss_count_with_later_transmissions() {
         let before = rig.world.now;
         rig.world.now += Span::from_secs(1);
         if silent {
-            rig.tell(&Event::LossEvent { path: path(0), cause: LossCause::Timeout });
+            rig.dispatch(&Event::LossEvent { path: path(0), cause: LossCause::Timeout });
         }
         lose_a_quarter(&mut rig, 60, Some(before));
         assert_eq!(tests_the_rate(&mut rig), begins);

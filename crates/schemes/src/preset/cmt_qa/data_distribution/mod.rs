@@ -293,7 +293,7 @@ impl DataDistribution {
         let Some(earliest) = outlooks.iter().flatten().copied().reduce(Prediction::earlier) else {
             let refused = refusals(None);
             let window_opens = refused.as_slice().iter().any(|(_, why)| *why == Refusal::WindowFull);
-            return if window_opens { windows_spoken_for(refused) } else { self.wait_for_period(refused) };
+            return if window_opens { windows_reserved(refused) } else { self.wait_for_period(refused) };
         };
         let unfinished = self.round.filter(|&(_, left)| left > 0 && self.rules.piece == Piece::Round);
         if let Some((id, left)) = unfinished.filter(|(id, _)| outlooks[id.index()].is_ok()) {
@@ -325,7 +325,7 @@ impl DataDistribution {
         }
         match self.rules.allowance {
             Allowance::Period => self.wait_for_period(all_full(subset, view)),
-            Allowance::Running | Allowance::PeerWindow => windows_spoken_for(all_full(subset, view)),
+            Allowance::Running | Allowance::PeerWindow => windows_reserved(all_full(subset, view)),
         }
     }
 
@@ -338,7 +338,7 @@ impl DataDistribution {
         }
     }
 
-    fn taken_back(&mut self, path: PathId, bytes: u64) {
+    fn on_returned(&mut self, path: PathId, bytes: u64) {
         let distributed = &mut self.distributed[path.index()];
         *distributed = distributed.saturating_sub(bytes);
         self.given = self.given.saturating_sub(bytes);
@@ -366,7 +366,7 @@ fn all_full(subset: PathSet, view: &View<'_>) -> Refused {
     view.paths.iter().map(|path| (path.id, why(path))).collect()
 }
 
-fn windows_spoken_for(refused: Refused) -> Decision<Pick> {
+fn windows_reserved(refused: Refused) -> Decision<Pick> {
     Decision::with_refused(
         Pick::Wait(WaitFor::Window),
         Reason::rule("all room in the windows is assigned"),
@@ -388,7 +388,7 @@ fn probe(view: &View<'_>) -> Decision<Pick> {
     let others = view.paths.iter().filter(|path| best.is_none_or(|best| best.id != path.id));
     let refused =
         others.map(|path| (path.id, view.refusal(path.id).unwrap_or(Refusal::Preference))).collect();
-    let Some(path) = best else { return windows_spoken_for(refused) };
+    let Some(path) = best else { return windows_reserved(refused) };
     let reason = Reason::figure("probes the peer's window", "arrival_s", handling_time(path));
     Decision::with_refused(Pick::Path(path.id), reason, refused)
 }
@@ -401,7 +401,7 @@ impl Slot for DataDistribution {
     fn on_event(&mut self, event: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {
         match *event {
             Event::Bound { path, bytes, .. } => self.given(path, bytes.get()),
-            Event::Unbound { path, bytes, .. } => self.taken_back(path, bytes.get()),
+            Event::Unbound { path, bytes, .. } => self.on_returned(path, bytes.get()),
             // The facts of a period do not cover a new path.
             Event::PathAdded(path) => {
                 self.distributed[path.index()] = 0;
@@ -421,7 +421,7 @@ impl Scheduler for DataDistribution {
         if self.is_over(view.now) {
             // In a period that begins with every window full, nothing could be distributed.
             if self.room(subset, view) == 0 {
-                return windows_spoken_for(all_full(subset, view));
+                return windows_reserved(all_full(subset, view));
             }
             self.begin(subset, view);
         }

@@ -115,7 +115,7 @@ impl Scene {
     }
 
     fn state(&mut self, to: PathState) {
-        let cause = StateCause::Proof(anabranch_core::policy::ProofOfLife::Heartbeat);
+        let cause = StateCause::Proof(anabranch_core::policy::LivenessProof::Heartbeat);
         self.dispatch(&Event::PathState { path: path(0), from: PathState::PotentiallyFailed, to, cause });
     }
 }

@@ -2,20 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use anabranch_net::{FairPool, NoPlace, Source};
+use anabranch_net::{FairPool, PoolFull, Source};
 
 /// Peers that a server serves, shared fairly among sources by a [`FairPool`]. In a full set, a new peer evicts a peer of the source
 /// with the most peers.
-pub(crate) struct Members<T> {
+pub(crate) struct ServedPeers<T> {
     places: FairPool<u64>,
-    /// Members by the number of their admission, the oldest first.
+    /// Peers by the number of their admission, the oldest first.
     present: BTreeMap<u64, T>,
     next: u64,
 }
 
-impl<T> Members<T> {
+impl<T> ServedPeers<T> {
     pub(crate) fn new(capacity: usize) -> Self {
-        Members { places: FairPool::new(capacity), present: BTreeMap::new(), next: 0 }
+        ServedPeers { places: FairPool::new(capacity), present: BTreeMap::new(), next: 0 }
     }
 
     /// Adds a member. Returns the number of the new member, and the member that is evicted for it.
@@ -28,8 +28,8 @@ impl<T> Members<T> {
     /// members.
     ///
     /// # Errors
-    /// Returns [`NoPlace`] if it does not add the member.
-    pub(crate) fn enter_if_due(&mut self, member: T, source: Source) -> Result<(u64, Option<T>), NoPlace> {
+    /// Returns [`PoolFull`] if it does not add the peer.
+    pub(crate) fn enter_if_due(&mut self, member: T, source: Source) -> Result<(u64, Option<T>), PoolFull> {
         let evicted = self.places.insert_if_due(self.next, source)?;
         Ok(self.admit(member, evicted))
     }
@@ -41,7 +41,7 @@ impl<T> Members<T> {
         (number, evicted.and_then(|evicted| self.present.remove(&evicted)))
     }
 
-    /// Marks a member as advanced. Members of the same source that have not advanced are evicted before it.
+    /// Marks a peer as advanced. Peers of the same source that have not advanced are evicted before it.
     pub(crate) fn advance(&mut self, number: u64) {
         self.places.advance(&number);
     }
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn one_too_many_ends_the_oldest() {
-        let mut members = Members::new(MOST);
+        let mut members = ServedPeers::new(MOST);
         let numbers: Vec<u64> = (0..MOST)
             .map(|name| {
                 let (number, ended) = members.enter(name, source(1));
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn flood_from_one_source_ends_no_member_of_another() {
-        let mut members = Members::new(MOST);
+        let mut members = ServedPeers::new(MOST);
         let (person, _) = members.enter(0, source(1));
         for name in 1..1000 {
             let ended = members.enter(name, source(9)).1;
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn silent_flood_ends_no_member_of_its_source_that_advanced() {
-        let mut members = Members::new(MOST);
+        let mut members = ServedPeers::new(MOST);
         let (person, _) = members.enter(0, source(9));
         members.advance(person);
         (1..1000).for_each(|name| assert_ne!(members.enter(name, source(9)).1, Some(0)));
@@ -105,13 +105,13 @@ mod tests {
 
     #[test]
     fn flood_from_one_source_leaves_a_place_for_another() {
-        let mut members = Members::new(MOST);
+        let mut members = ServedPeers::new(MOST);
         let entered: Vec<_> = (0..2 * MOST).map(|name| members.enter_if_due(name, source(9))).collect();
         assert!(entered[..MOST].iter().all(Result::is_ok));
-        assert!(entered[MOST..].iter().all(|entered| *entered == Err(NoPlace)));
+        assert!(entered[MOST..].iter().all(|entered| *entered == Err(PoolFull)));
         let (number, ended) = members.enter_if_due(1000, source(1)).expect("a place");
         assert_eq!(ended, Some(0), "the oldest of the flood ends");
-        assert_eq!(members.enter_if_due(1001, source(9)), Err(NoPlace));
+        assert_eq!(members.enter_if_due(1001, source(9)), Err(PoolFull));
         members.leave(number);
         assert!(matches!(members.enter_if_due(1002, source(9)), Ok((_, None))));
     }
