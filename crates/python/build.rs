@@ -42,7 +42,7 @@ fn git(workspace: &Path, arguments: &[&str]) -> Option<String> {
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
 }
 
-/// Cargo would always rebuild if it waited for a file that does not exist.
+/// Makes Cargo rebuild when a file changes, if it exists: for a missing file, Cargo would always rebuild.
 fn watch(path: &Path) {
     if path.exists() {
         println!("cargo::rerun-if-changed={}", path.display());

@@ -113,7 +113,7 @@ def runs(program):
 def results(command):
     ended = subprocess.run([*command, "--json", "--quiet"], capture_output=True, text=True, check=False)
     lines = ended.stdout.splitlines()
-    # A transfer that is given up is a result too, with status 1; anything else that goes wrong prints nothing.
+    # An incomplete transfer is a result too, with status 1. Other failures print no result.
     if not lines:
         sys.exit(f"{' '.join(command)}\nended with status {ended.returncode}: {ended.stderr}")
     return [json.loads(line) for line in lines]

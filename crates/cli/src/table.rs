@@ -48,7 +48,8 @@ impl TextTable {
         self.print_in(terminal_width())
     }
 
-    /// Narrow terminals get narrower gaps, then expressions on several lines, and cells broken at any character as the last resort.
+    /// Formats the table for a width. Narrow terminals get narrower gaps, then expressions on several lines, and cells broken at any
+    /// character as the last resort.
     fn print_in(&self, width: Option<usize>) -> String {
         let layouts = [(2, false), (1, false), (1, true)];
         let texts = layouts.map(|(gap, fold)| lines(&self.table(gap, fold)));

@@ -100,7 +100,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the time at which a silent peer is given up.
+    /// Returns the time at which an association with a silent peer ends.
     fn given_up(config: AssociationConfig) -> Time {
         let locals: [IpAddr; 2] = [[192, 0, 2, 1].into(), [198, 51, 100, 1].into()];
         let remotes = [SocketAddr::from(([192, 0, 2, 9], 9899)), SocketAddr::from(([198, 51, 100, 9], 9899))];

@@ -198,7 +198,7 @@ impl Driver {
     fn handle_command(&mut self, command: Command) {
         match command {
             Command::Connect(connect, reply) => {
-                // If the caller no longer waits, the handle is dropped and the association aborted.
+                // If the caller has dropped its future, the handle is dropped and the association aborted.
                 let _ = reply.send(self.connect(*connect));
             }
             Command::Wake(id) => {

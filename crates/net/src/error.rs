@@ -249,7 +249,7 @@ pub enum RecvError {
 /// Reason for which no further association follows.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum AcceptError {
-    /// The host does not accept associations, or was told to stop.
+    /// The host does not accept associations, or was stopped.
     #[error(
         "this host does not accept associations, or stopped accepting them: bind it with `HostBuilder::accept`"
     )]

@@ -54,7 +54,7 @@ impl HostBuilder {
         self
     }
 
-    /// Adds a local address whose packets leave only through this interface, regardless of the routing table. Two interfaces with a
+    /// Adds a local address whose packets are sent only through this interface, regardless of the routing table. Two interfaces with a
     /// default route each are then both used. Packets that arrive through another interface, such as from this machine, are not
     /// received. Interfaces with the same address have one socket each.
     ///

@@ -27,7 +27,7 @@ impl Host {
         self.add(BindAddress { address, interface: None }).await
     }
 
-    /// Adds a local address as [`add_local`](Self::add_local) does. Packets from the address leave only through this interface, as
+    /// Adds a local address as [`add_local`](Self::add_local) does. Packets from the address are sent only through this interface, as
     /// with [`HostBuilder::local_on`](crate::HostBuilder::local_on).
     ///
     /// Cancel-safe: dropping the future leaves the address either added or not.
@@ -98,7 +98,7 @@ async fn ask<T>(commands: &Commands, command: impl FnOnce(oneshot::Sender<T>) ->
 pub struct Binding {
     /// UDP port; 0 selects that of the host's other addresses if it is free.
     pub port: u16,
-    /// Set if packets leave through the address's interface only.
+    /// Set if packets are sent through the address's interface only.
     pub to_interface: bool,
 }
 

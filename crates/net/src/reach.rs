@@ -30,7 +30,7 @@ impl Reach {
 
 pub(crate) fn leads_to(local: &LocalAddress, end: SocketAddr) -> bool {
     let same_family = local.address.is_ipv4() == end.is_ipv4();
-    // Uses the same interface as the path's socket. Packets to this machine leave through no interface.
+    // Uses the same interface as the path's socket. Packets to this machine pass no interface.
     let bound = check_route(local.address, Some(&local.interface), end);
     same_family && (bound.is_ok() || is_own(end.ip()) && check_route(local.address, None, end).is_ok())
 }

@@ -81,7 +81,7 @@ pub(crate) struct Export {
 #[derive(Clone, Debug)]
 pub(crate) struct BindAddress {
     pub(crate) address: SocketAddr,
-    /// Interface through which packets leave.
+    /// Interface through which packets are sent.
     pub(crate) interface: Option<String>,
 }
 

@@ -13,7 +13,7 @@ pub trait Application: Any {
     fn step(&mut self, now: Time, endpoint: &mut Endpoint);
     /// Handles an event of an association.
     fn on_event(&mut self, now: Time, endpoint: &mut Endpoint, id: AssociationId, event: &AssociationEvent);
-    /// Called when the endpoint has sent all that it can for now: its state stays the same until the next packet or timeout. It is
+    /// Handles an endpoint that has sent all that it can for now: its state stays the same until the next packet or timeout. It is
     /// meant for observers, since messages that are sent here wait until then.
     fn drained(&mut self, _now: Time, _endpoint: &mut Endpoint) {}
     /// Returns the time at which the application has to be called again.

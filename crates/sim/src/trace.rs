@@ -28,17 +28,17 @@ pub struct Playback<T> {
 }
 
 impl<T> Playback<T> {
-    /// The trace from its beginning, again and again.
+    /// Returns the trace from its beginning, repeated without end.
     pub const fn repeated(trace: T) -> Self {
         Playback { trace, offset: Span::ZERO, repeat: true }
     }
 
-    /// The trace from its beginning, once.
+    /// Returns the trace from its beginning, once.
     pub const fn once(trace: T) -> Self {
         Playback { trace, offset: Span::ZERO, repeat: false }
     }
 
-    /// The same from another time in the trace on.
+    /// Returns the same use of the trace, from another time in the trace on.
     pub fn starting_at(self, offset: Span) -> Self {
         Playback { offset, ..self }
     }

@@ -158,22 +158,22 @@ impl Entry {
         self.kind
     }
 
-    /// Number of files in it.
+    /// Returns the number of files in the entry.
     pub fn files(&self) -> u64 {
         self.files
     }
 
-    /// Number of folders in the entry, including the entry itself.
+    /// Returns the number of folders in the entry, including the entry itself.
     pub fn folders(&self) -> u64 {
         self.folders
     }
 
-    /// Number of symbolic links in it.
+    /// Returns the number of symbolic links in the entry.
     pub fn links(&self) -> u64 {
         self.links
     }
 
-    /// Number of bytes of the entry's files; `None` for a stream, whose size is unknown.
+    /// Returns the number of bytes of the entry's files; `None` for a stream, whose size is unknown.
     pub fn bytes(&self) -> Option<u64> {
         (self.kind != EntryKind::Stream).then_some(self.bytes)
     }

@@ -158,7 +158,7 @@ impl Report {
     pub fn totals(&self) -> Totals {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let known = |is_known: &AtomicBool, counter: &AtomicU64| {
-            // Acquire pairs with the release in `expect`: the value is there once the flag is.
+            // Acquire pairs with the release in `expect`: the value is visible once the flag is set.
             is_known.load(Ordering::Acquire).then(|| get(counter))
         };
         let counters = &self.counters;

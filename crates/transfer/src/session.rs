@@ -33,7 +33,7 @@ pub struct Timeouts {
 }
 
 impl Default for Timeouts {
-    /// 15 s of silence, 120 s in total.
+    /// Returns 15 s of silence and 120 s in total.
     fn default() -> Self {
         Timeouts { silence: Duration::from_secs(15), retry: Duration::from_secs(120) }
     }

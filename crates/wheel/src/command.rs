@@ -14,26 +14,26 @@ pub(crate) fn command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| anabranch_cli::status_of_with(arguments, &PYTHON_COMMANDS).code())
 }
 
-/// The names of the commands that the Python package carries out itself.
+/// Returns the names of the commands that the Python package performs itself.
 #[pyfunction]
 pub(crate) fn python_commands() -> Vec<&'static str> {
     PYTHON_COMMANDS.iter().map(|command| command.name).collect()
 }
 
-/// The names and texts of the files of a built-in scenario or plan, as `anabranch init` writes them, that one first; `None` if there
+/// Returns the files of a built-in scenario or plan by name, as `anabranch init` writes them, the named one first; `None` if there
 /// is none of this name.
 #[pyfunction]
 pub(crate) fn built_in_files(name: &str) -> Option<Vec<(String, String)>> {
     anabranch_cli::built_in_files(name)
 }
 
-/// The names of the built-in scenarios and plans.
+/// Returns the names of the built-in scenarios and plans.
 #[pyfunction]
 pub(crate) fn built_in_names() -> Vec<&'static str> {
     anabranch_cli::built_in_names()
 }
 
-/// Every scheme and component as JSON.
+/// Returns every scheme and component as JSON.
 #[pyfunction]
 pub(crate) fn cards() -> String {
     anabranch_cli::schemes::cards_json()

@@ -27,7 +27,7 @@ impl Socket {
 }
 
 impl Wire for Socket {
-    /// A packet that the system refuses is lost.
+    /// Sends a packet; one that the system refuses is lost.
     fn send(&mut self, bytes: &[u8]) {
         let _ = self.socket.send(bytes);
     }

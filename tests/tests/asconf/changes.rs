@@ -179,7 +179,7 @@ fn silent_former_address_keeps_the_association_that_announces_another() {
     duo.send_all(Side::A, 10_000, 10);
     add(&mut duo, Side::A, new);
     remove(&mut duo, Side::A, old);
-    // The announcement has not been retransmitted often enough for A to give up the peer.
+    // A has retransmitted the announcement too rarely to consider the peer unreachable.
     duo.run(Span::from_secs(220));
     assert!(!duo.is_over(Side::A), "given up: {:?}", duo.nodes[0].ended);
 }

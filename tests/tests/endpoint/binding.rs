@@ -291,7 +291,7 @@ fn a_closed_window_is_probed_by_a_scheduler_that_only_binds() {
     assert!(bound(&duo, 1) > 0);
     let probed = |duo: &Duo| duo.nodes[A].association().statistics().window_probes > 0;
     assert!(duo.run_until(Span::from_secs(10), probed), "the window is probed");
-    // The bound chunks had their share of the window, so none remains when a probe leaves.
+    // The bound chunks had their share of the window, so none remains when a probe is sent.
     assert_eq!((in_flight(&duo, 1), bound(&duo, 1)), (CHUNK, 0));
     duo.reading[B] = Reading::WhenTold;
     duo.read(Side::B, usize::MAX);

@@ -60,7 +60,7 @@ fn carry(from: &mut Endpoint, to: &mut Endpoint) -> Vec<(usize, usize)> {
     lengths
 }
 
-/// Returns the packets in which messages of these sizes leave directly after the handshake, by length and written length, and the
+/// Returns the packets in which messages of these sizes are sent directly after the handshake, by length and written length, and the
 /// received content.
 fn packets_with_data(sides: [Endpoint; 2], sizes: &[usize]) -> (Vec<(usize, usize)>, Vec<Vec<u8>>) {
     let [mut one, mut other] = sides;

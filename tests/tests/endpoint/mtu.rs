@@ -212,8 +212,8 @@ fn a_window_that_a_time_out_cut_to_one_packet_grows_with_the_packets() {
 
 #[test]
 fn a_path_that_is_promoted_has_a_time_out_to_answer_before_it_is_probed() {
-    // T3 and the wait for a probe end at once: the path becomes potentially failed when the probe is given up, and active again
-    // when the lost data leaves.
+    // T3 and the wait for a probe end at once: the path becomes potentially failed when the probe counts as lost, and active
+    // again when the lost data is retransmitted.
     let mut duo = searching([1_300]);
     duo.run(Span::from_millis(200));
     duo.cut(0, true);

@@ -166,7 +166,7 @@ fn a_receiver_that_keeps_what_it_delivered_splits_its_blocks() {
         duo.send(Side::A, 1_400, stream, unordered).expect("it is up").expect("it takes it");
     }
     duo.run(Span::from_millis(500));
-    // An acknowledgement leaves before the application has read the data, so one more reports the last message.
+    // An acknowledgement is sent before the application has read the data, so one more reports the last message.
     duo.send_all(Side::A, 1_400, 1);
     duo.run(Span::from_millis(350));
     assert_eq!(latest_blocks(&duo), [vec![(2, 2), (5, 5), (7, 7)], vec![(3, 4), (6, 6)]]);

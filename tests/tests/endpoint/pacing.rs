@@ -1,4 +1,4 @@
-//! Paced paths: first transmissions and retransmissions leave at the rate of congestion control, and no packet is held for ever.
+//! Paced paths: first transmissions and retransmissions are sent at the rate of congestion control, and no packet waits without end.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -106,7 +106,7 @@ fn scheduler_sees_a_paced_path_as_refused_and_may_wait_for_it() {
     };
     let (mut duo, _) = paced(2, 20, 4, |scheme| scheme.pick(pick), |_| at_kbps(100));
     duo.send_all(Side::A, FULL, 3);
-    // Each is acknowledged long before the next one may leave.
+    // Each is acknowledged long before the next one may be sent.
     duo.run(Span::from_millis(400));
     assert!(duo.all_arrived(Side::A));
     assert_eq!(duo.nodes[A].association().statistics().overruled_picks, 0);

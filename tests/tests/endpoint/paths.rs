@@ -319,7 +319,7 @@ fn path_starts_with_its_given_or_the_configured_udp_port() {
     assert_eq!((association.peer_port(), association.outbound_streams()), (6000, 3));
     let ports = [0, 1, 2].map(|path| association.path_address(PathId::new(path)).and_then(|p| p.udp_port));
     assert_eq!(ports, [Some(40_000), Some(9899), None]);
-    // The INIT leaves on the first path, and after T1 on the second.
+    // The INIT is sent on the first path, and after T1 on the second.
     let mut packet = PacketBuffer::new();
     let first = endpoint.poll_transmit(Time::ZERO, &mut packet).expect("an INIT");
     assert_eq!(first.address, paths[0]);

@@ -9,7 +9,7 @@ use anabranch_tests::sight;
 const A: usize = Side::A as usize;
 const B: usize = Side::B as usize;
 
-/// Returns a pair in which A has sent more than B's buffer of 10,000 B holds, and B reads nothing.
+/// Returns a pair in which A has sent more than fits into B's buffer of 10,000 B, and B reads nothing.
 fn blocked() -> Duo {
     let setup =
         Setup::new(1, "sctp", "rfc9260").with_side(Side::B, |config| config.recv_buffer_bytes = 10_000);
@@ -137,7 +137,7 @@ fn parts_become_readable_when_a_chunk_larger_than_ours_finds_no_room() {
 
 #[test]
 fn a_probe_that_a_shutdown_acknowledges_is_settled() {
-    // Every chunk is larger than B's whole window and leaves as a probe. B, which shuts down, answers DATA with another SHUTDOWN
+    // Every chunk is larger than B's whole window and is sent as a probe. B, which shuts down, answers DATA with another SHUTDOWN
     // before the SACK, so the SHUTDOWN acknowledges the probe.
     let setup = Setup::new(1, "sctp", "rfc9260")
         .with(|config| config.mtu_bytes = 9_000)

@@ -59,7 +59,7 @@ fn clients_get_through_a_flood_of_forged_inits_and_cookies() {
             net.sites[usize::from(*client)].reported(|event| *event == AssociationEvent::Connected) == 0
         });
         for &client in &waiting {
-            // A client that was given up calls again.
+            // A client whose association was aborted connects again.
             let site = &mut net.sites[usize::from(client)];
             if site.reported(|event| matches!(event, AssociationEvent::Aborted(_))) > 0 {
                 site.events.clear();

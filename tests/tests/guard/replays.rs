@@ -163,7 +163,7 @@ fn echo_and_be_silent(scheme: &str) {
     let (sent, drawn) = (peer.sent.bytes - sent, peer.drawn.bytes - drawn);
     assert!(drawn <= 3 * sent, "{scheme}: {drawn} B for {sent} B");
     assert!(longest <= 64, "{scheme}: {longest} B at once");
-    // The association is given up in the end, and nothing of it remains.
+    // The association ends, and leaves no state.
     peer.pass(Span::from_secs(3_600));
     peer.wire.forget_closed();
     assert_eq!((peer.wire.associations(), peer.wire.endpoint.poll_timeout()), (0, None), "{scheme}");

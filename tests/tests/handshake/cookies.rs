@@ -89,7 +89,7 @@ fn cookie_echo_replayed_after_the_end_is_refused() {
 #[test]
 fn association_unknown_to_the_peer_ends_at_its_first_answer() {
     let (mut wires, echo) = echo(Span::from_secs(60));
-    // The peer gives up before its echo arrives.
+    // The peer ends its attempt before its COOKIE ECHO arrives.
     let now = wires.now;
     wires.nodes[0].only_mut().abort(now);
     wires.run(Span::from_millis(50));

@@ -134,7 +134,7 @@ pub(crate) struct Attacker {
     pub(crate) sent: Vec<Handled>,
 }
 
-/// The attacker's hold on passing packets.
+/// Attacks on passing packets.
 #[derive(Debug)]
 struct Grip {
     on_handshake: OnHandshake,

@@ -92,7 +92,7 @@ fn send() -> impl Strategy<Value = Op> {
     )
 }
 
-/// Returns limits that are reached before anything leaves, in flight, and hardly ever.
+/// Returns limits that messages reach before their first transmission, in flight, or rarely.
 fn reliability() -> impl Strategy<Value = Reliability> {
     prop_oneof![
         5 => Just(Reliability::Full),

@@ -18,7 +18,7 @@ pub(crate) trait Pair: Sized {
     /// Performs all actions that are possible without a lapse of time.
     fn settle(&mut self);
 
-    /// Lets time pass until a condition holds. Returns `true` if it held within `span`.
+    /// Lets time pass until a condition is true. Returns `true` if it became true within `span`.
     fn run_until(&mut self, span: Span, done: impl FnMut(&Self) -> bool) -> bool;
 
     /// Lets time pass, and notifies the endpoints only at its end.
@@ -128,7 +128,7 @@ impl Pair for Managed {
         Managed::read(self, side, most);
     }
 
-    /// An application has nothing to read before there are keys.
+    /// Sets how the application of a side reads. It has nothing to read before there are keys.
     fn set_reading(&mut self, side: Side, reading: Reading) {
         self.keying[side.index()].paused = reading == Reading::ByHand && self.is_ready(side);
     }

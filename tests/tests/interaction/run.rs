@@ -54,7 +54,7 @@ pub(crate) fn play_guarded(case: &Case, guarded: Guarded) -> (Managed, Attacker)
     }
     let refused = guarded.impostor.is_some() || (case.is_changed_offer_all_that_happens() && !case.collide);
     if refused {
-        // This gives the attack an effect before the attacker leaves.
+        // The attack thus has an effect before the attacker disappears.
         pair.run(Span::from_secs(2));
     }
     follow(&mut pair, case, Some(&mut attacker));

@@ -72,7 +72,7 @@ fn message_queued_before_the_handshake_becomes_reliable_and_reported() {
         assert_eq!(sent, Some(Ok(())));
     }
     go_on(&mut duo, &answer);
-    // Packets of the first round trip are lost, and their data leaves again after its lifetime.
+    // Packets of the first round trip are lost, and their data is due for retransmission after its lifetime.
     duo.network.set_filter(|packet| sight::tsns(packet).is_empty());
     duo.run(Span::from_millis(400));
     duo.network.clear_filter();

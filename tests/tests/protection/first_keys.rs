@@ -1,4 +1,4 @@
-//! Time of the first keys: the key management's first message leaves with the COOKIE ECHO.
+//! Time of the first keys: the key management's first message is sent with the COOKIE ECHO.
 
 use anabranch_core::AssociationConfig;
 use anabranch_core::profile::Profile;
@@ -81,7 +81,7 @@ fn lost_handshake_packets_delay_protected_data_as_plain_data() {
     for (from, to) in [(0, 10), (20, 30), (45, 55), (0, 4_000)] {
         let outage = Some((ms(from), ms(to)));
         let [protected, plain] = [protecting(1), unprotected(1)].map(|mut setup| {
-            // Packets that have left can no longer be lost.
+            // Packets that were sent can no longer be lost.
             setup.link.cut = from == 0;
             first_data(setup, outage)
         });

@@ -30,7 +30,7 @@ fn hello() -> Vec<u8> {
     hello
 }
 
-/// Runs a peer that sends these messages instead of a handshake. Returns the reason for which the other side gives up.
+/// Runs a peer that sends these messages instead of a handshake. Returns the reason for which the other side ends the association.
 fn refused(attacker: Side, messages: &[Bytes]) -> Option<KeyingError> {
     let mut managed = Managed::new(protecting(1)).with_silent(attacker);
     managed.duo.connect();
@@ -181,7 +181,7 @@ fn stale_cookie_restarts_the_handshake_and_keys_are_agreed_on() {
     let life = Span::from_millis(100);
     let setup = protecting(1).with_side(Side::B, |config| config.profile.cookie_life = life);
     let mut managed = Managed::new(setup);
-    // The cookie leaves in two packets with parts of the first message, and is stale at its retransmission.
+    // The cookie is sent in two packets with parts of the first message, and is stale when it is retransmitted.
     let mut lost = 0;
     managed.duo.network.set_tampering(move |packet| {
         let is_lost = packet.bytes[12] == COOKIE_ECHO && lost < 2;

@@ -31,7 +31,7 @@ fn only_records_are_sent_once_keys_exist() {
             association(&mut duo, side).require_protection().expect("there are keys");
         }
         data_flows(&mut duo);
-        // HEARTBEATs leave in this time, and then the association ends.
+        // HEARTBEATs are sent in this time, and then the association ends.
         duo.run(Span::from_secs(100));
         duo.shutdown(Side::A);
         duo.run(Span::from_secs(10));

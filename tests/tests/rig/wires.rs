@@ -218,7 +218,7 @@ impl Wires {
         self.now = end;
     }
 
-    /// Lets time pass until a condition holds. Panics if it does not hold within `limit`.
+    /// Lets time pass until a condition is true. Panics if it is still false after `limit`.
     pub(crate) fn run_until(&mut self, what: &str, limit: Span, mut so: impl FnMut(&mut Wires) -> bool) {
         let end = self.now + limit;
         while !so(self) {

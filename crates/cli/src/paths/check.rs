@@ -98,7 +98,7 @@ async fn try_one(
     let opening = begun.elapsed() / 2;
     let asked = Instant::now();
     let ended = tokio::time::timeout(END_WITHIN, association.shutdown()).await;
-    // SHUTDOWN and its acknowledgement take one round trip (section 9.2). Their outcome says nothing else about the path.
+    // SHUTDOWN and its acknowledgement take one round trip (section 9.2). Their outcome gives no further information about the path.
     Ok(if ended.is_ok_and(|ended| ended.is_ok()) { asked.elapsed().min(opening) } else { opening })
 }
 

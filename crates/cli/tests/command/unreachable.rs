@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::network::{End, Network};
 
-/// Limit far above the time of a refusal on a busy machine: a neighbour is given up after three seconds.
+/// Limit far above the time of a refusal on a busy machine: Linux waits three seconds for a neighbour to answer.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Returns a client whose router is the middle, at 10.91.1.254.

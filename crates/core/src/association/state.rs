@@ -49,7 +49,7 @@ pub(crate) struct Opening {
     pub(crate) tries: u32,
     /// Expiry of T1-init or T1-cookie.
     pub(crate) t1: Option<Time>,
-    /// Time at which the attempt is given up.
+    /// Time at which the attempt fails.
     pub(crate) give_up: Option<Time>,
     /// Number of own cookies that the peer has rejected as stale.
     pub(crate) stale_cookies: u32,

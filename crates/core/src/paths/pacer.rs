@@ -24,7 +24,7 @@ pub(crate) struct Pacer {
 
 impl Pacer {
     /// Sets a rate above zero; `None` ends pacing. `timer` is the largest delay with which the driver wakes the endpoint: the bytes
-    /// that the path could have sent in that time may leave at once.
+    /// that the path could have sent in that time may be sent at once.
     pub(crate) fn set(&mut self, rate: Option<Rate>, packet: ChunkBytes, timer: Span, now: Time) {
         if self.rate == rate && self.packet == packet {
             return;
@@ -54,7 +54,7 @@ impl Pacer {
         self.carry = carry;
     }
 
-    /// Returns the time at which the next packet may leave, if it is later than now.
+    /// Returns the time at which the next packet may be sent, if it is later than now.
     pub(crate) fn held_until(&self, now: Time) -> Option<Time> {
         let rate = self.rate?;
         let tolerance = rate.serialise((self.burst - self.packet).get(), 0).0;

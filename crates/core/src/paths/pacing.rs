@@ -1,4 +1,4 @@
-//! Pacing of a path in its facts: the rate in force and the time at which the next packet may leave.
+//! Pacing of a path in its facts: the rate in force and the time at which the next packet may be sent.
 
 use crate::path_id::PathId;
 use crate::paths::Paths;
@@ -7,7 +7,7 @@ use crate::time::{Rate, Time};
 use crate::units::ChunkBytes;
 
 impl Paths {
-    /// Clears the wait of paths whose next packet may leave by now.
+    /// Clears the wait of paths whose next packet may be sent now.
     pub(crate) fn release_paced(&mut self, now: Time) {
         for facts in &mut self.facts {
             facts.paced_until.take_if(|at| *at <= now);

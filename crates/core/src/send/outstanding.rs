@@ -479,7 +479,7 @@ impl Outstanding {
         lists.flat_map(move |list| list.iter(&self.ring).take_while(move |&tsn| tsn < below))
     }
 
-    /// Adds the chunks of a path below `limit` whose latest transmission left before a time, or at that time with a lower TSN.
+    /// Adds the chunks of a path below `limit` whose latest transmission was sent before a time, or at that time with a lower TSN.
     /// Chunks that wait for a retransmission are included only if reports count for them.
     ///
     /// The search takes the shorter of two walks. After an acknowledged retransmission the order of transmissions is long: it lists

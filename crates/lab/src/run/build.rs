@@ -440,7 +440,7 @@ impl BuiltWorld {
                 };
                 let statistics = association.statistics();
                 total.peak_reorder_bytes = total.peak_reorder_bytes.max(statistics.peak_held_bytes);
-                // An end that sends no data has only HEARTBEATs, which say nothing about the transfer.
+                // An end that sends no data has only HEARTBEATs, which are irrelevant to the transfer.
                 if host.application.source.is_none() {
                     continue;
                 }

@@ -267,13 +267,13 @@ pub(crate) fn is_neighbour_silent(_local: LocalEnd, _remote: IpAddr) -> bool {
     false
 }
 
-/// Binds a socket to an interface, so that packets leave only through it, regardless of the routing table.
+/// Binds a socket to an interface, so that packets are sent only through it, regardless of the routing table.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn bind_to_device(socket: &Socket, interface: &str) -> io::Result<()> {
     socket.bind_device(Some(interface.as_bytes()))
 }
 
-/// Binds a socket to an interface, so that packets leave only through it, regardless of the routing table.
+/// Binds a socket to an interface, so that packets are sent only through it, regardless of the routing table.
 #[cfg(target_vendor = "apple")]
 pub(crate) fn bind_to_device(socket: &Socket, interface: &str) -> io::Result<()> {
     let index =

@@ -138,7 +138,7 @@ fn is_same(one: &LocalAddress, other: &LocalAddress) -> bool {
     (one.address, &one.interface) == (other.address, &other.interface)
 }
 
-/// Returns `true` if no packet can leave or arrive through the interface now. IPv6 verifies the uniqueness of an address again when
+/// Returns `true` if the interface can neither send nor receive packets now. IPv6 verifies the uniqueness of an address again when
 /// the interface is connected.
 fn is_disconnected(local: &LocalAddress) -> bool {
     matches!(local.obstacle, Some(Obstacle::Down | Obstacle::NoCarrier | Obstacle::Tentative))

@@ -80,7 +80,7 @@ impl LocalAddresses {
         text + &format!("\nconnect an interface, or name one of these with {}", options.path)
     }
 
-    /// Returns the interface of a local end, through which a path to another machine leaves.
+    /// Returns the interface of a local end, through which a path to another machine sends.
     pub(super) fn interface_of(&self, end: LocalEnd) -> Option<&str> {
         let local = self.find(end)?;
         (local.kind != LinkKind::Loopback).then_some(local.interface.as_str())
@@ -97,7 +97,7 @@ impl LocalAddresses {
         self.find(local).map_or(Reach::Unknown, |found| Reach::between(found, remote))
     }
 
-    /// Returns `true` if this machine has the address. Packets to this machine leave through no interface.
+    /// Returns `true` if this machine has the address. Packets to this machine pass no interface.
     pub(super) fn has(&self, address: IpAddr) -> bool {
         address.is_loopback() || self.all.iter().any(|local| local.address == address)
     }

@@ -92,8 +92,8 @@ impl RouteSelection {
     }
 }
 
-/// Returns a builder of a host with a socket at each of the local addresses. Each socket is bound to its interface, so that a path
-/// leaves through it.
+/// Returns a builder of a host with a socket at each of the local addresses. Each socket is bound to its interface, so that packets of
+/// a path are sent through it.
 pub fn host_for(paths: &[PathAddress], protection: Protection) -> HostBuilder {
     let locals = LocalAddresses::read();
     let here = leads_to_this_machine(paths, &locals);
@@ -123,7 +123,7 @@ pub async fn add_local(host: &Host, path: PathAddress) -> Result<SocketAddr, Loc
     }
 }
 
-/// Returns `true` if a path leads to this machine. Packets to this machine leave through no interface, so no path may be bound to
+/// Returns `true` if a path leads to this machine. Packets to this machine pass no interface, so no path may be bound to
 /// one.
 fn leads_to_this_machine(paths: &[PathAddress], locals: &LocalAddresses) -> bool {
     paths.iter().any(|path| locals.has(path.remote))

@@ -101,7 +101,7 @@ impl Attempt {
     }
 }
 
-/// A single name has all of its addresses, and each of several names only its first one.
+/// Resolves the names of the peer: a single name to all of its addresses, each of several names to its first address.
 async fn ends(remote: &[String]) -> Result<RemoteChoice, Failure> {
     let mut asked = Vec::new();
     for text in remote {

@@ -82,7 +82,7 @@ impl WakePipe {
         std::os::fd::AsRawFd::as_raw_fd(&self.shared.reader)
     }
 
-    /// Event loops of other systems can watch only sockets.
+    /// Returns an error, because event loops of other systems can watch only sockets.
     #[cfg(not(unix))]
     fn fileno(&self) -> PyResult<i32> {
         Err(pyo3::exceptions::PyNotImplementedError::new_err("pipes cannot be watched on this system"))

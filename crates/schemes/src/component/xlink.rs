@@ -107,7 +107,7 @@ struct GatedCopies {
 }
 
 impl GatedCopies {
-    /// Double threshold.
+    /// Returns `true` if copies may be sent, by the paper's double threshold.
     fn opens(&self, left: Span, view: &View<'_>) -> bool {
         if left < self.urgent {
             return true;

@@ -18,7 +18,7 @@ pub struct CoDel {
 }
 
 impl Default for CoDel {
-    /// The values of RFC 8289, sections 4.2 and 4.3, for packets of 1500 bytes.
+    /// Returns the values of RFC 8289, sections 4.2 and 4.3, for packets of 1500 bytes.
     fn default() -> Self {
         CoDel {
             target: Span::from_millis(5),
@@ -99,7 +99,7 @@ impl CoDelState {
     }
 }
 
-/// Time of the drop that follows one at `time`: the drop rate grows with the square root of the number of drops.
+/// Returns the time of the drop that follows one at `time`: the drop rate grows with the square root of the number of drops.
 fn control_law(config: &CoDel, time: Time, count: u32) -> Time {
     let nanos = config.interval.as_nanos() as f64 / libm::sqrt(f64::from(count));
     time + Span::from_nanos(nanos as u64)

@@ -103,8 +103,8 @@ impl Managed {
         }
     }
 
-    /// Takes a packet in. `fits` says whether one of a size has room beside others. Packets that are dropped for it, which may be the
-    /// packet itself, are given to `drop`.
+    /// Queues a packet. `fits` returns `true` if a packet of this size has room beside the queued ones. Dropped packets, among which may
+    /// be the new one, are passed to `drop`.
     pub(crate) fn enqueue(
         &mut self,
         queued: Queued,

@@ -22,7 +22,7 @@ pub struct FqCoDel {
 }
 
 impl Default for FqCoDel {
-    /// The values of RFC 8290, section 5.2.
+    /// Returns the values of RFC 8290, section 5.2.
     fn default() -> Self {
         FqCoDel { codel: CoDel::default(), quantum: WireBytes::new(1514), flows: 1024 }
     }
@@ -200,7 +200,7 @@ impl FqCoDelState {
     }
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014), which maps different numbers to different numbers.
+/// Applies the finaliser of SplitMix64 (Steele, Lea and Flood 2014), which maps different numbers to different numbers.
 fn mix(number: u64) -> u64 {
     let mut hash = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -25,7 +25,7 @@ pub struct Pie {
 }
 
 impl Default for Pie {
-    /// The values of RFC 8033, section 4.
+    /// Returns the values of RFC 8033, section 4.
     fn default() -> Self {
         Pie {
             target: Span::from_millis(15),

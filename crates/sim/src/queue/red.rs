@@ -25,7 +25,7 @@ pub struct Red {
 }
 
 impl Default for Red {
-    /// The values of ns-3, which has packets of 500 bytes on average.
+    /// Returns the values of ns-3, which assumes a mean packet size of 500 bytes.
     fn default() -> Self {
         Red {
             min_packets: 5.0,

@@ -56,7 +56,7 @@ pub(super) struct Curve {
 }
 
 impl Curve {
-    /// Work of the whole trace.
+    /// Returns the work of the whole trace.
     pub(super) fn total(&self) -> u128 {
         self.points.last().map_or(0, |point| point.work)
     }
@@ -166,12 +166,12 @@ impl CapacityTrace {
         Ok(CapacityTrace { curve: Arc::new(Curve { points }), duration, kind: Kind::Rates })
     }
 
-    /// Time after which the trace repeats.
+    /// Returns the time after which the trace repeats.
     pub fn duration(&self) -> Span {
         self.duration
     }
 
-    /// Mean capacity.
+    /// Returns the mean capacity.
     pub fn mean_rate(&self) -> Rate {
         let bits = self.bits(self.curve.total());
         let bps = (bits * 1_000_000_000 / u128::from(self.duration.as_nanos())).max(1);
@@ -358,7 +358,7 @@ impl CapacityTrace {
     }
 }
 
-/// Rate between two points, in bit/s.
+/// Returns the rate between two points, in bit/s.
 #[inline]
 pub(super) fn rate_of(before: Point, point: Point) -> u128 {
     let work = point.work - before.work;
@@ -449,7 +449,7 @@ pub(super) fn read_columns<T>(
     Ok(points)
 }
 
-/// Duration of points of which the last lasts as long as the one before it.
+/// Returns the duration of points, where the last one lasts as long as the one before it.
 pub(super) fn duration_of<T>(points: &[(Span, T)], least: &'static str) -> Result<Span, TraceError> {
     match points {
         [.., (before, _), (last, _)] => Ok(*last + (*last - *before)),

@@ -89,7 +89,7 @@ impl TraceCursor {
     }
 }
 
-/// Time after `before` at which the work is reached, rounded down.
+/// Returns the time after `before` at which the work is reached, rounded down.
 #[inline]
 fn time_of(before: Point, point: Point, work: u128) -> u64 {
     let (rate, rest) = (rate_of(before, point), work - before.work);

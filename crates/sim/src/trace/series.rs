@@ -106,7 +106,7 @@ impl Series {
         Self::new(points, duration)
     }
 
-    /// Time after which the series repeats.
+    /// Returns the time after which the series repeats.
     pub fn duration(&self) -> Span {
         self.duration
     }

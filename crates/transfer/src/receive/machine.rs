@@ -284,7 +284,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Number of complete blocks that wait for earlier blocks.
+    /// Returns the number of complete blocks that wait for earlier blocks.
     fn early_blocks(&self) -> usize {
         let early = |open: &Open| match &open.stage {
             Stage::Flow(flow) => flow.early_blocks(),

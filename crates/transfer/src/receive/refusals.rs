@@ -10,7 +10,7 @@ pub(super) fn corrupt(name: &Name) -> Failure {
     Failure::new(Reason::Corrupt, text)
 }
 
-/// Refusal of a file that another transfer does not release; `shown` is its name for people.
+/// Returns the refusal of a file that another transfer does not release. `shown` is the displayed name of the file.
 pub(super) fn busy(shown: &str) -> Failure {
     let text = format!("{shown} is being received from another sender; try again when that is done");
     Failure::new(Reason::Busy, text)

@@ -162,7 +162,7 @@ impl Entry {
         Offer { id, name: name.as_str().into(), kind: kind.clone(), changed: *changed, mode: *mode }
     }
 
-    /// Size in bytes; `None` for folders, and until a pipe has ended.
+    /// Returns the size in bytes; `None` for folders, and until a pipe has ended.
     pub(super) fn size_bytes(&self) -> Option<u64> {
         match self.kind {
             Kind::File { size_bytes, .. } => Some(size_bytes),

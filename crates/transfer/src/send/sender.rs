@@ -723,7 +723,7 @@ impl Sender {
     fn on_changed(&mut self, queues: &mut SendQueues, id: u32, now: Option<(Kind, FileTime)>) {
         let Some(entry) = self.close(queues, id) else { return };
         let text = format!("{} was changed while it was sent", entry.name);
-        // A file that is unchanged, but has more or less content than its size says, is read like a pipe.
+        // An unchanged file whose content is longer or shorter than its size is read like a pipe.
         let now = match now {
             Some(same) if same == (entry.kind.clone(), entry.changed) => {
                 stream_kind().ok().map(|kind| (kind, entry.changed))

@@ -8,7 +8,7 @@ use super::ServerOptions;
 const SPARE_ASSOCIATIONS: usize = 16;
 
 impl ServerOptions {
-    /// Maximum number of associations that a host for this server needs at the same time: those that transfer, as many without a
+    /// Returns the maximum number of associations that a host for this server needs at the same time: those that transfer, as many without a
     /// first message, and some that are being refused or replaced. Each has its own buffers, so a host should accept no more.
     pub fn most_associations(&self) -> usize {
         self.most_transfers.saturating_mul(2).saturating_add(SPARE_ASSOCIATIONS)

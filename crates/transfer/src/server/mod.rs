@@ -127,7 +127,7 @@ pub struct Deadlines {
 }
 
 impl Default for Deadlines {
-    /// 15 s to begin, 5 s of silence if another transfer needs the same file, 30 s without progress.
+    /// Returns 15 s to begin, 5 s of silence if another transfer needs the same file, and 30 s without progress.
     fn default() -> Self {
         Deadlines {
             start: Duration::from_secs(15),

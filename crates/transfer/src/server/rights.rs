@@ -30,7 +30,7 @@ impl Default for Rights {
     }
 }
 
-/// Refusal of a request for which the peer lacks a right.
+/// Returns the refusal of a request for which the peer lacks a right.
 pub(super) fn lacks(what: &str, right: &str) -> Failure {
     let text = format!("{what}: the line of this key in authorized_keys there lacks the right `{right}`");
     Failure::new(Reason::NotAllowed, text)

@@ -94,12 +94,12 @@ impl Slots {
         self.slots.remove(&number);
     }
 
-    /// Number of associations that are present, with or without a transfer.
+    /// Returns the number of present associations, with or without a transfer.
     pub(super) fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Number of transfers that may still begin.
+    /// Returns the number of transfers that may still begin.
     pub(super) fn free(&self) -> usize {
         let running = self.count(|stage| !matches!(stage, Stage::Greeting), None);
         self.limits.most.saturating_sub(running)

@@ -35,7 +35,7 @@ impl CreatedFolder {
         CreatedFolder { device: metadata.dev(), inode: metadata.ino() }
     }
 
-    /// Other systems provide no identity: any folder with the name counts as the created one.
+    /// Returns an equal identity for all folders, because other systems provide none: any folder with the name counts as the created one.
     #[cfg(not(unix))]
     pub(super) fn of(_metadata: &Metadata) -> Self {
         CreatedFolder { device: 0, inode: 0 }

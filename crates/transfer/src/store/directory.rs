@@ -197,7 +197,7 @@ pub(crate) fn identity_of(metadata: &Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 
-/// Other systems provide no identity: all files count as the same.
+/// Returns an equal identity for all files, because other systems provide none.
 #[cfg(not(unix))]
 pub(crate) fn identity_of(_metadata: &Metadata) -> (u64, u64) {
     (0, 0)

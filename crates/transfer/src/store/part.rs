@@ -46,7 +46,7 @@ pub(crate) struct Part {
     syncer: Option<Syncer>,
     mark: SystemTime,
     held: HeldBlocks,
-    /// Blocks that were present at the beginning, as the source was told.
+    /// Blocks that were present at the beginning, as reported to the source.
     told: Vec<Run>,
     told_bytes: u64,
     size_bytes: Option<u64>,

@@ -104,7 +104,7 @@ impl Flow {
         ahead.is_some_and(|ahead| ahead < window_blocks) && !self.early.contains_key(&index)
     }
 
-    /// Number of blocks that wait for earlier ones.
+    /// Returns the number of blocks that wait for earlier blocks.
     pub(crate) fn early_blocks(&self) -> usize {
         self.early.len()
     }

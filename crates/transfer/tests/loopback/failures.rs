@@ -137,7 +137,7 @@ fn a_server_does_only_what_it_is_allowed_to() {
     });
 }
 
-/// The request of the honest sender: any host that sees the packets can repeat it.
+/// Returns the request of the honest sender, which any host that sees the packets can repeat.
 fn push() -> Intent {
     Intent::Push { sender: identity(), sender_requests: SenderRequests::default() }
 }

@@ -29,7 +29,7 @@ fn a_second_sender_sends_only_what_is_missing() {
         ended.expect("sent");
         assert!(second.reused_bytes >= first.held_bytes, "{first:?} {second:?}");
         assert_eq!(second.held_bytes, content.len() as u64);
-        // The receiver may hold more than the first sender was told.
+        // The receiver may have more blocks than it confirmed to the first sender.
         let twice = (second.moved_bytes + first.held_bytes).saturating_sub(content.len() as u64);
         assert!(twice as usize * 20 < content.len(), "{twice} B were sent twice");
         assert!(fs::read(serving.dir.path().join("file")).expect("there") == content);

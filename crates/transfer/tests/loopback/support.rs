@@ -51,7 +51,7 @@ fn listener_in(mode: Mode) -> Host {
         .expect("bound")
 }
 
-/// Waits until a condition holds.
+/// Waits until a condition is true.
 pub(crate) async fn until(condition: impl Fn() -> bool) {
     while !condition() {
         tokio::time::sleep(Duration::from_millis(5)).await;

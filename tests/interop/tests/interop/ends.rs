@@ -5,7 +5,7 @@ use crate::usrsctp::{Opener, Pair};
 
 const SOME: Input = Input::Random { seed: 5, bytes: 300_000 };
 
-/// Data that was accepted before a shutdown of either side is delivered.
+/// Checks that data which was accepted before a shutdown of either side is delivered.
 fn shutdown(opener: Opener, we_end: bool) {
     let network = Network::new(1);
     let (our_end, their_end) = if we_end { ("shutdown", "wait") } else { ("wait", "shutdown") };

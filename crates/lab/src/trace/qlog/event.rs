@@ -88,7 +88,7 @@ pub(super) struct Reason {
 impl Reason {
     pub(super) fn of(reason: &policy::Reason) -> Self {
         let named = !reason.figure.is_empty();
-        // JSON has no infinity, and the name of an infinite figure says enough.
+        // JSON has no infinity, so an infinite figure is written by name only.
         let value = Some(reason.value).filter(|value| named && value.is_finite());
         Reason { rule: reason.rule, figure: named.then_some(reason.figure), value }
     }

@@ -146,7 +146,7 @@ impl Opportunistic {
     }
 }
 
-/// Of two unmeasured or equal paths, keeps the first.
+/// Returns `true` if `path` has a lower round-trip time than `than`. An unmeasured path counts as slower than a measured one.
 fn is_faster(path: &PathFacts, than: &PathFacts) -> bool {
     match (path.rtt.smoothed, than.rtt.smoothed) {
         (Some(mine), Some(other)) => mine < other,

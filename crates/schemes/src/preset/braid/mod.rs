@@ -1,4 +1,4 @@
-//! `braid`: short queues where possible, random losses told from congestion, and in-order data within the receive window.
+//! `braid`: short queues where possible, random losses distinguished from congestion, and in-order data within the receive window.
 
 use anabranch_core::policy::{LeaveHeadOfLine, LossDetection, Policies, Scheduler};
 use anabranch_core::profile::{CopyFate, Profile, T3Restart};

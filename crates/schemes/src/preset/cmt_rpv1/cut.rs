@@ -1,4 +1,4 @@
-//! Reduction rule of CMT/RPv1 (Dreibholz, Becke, Pulinthanath, Rathgeb 2010; floors as in INET): a path gives up half of the sum of
+//! Reduction rule of CMT/RPv1 (Dreibholz, Becke, Pulinthanath, Rathgeb 2010; floors as in INET): the reduction is half of the sum of
 //! all windows, ssthresh_i = max(cwnd_i - sum of cwnd_k / 2, M, rpMin M ssthresh_i / sum of ssthresh_k).
 
 use anabranch_core::policy::{Event, EventSet, LossCause, Reason, View, Window};

@@ -91,7 +91,7 @@ impl Throughput {
         self.highest.is_some_and(|highest| tsn <= highest)
     }
 
-    /// Records a chunk that leaves, because its SACK arrived.
+    /// Records a chunk that leaves the group, because its SACK arrived.
     pub(crate) fn leave(&mut self, tsn: u64, bytes: ChunkBytes, now: Time, span: GroupSpan) {
         if let Some(group) = self.group.as_mut().filter(|group| group.has(tsn)) {
             group.left += bytes;
