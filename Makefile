@@ -250,7 +250,7 @@ LINKS := git ls-files -co --exclude-standard '*.md' | xargs $(LYCHEE) --exclude 
 # Sources with comments and docstrings, and chapters, that Vale checks.
 PROSE := crates python tests studies tools docs/src README.md CONTRIBUTING.md
 # Subjects of the commits after this one; .gitlint has the rules. An archive without history, and a shallow clone, have none to check.
-COMMITS_AFTER := 5f2fa0bd8ffe3cfca493250e19636971319c265c
+COMMITS_AFTER := 0cb9798986d2dc8381bab84521679561ac235257
 COMMITS := git cat-file -e $(COMMITS_AFTER) 2> /dev/null || { echo "commits: skipped, there is no history"; exit 0; }; \
 	$(VENV)/bin/gitlint --ignore-stdin --commits $(COMMITS_AFTER)..HEAD
 lint-others: venv
