@@ -36,7 +36,7 @@ Examples:
 
 `make install` installs all three, and the man pages.";
 
-/// Print the shell's completions of commands, options, schemes and keys of scenarios.
+/// Print completions for a shell, with schemes and scenario keys.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CompletionsArguments {

@@ -13,26 +13,17 @@ pub struct ExternalCommand {
 
 /// Commands of the Python package.
 pub const PYTHON_COMMANDS: [ExternalCommand; 6] = [
-    ExternalCommand {
-        name: "sweep",
-        about: "Make the runs of a plan, on one machine or many, and keep each of them",
-    },
+    ExternalCommand { name: "sweep", about: "Run every point of a plan, on one machine or many" },
     ExternalCommand {
         name: "report",
-        about: "Write one HTML file with the tables, figures and timelines of a sweep",
+        about: "Write tables, figures and timelines of a sweep as an HTML file",
     },
-    ExternalCommand {
-        name: "view",
-        about: "Write one HTML file with the timeline of qlog events, of SCTP or QUIC",
-    },
+    ExternalCommand { name: "view", about: "Write a timeline of qlog events, SCTP or QUIC, as an HTML file" },
     ExternalCommand { name: "plot", about: "Draw a figure of a sweep or a trace" },
-    ExternalCommand {
-        name: "papers",
-        about: "List, show and reproduce the experiments and claims of five papers",
-    },
+    ExternalCommand { name: "papers", about: "Show and reproduce the experiments and claims of five papers" },
     ExternalCommand {
         name: "video",
-        about: "Encode, send and play real-time video, and compute the quality of the received video",
+        about: "Encode, send and play real-time video, and compute its quality",
     },
 ];
 

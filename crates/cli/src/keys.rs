@@ -34,8 +34,8 @@ Examples:
   List the authorised keys and the known hosts:
     anabranch keys list
 
-Keys are in $ANABRANCH_HOME, or else in the user's configuration folder
-(~/.config/anabranch):
+Keys are in $ANABRANCH_HOME, or else in $XDG_CONFIG_HOME/anabranch, or else in
+~/.config/anabranch:
 identity.pem is this user's private key, which is created at first use and
 must not be copied to another machine; authorized_keys lists the peers that
 may connect; known_hosts has the keys of the hosts connected to.
@@ -60,7 +60,7 @@ pub(crate) struct KeysArguments {
 /// Options for the folder of keys.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct HomeOptions {
-    /// Folder with this user's key, known_hosts and authorized_keys [default: $ANABRANCH_HOME, or else ~/.config/anabranch]
+    /// Folder with this user's key, known_hosts and authorized_keys [default: $ANABRANCH_HOME, or else $XDG_CONFIG_HOME/anabranch, or else ~/.config/anabranch]
     #[arg(long, value_name = "DIR", global = true)]
     keys: Option<PathBuf>,
 }

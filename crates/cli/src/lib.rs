@@ -10,6 +10,7 @@ pub mod endpoint;
 mod exit;
 mod explain;
 mod external_commands;
+mod groups;
 mod init;
 mod interrupt;
 mod keys;
@@ -38,7 +39,7 @@ pub use exit::Status;
 pub use external_commands::{ExternalCommand, PYTHON_COMMANDS};
 pub use init::{built_in_files, built_in_names};
 
-/// Multipath SCTP: in a simulated network, the same result for the same seed, and over real UDP sockets.
+/// Send files over all your networks at the same time; simulate multipath SCTP.
 #[derive(Debug, Parser)]
 #[command(name = "anabranch", version, arg_required_else_help = true, after_help = EXAMPLES)]
 struct Arguments {
@@ -156,7 +157,7 @@ fn parse(typed: &[OsString], external: &[ExternalCommand]) -> Result<Arguments, 
 /// Returns the commands, with the external ones.
 fn command(external: &[ExternalCommand]) -> clap::Command {
     let external = external.iter().map(|other| clap::Command::new(other.name).about(other.about));
-    tilde::expand_in_options(Arguments::command()).subcommands(external)
+    groups::group(tilde::expand_in_options(Arguments::command()).subcommands(external))
 }
 
 /// Reports a result that could not be written. Success becomes failure; any other status stays.

@@ -36,7 +36,7 @@ Examples:
 The runs on sockets take place one after the other, each as long as the
 scenario's duration.";
 
-/// Run a scenario in the simulator and over real sockets, and print both side by side.
+/// Run a scenario in the simulator and over sockets, side by side.
 ///
 /// The run on sockets has the same endpoint, schemes, profile, buffers and packet sizes. Its paths are relays on loopback
 /// addresses with the links of the scenario. Both runs carry SCTP over UDP.

@@ -131,7 +131,7 @@ fn notes(comparison: &Comparison, pairs: &[Pair]) -> String {
     }
     if let Some(late) = Summary::of(pairs.iter().filter_map(|pair| pair.sockets.late_mean_ms)) {
         let late =
-            format!("relays sent packets {:.2} ms late in the mean, because the machine was busy", late.mean);
+            format!("relays sent packets {:.2} ms late in the mean; a busy machine delays them", late.mean);
         text += &labelled("late", &late, LABEL);
     }
     text

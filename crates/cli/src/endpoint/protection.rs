@@ -29,7 +29,7 @@ pub(crate) struct ProtectionOptions {
     #[arg(long, help_heading = HEADING)]
     pub(crate) insecure: bool,
 
-    /// Folder with this user's key, known_hosts and authorized_keys [default: $ANABRANCH_HOME, or else ~/.config/anabranch]
+    /// Folder with this user's key, known_hosts and authorized_keys [default: $ANABRANCH_HOME, or else $XDG_CONFIG_HOME/anabranch, or else ~/.config/anabranch]
     #[arg(long, help_heading = HEADING, value_name = "DIR", conflicts_with = "insecure")]
     keys: Option<PathBuf>,
 

@@ -40,9 +40,11 @@ Examples:
     anabranch relay --listen 127.0.0.11:9899 --to 127.0.0.1:9899 \\
         --link rate=10Mbit,delay=45ms --cut 5s..10s --json
 
-Links have the keys of [[link]] in scenario files. Without `reverse`, both
-directions are alike. A table is (KEY=VALUE,...), or MODEL(KEY=VALUE,...), and
-a list is [VALUE,...]. 10Mbit is 10 Mbit/s, and 50p is 50 packets:
+Links have the keys of [[link]] in scenario files, except that cross traffic
+and several loss models at once exist only in the simulator. Without
+`reverse`, both directions are alike. A table is (KEY=VALUE,...), or
+MODEL(KEY=VALUE,...), and a list is [VALUE,...]. 10Mbit is 10 Mbit/s, and 50p
+is 50 packets:
 ";
 
 /// Returns the text after the options: examples, and the keys of a link.
@@ -60,7 +62,8 @@ fn after_help() -> String {
         let options = textwrap::Options::new(TEXT_COLUMNS).initial_indent(INDENT).subsequent_indent(INDENT);
         format!("  {}\n{}", field.key, textwrap::fill(&text, options))
     };
-    EXAMPLES.to_owned() + &Link::fields().into_iter().map(key).collect::<Vec<_>>().join("\n")
+    let keys = Link::fields().into_iter().filter(|field| field.key != "background");
+    EXAMPLES.to_owned() + &keys.map(key).collect::<Vec<_>>().join("\n")
 }
 
 /// Impair real UDP traffic with the links of the simulator.

@@ -30,7 +30,7 @@ Examples:
   Write the figures of every run as JSON:
     anabranch run scenarios/two-path.toml --json > runs.jsonl";
 
-/// Run a scenario with every scheme and every seed, and compare the schemes.
+/// Run a scenario with every scheme and seed, and compare schemes.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RunArguments {

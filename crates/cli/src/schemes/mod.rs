@@ -30,7 +30,7 @@ Examples:
     anabranch run scenarios/two-path.toml \\
         --schemes 'cmt,cmt(rtx=rtx-asap,sfr=false)'";
 
-/// List schemes and components with their rules, parameters and sources.
+/// List schemes and components: rules, parameters and sources.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct SchemesArguments {

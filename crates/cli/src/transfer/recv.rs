@@ -63,7 +63,7 @@ Exit status: 0 if everything is there, 1 if the peer could not be reached or
 was lost, 2 if the command line is wrong, 3 if files were left out, each with
 a line that says why, 4 if the peer is not who it should be, 130 after Ctrl-C.";
 
-/// Fetch files from `anabranch serve`, or wait for one transfer.
+/// Fetch files from a server or by a code, or wait for a sender.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RecvArguments {

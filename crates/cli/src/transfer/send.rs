@@ -58,7 +58,7 @@ Exit status: 0 if everything is there, 1 if the peer could not be reached or
 was lost, 2 if the command line is wrong, 3 if files were left out, each with
 a line that says why, 4 if the peer is not who it should be, 130 after Ctrl-C.";
 
-/// Send files and folders to `anabranch serve` or to `anabranch recv --listen`.
+/// Send files and folders to a server, or to the holder of a code.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct SendArguments {
