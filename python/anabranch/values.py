@@ -74,7 +74,7 @@ def plain(value: object) -> Value:
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
         return [plain(item) for item in value]
     raise TypeError(
-        f"{value!r} is a {type(value).__name__}; a scenario holds text, numbers, true or false, lists and tables"
+        f"{value!r} is a {type(value).__name__}; a scenario contains text, numbers, true or false, lists and tables"
     )
 
 

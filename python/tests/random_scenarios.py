@@ -23,7 +23,7 @@ ODD_TEXT = [
 
 
 class Maker:
-    """Makes scenarios of the numbers of one generator."""
+    """Generator of scenarios from the numbers of one random generator."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)

@@ -61,7 +61,7 @@ def entries(cache: Path) -> list[Path]:
 
 
 class AfterEntries(threading.Thread):
-    """Runs an action once a cache has `count` entries. `found` is their number at that time."""
+    """Watch that runs an action once a cache has `count` entries. `found` is their number at that time."""
 
     def __init__(self, cache: Path, count: int, action: Callable[[], object]) -> None:
         super().__init__(daemon=True)

@@ -134,7 +134,7 @@ def test_comments_and_order_of_a_set_leave_the_key() -> None:
         ("return missing()", "`Typed.pick` uses `missing`, which is not there"),
         (
             "return random.random()",
-            "`Typed.pick` uses `random.random`, which is not known to give the same in every run",
+            "`Typed.pick` uses `random.random`, which may give different results in each run",
         ),
         ("return self.random.seed()", "`Typed.pick` uses `seed`, which may take randomness from the machine"),
         ("return [x for x in {view}]", "`Typed.pick` uses a set, whose order may differ in each process"),

@@ -40,7 +40,7 @@ def test_without_a_terminal_lines_say_how_far_it_is(capsys: pytest.CaptureFixtur
     lines.at("planted-paper/fig1")
     assert lines.text(12.4) == "experiments: 0 of 40 runs in 12 s, now planted-paper/fig1"
     lines.update(40)
-    assert lines.text(30) == "experiments: 40 of 40 runs in 30 s; figures and pages are being made"
+    assert lines.text(30) == "experiments: 40 of 40 runs in 30 s; drawing figures and writing pages"
     lines = Lines(40, "experiments")
     with lines.printed(every_s=0.01):
         lines.at("planted-paper/fig1")
@@ -93,7 +93,7 @@ def test_an_experiment_is_shown_with_setting_unknowns_changes_and_claims(capsys:
 
 def test_values_drawn_per_seed_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert papers("show", "planted-paper/drawn") == 0
-    assert "drawn     path.path-1.loss from 0 to 0.02, evenly, anew for each seed" in capsys.readouterr().out
+    assert "drawn     path.path-1.loss from 0 to 0.02, evenly, again for each seed" in capsys.readouterr().out
 
 
 def test_a_paper_is_shown_with_its_schemes_and_conventions(capsys: pytest.CaptureFixture[str]) -> None:

@@ -155,7 +155,7 @@ def test_claims_read_measure_and_cell_from_claim_and_quantity(paper: Study) -> N
         ("claims.toml", 'direction = "falling"', 'direction = "down"', "`direction` is `down`"),
         ("claims.toml", 'schemes = ["CMT-PF", "SCTP"]', 'schemes = ["SCTP"]', "two different schemes at least"),
         ("claims.toml", 'id = "loss-lower"', 'id = "loss-higher"', "two of the claims are called `loss-higher`"),
-        ("claims.toml", "value = 1000", 'value = "1000"', "`value` holds '1000'; it has to hold a number"),
+        ("claims.toml", "value = 1000", 'value = "1000"', "`value` is '1000'; it must be a number"),
         ("claims.toml", "value = 1000", "value = [1100, 1000]", "two of which the smaller comes first"),
         ("causes.toml", '"loss-lower"', '"loss-lover"', "cause number 1: `claims` has `loss-lover`"),
         (
@@ -216,5 +216,5 @@ def test_papers_are_named_by_key_and_experiment() -> None:
 
 def test_folder_without_papers_is_refused(tmp_path: Path) -> None:
     assert keys(tmp_path / "nowhere") == []
-    with pytest.raises(ExperimentError, match="holds no studies"):
+    with pytest.raises(ExperimentError, match="contains no studies"):
         select("all", tmp_path)

@@ -336,7 +336,7 @@ def test_keys_that_go_together_stay_together_in_the_plan(tmp_path: Path) -> None
 
 
 def test_repeated_identical_runs_are_reported(of_results: Reading) -> None:
-    assert "all their figures are those of the results" in of_results.words
+    assert "with the same figures as in the results" in of_results.words
     assert "Read this first" not in of_results.words
 
 
@@ -350,7 +350,7 @@ def test_a_run_that_is_not_the_same_again_is_a_visible_warning(results: Results,
     stored = changed.runs["goodput_kbps"][0].as_py()
     assert f"run goodput_kbps is {stored} in the results and {stored - 1.0} now" in warning
     assert "1 of 1 run of the timeline" in warning
-    assert "all their figures are those of the results" not in page.words
+    assert "with the same figures as in the results" not in page.words
 
 
 def test_a_timeline_shows_the_first_seed_of_all_schemes_at_the_first_point(of_results: Reading) -> None:
@@ -433,7 +433,7 @@ def test_runs_that_have_no_room_are_named(results: Results, tmp_path: Path, monk
     with pytest.warns(ReportWarning, match="sctp, seed 1, path.path-2.loss = 0"):
         page = read(results, tmp_path, timeline=["all"])
     assert page.labels == ["cmt", "cmt-pf"]
-    assert "Left out of those that were asked for: sctp, seed 1, path.path-2.loss = 0." in page.words
+    assert "Omitted from the requested ones: sctp, seed 1, path.path-2.loss = 0." in page.words
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -462,9 +462,9 @@ def test_report_without_reproducible_timeline_has_all_other_parts(tmp_path: Path
     text = LOSSES.replace('duration = "2 s"', 'stop = "transfer"\nduration = "60 s"')
     text += '[[flow]]\nkind = "file"\npath = "payload.bin"\n'
     results = swept(tmp_path, text, over={"scheme": ["cmt"]}, seeds=1)
-    with pytest.warns(ReportWarning, match="There is no timeline"):
+    with pytest.warns(ReportWarning, match="The report has no timeline"):
         page = read(results, tmp_path)
-    assert "There is no timeline, as a run could not be made again" in page.words
+    assert "The report has no timeline, because a run could not be repeated" in page.words
     assert "payload.bin" in page.words
     assert "script" not in page.texts
     assert page.row("cmt", "flow-1", "cmt")
@@ -484,7 +484,7 @@ def test_stopped_sweep_is_reported_as_such(results: Results, tmp_path: Path) -> 
     part = Results(kept, results.paths.filter(keys), results.flows.slice(0, 12), part.manifest)
     with pytest.warns(ReportWarning, match="6 runs"):
         page = read(part, tmp_path)
-    assert "6 runs that were asked for are missing" in page.words
+    assert "6 runs are missing, because the sweep was stopped" in page.words
 
 
 NASTY = '</script><script>alert("1")</script><img src=x onerror=alert(2)> \'"& \u2028 \N{SNOWMAN}'
@@ -553,7 +553,7 @@ def test_trace_of_one_host_has_no_queues(traces: Path, tmp_path: Path) -> None:
     assert {line["channel"] for line in page.timeline["lines"]} == {
         *("throughput", "cwnd", "ssthresh", "outstanding", "srtt")
     }
-    assert "what it sends is counted as it leaves" in page.words
+    assert "A log of one host cannot show which of them arrived" in page.words
     assert "host, flow-1, path-2" in page.texts["dt"]
     assert "10.1.0.1 to 10.1.0.2:9" in page.texts["dd"]
     assert page.rows[1] == ["cmt", "\N{EN DASH}", "8.0", "7", "1", "0.25", "3"]
@@ -685,8 +685,8 @@ def test_schemes_in_python_are_in_tables_and_not_in_the_timeline(tmp_path: Path)
     text = both.report(tmp_path / "both.html").read_text(encoding="utf-8")
     assert "First, in Python" in text
     assert "Schemes in Python are in no plan: First." in text
-    with pytest.raises(ChoiceError, match="`First` is a scheme in Python, whose runs cannot be made again"):
+    with pytest.raises(ChoiceError, match="`First` is a scheme in Python, whose runs cannot be repeated"):
         both.report(tmp_path / "both.html", timeline=["First"])
     alone = ab.run(scenario, schemes=[First()], seeds=2)
-    with pytest.warns(ReportWarning, match="There is no timeline, as runs of schemes in Python"):
+    with pytest.warns(ReportWarning, match="The report has no timeline, because runs of schemes in Python"):
         alone.report(tmp_path / "alone.html")

@@ -204,7 +204,7 @@ def test_any_changed_byte_is_detected(results: Results, tmp_path: Path) -> None:
 def test_a_table_of_another_sweep_is_noticed(results: Results, tmp_path: Path) -> None:
     results.write(tmp_path)
     pq.write_table(results.runs.slice(1), tmp_path / "runs.parquet")
-    with pytest.raises(ResultsError, match=r"runs.parquet: has 11 rows, manifest.json says 12"):
+    with pytest.raises(ResultsError, match=r"runs.parquet: has 11 rows, but manifest.json lists 12"):
         Results.read(tmp_path)
     pq.write_table(results.runs.drop_columns("scheme"), tmp_path / "runs.parquet")
     with pytest.raises(ResultsError, match=r"runs.parquet: has no column `scheme`"):

@@ -202,7 +202,7 @@ def test_another_sweep_is_replaced_only_by_force(
         capsys.readouterr()
         assert run(plan, "--out", out, *more) == 1
         complaint = capsys.readouterr().err
-        assert f"{out}: holds the results of another sweep" in complaint
+        assert f"{out}: contains the results of another sweep" in complaint
         assert "--force" in complaint
         assert Results.read(out).runs.equals(first.runs)
     assert run(plan, "--out", out, "--seeds", "5") == 0, "further seeds lose nothing"
@@ -230,7 +230,7 @@ def test_points_that_stay_inexact_are_named(plan: Path, tmp_path: Path, capsys: 
     plan.write_text('scenario = "two.toml"\n[until]\nwithin = 1e-9\nmin_seeds = 2\nmax_seeds = 3\n')
     assert run(plan, "--out", tmp_path / "out") == 0
     printed = capsys.readouterr().out
-    assert "not as exact as asked for with the most seeds: the scenario as it is, scheme cmt" in printed
+    assert "less exact than requested, with the maximum number of seeds: the scenario as it is, scheme cmt" in printed
 
 
 def test_a_damaged_entry_is_a_warning_on_standard_error(

@@ -112,7 +112,7 @@ def test_a_rate_that_is_given_replaces_that_of_the_file(files: Path, tmp_path: P
 def test_raw_frames_of_unknown_size_ask_for_it(files: Path, tmp_path: Path) -> None:
     file = tmp_path / "clip.yuv"
     file.write_bytes((files / "clip_qcif.yuv").read_bytes())
-    assert refusal(lambda: make_clip(str(file), tmp_path / "out")).startswith(f"{file}: raw YUV does not say the size")
+    assert refusal(lambda: make_clip(str(file), tmp_path / "out")).startswith(f"{file}: raw YUV contains no frame size")
     assert make_clip(str(file), tmp_path / "out", ReadOptions(size=(176, 144))).count == FRAMES
 
 
@@ -139,7 +139,7 @@ def test_an_empty_file_is_refused(tmp_path: Path, name: str) -> None:
         (lambda content: content[content.index(b"\n") :], "begins with no header of YUV4MPEG2"),
         (lambda content: content.replace(b" W176", b" W99999999999"), "its header has `W99999999999`"),
         (lambda content: content.replace(b" F30:1", b" F30:0"), "has the rate `30:0`: give another with --rate"),
-        (lambda content: content[: content.index(b"\n") + 1], "holds no frame"),
+        (lambda content: content[: content.index(b"\n") + 1], "has no frames"),
     ],
 )
 def test_a_damaged_y4m_is_refused(files: Path, tmp_path: Path, damage: Callable[[bytes], bytes], message: str) -> None:
@@ -202,7 +202,7 @@ def test_a_playlist_that_names_another_host_is_not_followed(tmp_path: Path) -> N
         (ReadOptions(frames=1, size=(176, 30)), "frames of 176x30 are outside"),
         (ReadOptions(frames=1, size=(4098, 64)), "frames of 4098x64 are outside"),
         (ReadOptions(frames=1, size=(4096, 4096)), "frames of 4096x4096 are outside"),
-        (ReadOptions(frames=0), "holds no frame"),
+        (ReadOptions(frames=0), "has no frames"),
         (ReadOptions(frames=bounds.MAX_FRAMES + 1), "more than 108000 frames"),
         (ReadOptions(frames=1, rate=Fraction(1001)), "a rate of 1001 frames a second"),
         (ReadOptions(frames=1, rate=Fraction(0)), "a rate of 0 frames a second"),

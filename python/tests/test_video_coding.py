@@ -131,9 +131,9 @@ def test_a_coded_clip_is_read_as_it_was_written(coded_clip: CodedClip) -> None:
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("stream.m4v", lambda content: content[:-1], "stream.m4v: is not what manifest.json says"),
-        ("stream.m4v", lambda content: b"", "stream.m4v: is not what manifest.json says"),
-        ("source.yuv", lambda content: content[1:] + b"x", "source.yuv: is not what manifest.json says"),
+        ("stream.m4v", lambda content: content[:-1], "stream.m4v: differs from manifest.json"),
+        ("stream.m4v", lambda content: b"", "stream.m4v: differs from manifest.json"),
+        ("source.yuv", lambda content: content[1:] + b"x", "source.yuv: differs from manifest.json"),
         ("source.yuv", lambda content: content[1:], "are no whole number of frames"),
         ("manifest.json", lambda content: content[:-10], "manifest.json: is damaged"),
         ("manifest.json", lambda content: b"[]", "manifest.json: is not a manifest"),

@@ -186,7 +186,7 @@ def test_the_answer_compares_schemes_under_the_same_seeds(comparison: Comparison
         replace(each, run=replace(each.run, scheme="twin")) for each in comparison.of("cmt")
     ])  # fmt: skip
     assert answer(same)[1] == "twin shows as many."
-    assert "Whether cmt-pf shows more or fewer, 5 seeds do not tell." in sentences
+    assert "5 seeds are too few to decide whether cmt-pf shows more frames." in sentences
 
 
 # 30 frames a second.

@@ -184,7 +184,7 @@ class Fields:
         items = value if isinstance(value, list) else [] if value is None else [value]
         for item in items:
             if not isinstance(item, kinds) or isinstance(item, bool):
-                raise self.error(key, f"holds {item!r}; it has to hold {expected}")
+                raise self.error(key, f"is {item!r}; it must be {expected}")
         return tuple(items)
 
 

@@ -86,5 +86,5 @@ class Lines:
         """Returns the line for this elapsed time."""
         done = f"{self._about}: {self._done} of {self._runs} runs in {elapsed_s:.0f} s"
         if self._done >= self._runs:
-            return f"{done}; figures and pages are being made"
+            return f"{done}; drawing figures and writing pages"
         return f"{done}, now {self._experiment}" if self._experiment else done

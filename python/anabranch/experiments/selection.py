@@ -42,7 +42,7 @@ def select(name: str, data: Path) -> list[Selection]:
     if name == ALL:
         studies = [read_key(key, data) for key in keys(data)]
         if not studies:
-            raise ExperimentError(f"{data}: holds no studies")
+            raise ExperimentError(f"{data}: contains no studies")
         return [Selection(study, study.experiments) for study in studies]
     key, _, identity = name.partition("/")
     study = read_key(key, data)

@@ -66,7 +66,7 @@ _ABSENT = object()
 
 
 class Walk:
-    """Reads objects, each once: further occurrences are replaced by its number.
+    """Reader of objects, each once: its number replaces further occurrences.
 
     `code_reasons` lists the unreadable parts of code and of its references, `value_reasons` those of the attributes of
     the object. If `follows` is `False`, functions are read without the globals and modules that they refer to.
@@ -155,7 +155,7 @@ class Walk:
 
     def _function(self, function: FunctionType, place: str) -> Tree:
         if _is_of_library(function):
-            return self._unknown(f"{place}, which is not known to give the same in every run")
+            return self._unknown(f"{place}, which may give different results in each run")
         called = f"`{function.__qualname__}`"
         code = function.__code__
         text, references = bytecode.read(code)
@@ -246,7 +246,7 @@ class Walk:
     def _instance(self, value: Any, place: str) -> Tree:
         of = type(value)
         if isinstance(value, _COMPILED):
-            return self._unknown(f"{place}, which is not known to give the same in every run")
+            return self._unknown(f"{place}, which may give different results in each run")
         if of in copyreg.dispatch_table or any(_is_compiled(each) for each in of.__mro__ if each not in _ROOTS):
             return self._unknown(f"{place}, an object of `{of.__qualname__}` whose content cannot be read")
         attributes = [*getattr(value, "__dict__", {}).items(), *_slots(value)]

@@ -85,8 +85,8 @@ def left_out(runs: Sequence[str]) -> list[str]:
     few = "; ".join(runs[:_FEW])
     more = f"; and {len(runs) - _FEW} more" if len(runs) > _FEW else ""
     return [
-        f"A timeline has {MAX_CHOSEN} runs at the most. Left out of those that were asked for: {few}{more}. A second "
-        "report has room for them."
+        f"A timeline has {MAX_CHOSEN} runs at most. Omitted from the requested ones: {few}{more}. Write a second "
+        "report with them."
     ]
 
 

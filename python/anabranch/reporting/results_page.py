@@ -80,7 +80,7 @@ def _missing(results: Results) -> list[str]:
     missing = results.manifest.get("missing", 0)
     if not missing:
         return []
-    return [f"{missing} runs that were asked for are missing: the sweep was stopped. Running it again fills the holes."]
+    return [f"{missing} runs are missing, because the sweep was stopped. Repeat the sweep to add them."]
 
 
 def _wanted(results: Results, choices: Sequence[Choice], seed: int | None) -> list[RunKey]:
@@ -100,16 +100,14 @@ def _wanted(results: Results, choices: Sequence[Choice], seed: int | None) -> li
     for choice in choices:
         if choice.scheme in own:
             raise ChoiceError(
-                f"`{choice.scheme}` is a scheme in Python, whose runs cannot be made again from its name: write traces "
+                f"`{choice.scheme}` is a scheme in Python, whose runs cannot be repeated from its name: write traces "
                 "with anabranch.run(..., trace=DIR), and make a report of DIR"
             )
         schemes, point = schemes_of(choice, known), chosen_point(choice, points)
         of_seed = seed if choice.seed is None else choice.seed
         found = _runs_at(results, point, schemes, of_seed)
         if not found:
-            raise ChoiceError(
-                f"there is no run of `{choice.scheme}` with seed {of_seed} at this point; it has not been made"
-            )
+            raise ChoiceError(f"there is no run of `{choice.scheme}` with seed {of_seed} at this point")
         runs.extend(found)
     return list(dict.fromkeys(runs))
 
@@ -128,7 +126,9 @@ def _timeline(
 ) -> tuple[TimelineSection | None, list[str]]:
     """Repeats these runs. Returns their timeline, and warnings about runs that differ from the results."""
     if not wanted:
-        return None, ["There is no timeline, as runs of schemes in Python cannot be made again from their names."]
+        return None, [
+            "The report has no timeline, because runs of schemes in Python cannot be repeated from their names."
+        ]
     labels = _labels(wanted)
     parts: dict[RunKey, Timeline] = {}
     with progress.bar(len(wanted), "run") as step:
@@ -140,14 +140,14 @@ def _timeline(
         try:
             differences = repeat_runs(results, wanted, use)
         except (RunError, ScenarioError, SchemeError) as error:
-            return None, [f"There is no timeline, as a run could not be made again: {error}"]
+            return None, [f"The report has no timeline, because a run could not be repeated: {error}"]
     # The runs ended in any order.
     timeline = joined(parts[run] for run in wanted)
     warnings = [f"{run}: {'; '.join(found)}" for run, found in differences.items() if found]
     if warnings:
         left = len(warnings) - _MAX_WARNED
         warnings = [
-            f"{len(warnings)} of {counted(len(wanted), 'run')} of the timeline, made again, "
+            f"{len(warnings)} of {counted(len(wanted), 'run')} of the timeline, repeated, "
             f"{'is' if len(warnings) == 1 else 'are'} not the same as in the results: "
             "timeline and tables do not belong together. "
             f"The results are of {_engine_of(results)}, the timeline is of {_engine_here()}.",
@@ -196,7 +196,7 @@ def _about(results: Results, wanted: Sequence[RunKey], *, same: bool) -> tuple[s
     if keys:
         lines.append(f"Behind the @ of a run is its value of {', '.join(keys)}.")
     if same:
-        lines.append("They were made again for this report, and all their figures are those of the results.")
+        lines.append("They were repeated for this report, with the same figures as in the results.")
     lines.append(
         "The boxes choose what is shown. Where point or seed can be chosen and have no traces here, the page says how "
         "to add them."

@@ -15,10 +15,10 @@ from anabranch.reporting.timeline.payload import payload
 Counted = Literal["arrived", "sent", "packets"]
 
 _COUNTED: dict[Counted, str] = {
-    "arrived": "What arrived over each path: DATA chunks with their headers, copies and retransmissions included.",
-    "sent": "DATA chunks over each path with their headers, copies and retransmissions included. One host cannot know "
-    "what arrived at the other: what it sends is counted as it leaves.",
-    "packets": "Packets that left over each path, as the log has their lengths; as a thin line those that came.",
+    "arrived": "DATA chunks that arrived over each path, with their headers, copies and retransmissions.",
+    "sent": "DATA chunks sent over each path, with their headers, copies and retransmissions. A log of one host cannot "
+    "show which of them arrived.",
+    "packets": "Packets sent over each path, by their lengths in the log. A thin line shows received packets.",
 }
 
 

@@ -142,10 +142,10 @@ def _lead(runs: Sequence[Series]) -> str:
 
 def _what(chosen: Sequence[Series], runs: Sequence[Series]) -> str:
     if len(chosen) == len(runs):
-        return "Every run of the folder. The boxes choose what is shown."
+        return "Every run of the folder. The boxes select the shown runs."
     return (
-        f"{len(chosen)} of {counted(len(runs), 'run')}. The boxes choose what is shown; "
-        "--timeline SCHEME@seed=N puts other runs here when the report is written."
+        f"{len(chosen)} of {counted(len(runs), 'run')}. The boxes select the shown runs; "
+        "--timeline SCHEME@seed=N adds other runs when the report is written."
     )
 
 

@@ -70,7 +70,7 @@ def check_sweep(folder: Path, manifest: dict[str, Any], *, overwrite: bool) -> N
     other += [key for key in ("schemes", "seeds") if not set(present[key]) <= set(planned[key])]
     if other and not overwrite:
         raise ResultsError(
-            f"{folder}: holds the results of another sweep, whose {' and '.join(other)} differ: "
+            f"{folder}: contains the results of another sweep, whose {' and '.join(other)} differ: "
             "name another folder, or replace them with --force"
         )
 
@@ -142,7 +142,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         manifest = json.loads(read_text(path))
     except FileNotFoundError:
         there = "has no manifest.json" if folder.is_dir() else "does not exist"
-        raise ResultsError(f"{folder}: {there}, so it holds no complete results: {RESUME_HINT}") from None
+        raise ResultsError(f"{folder}: {there}, so the results are incomplete: {RESUME_HINT}") from None
     except (OSError, ValueError) as error:
         raise ResultsError(f"{path}: cannot be read: {error}: {RESUME_HINT}") from error
     if not isinstance(manifest, dict) or "format" not in manifest:
@@ -180,5 +180,7 @@ def _read_table(path: Path, table: Table, manifest: dict[str, Any], rows: dict[s
     except (pa.ArrowException, ValueError) as error:
         raise ResultsError(f"{path}: a column has another type than it should: {error}: {RESUME_HINT}") from error
     if read.num_rows != rows.get(table):
-        raise ResultsError(f"{path}: has {read.num_rows} rows, manifest.json says {rows.get(table)}: {RESUME_HINT}")
+        raise ResultsError(
+            f"{path}: has {read.num_rows} rows, but manifest.json lists {rows.get(table)}: {RESUME_HINT}"
+        )
     return read

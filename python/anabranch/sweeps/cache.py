@@ -29,7 +29,7 @@ def default_folder() -> Path:
 
 
 class Cache:
-    """Reads and writes entries. A failure with one of them is no error: it is counted, and reported later."""
+    """Store of entries. A failure to read or write one is no error: the store counts and reports it later."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -74,7 +74,7 @@ class Cache:
         return None
 
     def count_damage(self, key: str, fault: str) -> None:
-        """Counts an entry that cannot be used. The run is made again, and the entry replaced."""
+        """Counts an entry that cannot be used. The sweep repeats the run, and replaces the entry."""
         self.damaged += 1
         self.first_damage = self.first_damage or f"{self.path(key)}: {fault}"
 

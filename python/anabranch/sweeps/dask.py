@@ -73,9 +73,7 @@ class DaskWorkers(Workers):
             self._alone = now
 
     def cancelled(self) -> str:
-        return (
-            f"{self._address}: the scheduler is gone, or has dropped the work: look at its output, and start it again"
-        )
+        return f"{self._address}: the scheduler has ended, or has dropped the work: read its output, and restart it"
 
     def close(self, *, at_once: bool) -> None:
         if self._owned:

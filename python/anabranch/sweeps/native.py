@@ -13,7 +13,7 @@ _BATCH = 4096
 
 
 class NativeThreads:
-    """Makes runs on `threads` native threads (default: one for each processor)."""
+    """Producer of runs on `threads` native threads (default: one for each processor)."""
 
     meter = None
 

@@ -69,7 +69,10 @@ def _notes(results: Results, cache: Cache | None) -> list[str]:
             notes.append(f"{counted(effort.unstored, 'run')} could not be written to the cache")
         if effort.overhead is not None:
             notes.append(f"{counted(effort.units, 'unit')} of work, with an overhead of {effort.overhead:.1%}")
-        notes += [f"not as exact as asked for with the most seeds: {cell}" for cell in effort.capped[:_ROWS_SHOWN]]
+        notes += [
+            f"less exact than requested, with the maximum number of seeds: {cell}"
+            for cell in effort.capped[:_ROWS_SHOWN]
+        ]
         if len(effort.capped) > _ROWS_SHOWN:
             notes.append(f"and {len(effort.capped) - _ROWS_SHOWN} more")
     if failed := failures(results):

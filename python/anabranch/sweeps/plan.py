@@ -106,7 +106,7 @@ def _built_in(name: str) -> Plan:
 
 
 class _Reader:
-    """Reads a plan, and collects its faults."""
+    """Reader of a plan, which collects its faults."""
 
     def __init__(self, path: Path, text: str) -> None:
         self._path = path

@@ -67,7 +67,7 @@ class _Unit:
 
 
 class Pool:
-    """Makes runs with an executor."""
+    """Producer of runs with an executor."""
 
     def __init__(self, workers: Workers, engine: Engine) -> None:
         self.workers = workers

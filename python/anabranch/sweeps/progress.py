@@ -46,7 +46,7 @@ class Progress:
             self._bar.update(0)
 
     def computed(self) -> None:
-        """Counts a run that was made."""
+        """Counts a finished run."""
         self._bar.update()
 
     def write_line(self, text: str) -> None:

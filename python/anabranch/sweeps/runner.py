@@ -1,4 +1,4 @@
-"""Conversion of a grid to results: finished runs come from the cache, and the others are made."""
+"""Conversion of a grid to results: finished runs come from the cache, and the executor performs the others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _REMEDY = 'A `version = "…"` in the class keeps its runs until the text is cha
 
 
 class Backend(Protocol):
-    """Makes the runs of a grid: native threads of this process, or an executor."""
+    """Producer of the runs of a grid: native threads of this process, or an executor."""
 
     @property
     def meter(self) -> Meter | None:
@@ -38,7 +38,7 @@ class Backend(Protocol):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C ended a sweep. `results` has the finished runs; the message says how to resume."""
+    """Ctrl-C ended a sweep. `results` has the finished runs; the message explains how to resume."""
 
     def __init__(self, message: str, results: Results) -> None:
         super().__init__(message)
@@ -46,7 +46,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class StoppedError(ExecutorError):
-    """The executor ended a sweep. `results` has the finished runs; the message says how to resume."""
+    """The executor ended a sweep. `results` has the finished runs; the message explains how to resume."""
 
     def __init__(self, message: str, results: Results) -> None:
         super().__init__(message)
@@ -54,7 +54,7 @@ class StoppedError(ExecutorError):
 
 
 class Runner:
-    """Makes the runs of a grid."""
+    """Runner of a grid."""
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class Runner:
         return sorted([*holes, *unusable]) if unusable else holes
 
     def _record(self, position: int, text: str) -> None:
-        """Records a run that was made."""
+        """Records a finished run."""
         self._grid.files.check_unchanged()
         if self._store is not None and not self._store.put(position, text) and self._store.unstored == 1:
             self._notify(
@@ -176,12 +176,14 @@ class Runner:
         )
 
     def _warn_uncached(self) -> None:
-        """Reports the runs that the same sweep will make again."""
+        """Reports the runs that the same sweep will repeat."""
         why = self._uncached_why()
         count = self._uncached()
         if why and count:
             runs = counted(count, "run is", "runs are")
-            self._notify(f"{runs} not in the cache, and made again by the next sweep: {'; '.join(why)}. {_REMEDY}")
+            self._notify(
+                f"{runs} not in the cache, and will be repeated by the next sweep: {'; '.join(why)}. {_REMEDY}"
+            )
 
     def _uncached(self) -> int:
         return self._store.uncached + self._resumed if self._store else 0

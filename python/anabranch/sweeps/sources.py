@@ -28,7 +28,7 @@ _MAX_OPENED = 10_000
 
 
 class OpenedFiles:
-    """Records the regular files that one thread opens while a sweep makes runs of schemes in Python."""
+    """Recorder of the regular files that one thread opens while a sweep makes runs of schemes in Python."""
 
     def __init__(self) -> None:
         self.paths: set[str] = set()

@@ -26,7 +26,7 @@ _SOURCES = "sources.json"
 
 
 class Unfinished:
-    """Reads and writes the runs of one unfinished sweep."""
+    """Store of the runs of one unfinished sweep."""
 
     def __init__(self, folder: Path, cells: Iterable[str]) -> None:
         """Opens the runs in `folder`, that of the cache. `cells` has a key for each point with a scheme."""

@@ -1,6 +1,6 @@
 """Errors of associations over real sockets.
 
-All of them derive from `anabranch.errors.TransferError`. Messages name the peer and say what to do.
+All of them derive from `anabranch.errors.TransferError`. Messages name the peer and the remedy.
 """
 
 from __future__ import annotations

@@ -205,6 +205,4 @@ def _read(path: Path, most_bytes: int) -> bytes:
 
 def _check_hash(path: Path, found: str, expected: str) -> None:
     if found != expected:
-        raise VideoError(
-            f"{path}: is not what manifest.json says it is, so it is damaged or was changed: {_REWRITE_HINT}"
-        )
+        raise VideoError(f"{path}: differs from manifest.json, so it is damaged or was changed: {_REWRITE_HINT}")

@@ -107,7 +107,7 @@ def _tail(errors: IO[bytes]) -> str:
     errors.seek(max(errors.tell() - _TAIL_BYTES, 0))
     lines = errors.read().decode("utf-8", "replace").splitlines()
     last = [line.strip() for line in lines if line.strip()][-_TAIL_LINES:]
-    return escaped("; ".join(last)) or "it does not say why"
+    return escaped("; ".join(last)) or "without a message"
 
 
 def escaped(text: str) -> str:

@@ -85,7 +85,7 @@ def _check_times(times_us: tuple[int, ...], name: str) -> None:
 def check_frame_count(frame: FrameFormat, frames: int, name: str) -> None:
     """Raises `VideoError` unless the clip has frames, and no more than allowed."""
     if frames < 1:
-        raise VideoError(f"{name}: holds no frame: give another file")
+        raise VideoError(f"{name}: has no frames: choose another file")
     most = most_frames(frame)
     if frames > most:
         raise VideoError(f"{name}: more than {most} frames of {frame.size}: take fewer with --frames {most}")

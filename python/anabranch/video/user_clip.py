@@ -74,7 +74,7 @@ def _read_raw(path: Path, out: Path, reading: ReadOptions) -> RawFrames:
 def _raw_format(path: Path, reading: ReadOptions) -> FrameFormat:
     size = reading.size or _size_in_name(path.stem)
     if size is None:
-        raise VideoError(f"{path}: raw YUV does not say the size of its frames: give it with --size WxH")
+        raise VideoError(f"{path}: raw YUV contains no frame size: set it with --size WxH")
     return FrameFormat(*size, QCIF.rate if reading.rate is None else reading.rate)
 
 
@@ -105,7 +105,7 @@ def _read_with_ffmpeg(path: Path, out: Path, reading: ReadOptions) -> RawFrames:
                 raise VideoError(f"{path}: {_NO_VIDEO}") from error
             raise VideoError(f"{error}: {REMEDY}") from error
         if not converted.exists():
-            raise VideoError(f"{path}: holds no video: {REMEDY}")
+            raise VideoError(f"{path}: has no video: {REMEDY}")
         with converted.open("rb") as file:
             given = y4m.read_header(file, str(path)).rate
             file.seek(0)

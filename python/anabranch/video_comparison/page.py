@@ -41,8 +41,8 @@ _METRIC_TITLES: Mapping[Metric, str] = {
 _METRIC_DIGITS: Mapping[Metric, int] = {"psnr_db": 2, "ssim": 4, "vqm": 3, "vmaf": 1}
 # Groups of figures that fit the width of a page.
 _TABLES = {
-    "What a viewer sees": ("decodable_percent", *METRICS, "stalls", "stall_s", "longest_stall_s"),
-    "What became of frames": (
+    "Shown frames": ("decodable_percent", *METRICS, "stalls", "stall_s", "longest_stall_s"),
+    "Fates of frames": (
         *("not_shown_I", "not_shown_P", "not_shown_B", "lost", "late", "undecodable", "delay_p95_ms", "given_up"),
     ),
 }
@@ -197,7 +197,7 @@ def answer(comparison: Comparison) -> list[str]:
     sentences = [f"{baseline} shows {own.mean:.1f} % of the frames."]
     for scheme, difference in comparison.differences(baseline, "decodable_percent"):
         if difference.kind == "interval" and difference.low <= 0 <= difference.high:
-            sentences.append(f"Whether {scheme} shows more or fewer, {difference.n} seeds do not tell.")
+            sentences.append(f"{difference.n} seeds are too few to decide whether {scheme} shows more frames.")
         elif difference.kind == "none":
             sentences.append(f"{scheme} has no seed in common with it.")
         elif difference.mean == 0:

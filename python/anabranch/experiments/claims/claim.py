@@ -105,5 +105,7 @@ def _read(fields: Fields, known: Mapping[str, Experiment]) -> Claim:
         context = Context(experiment, known, measure, at)
     claim = fields.fill(Claim, experiment=experiment.id, kind=kind, statement=KINDS[kind].read(fields, context))
     if claim.status != "ok" and not (claim.contradiction or claim.note):
-        raise fields.error("note", f"is missing: status `{claim.status}` needs `contradiction` or `note` to say why")
+        raise fields.error(
+            "note", f"is missing: status `{claim.status}` needs `contradiction` or `note` with the reason"
+        )
     return claim

@@ -67,7 +67,7 @@ def cwnd_mean_bytes(series: Series, asked: Measure) -> float:
         return math.nan
     times = rows["time_s"].to_numpy()
     window_s = asked.window_s or (float(times[0]), series.end_s)
-    # Each row holds until the next one, the last one until the run ends.
+    # Each row applies until the next one, the last one until the run ends.
     lasted = numpy.diff(numpy.clip(numpy.append(times, series.end_s), *window_s))
     total = float(lasted.sum())
     return float((rows["cwnd_bytes"].to_numpy() * lasted).sum() / total) if total > 0 else math.nan

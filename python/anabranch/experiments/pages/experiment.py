@@ -183,13 +183,13 @@ def sensitivity_blocks(experiment: out.ExperimentOutcome) -> Iterator[HtmlBlock]
     """Yields the verdicts under each change: in full for claims that depend on one, and in short for all."""
     decisive = [claim for claim in experiment["claims"] if claim["depends_on"]]
     if decisive:
-        yield Paragraph("**What cannot be told.** These claims hold with one plausible value and not with another.")
+        yield Paragraph("**Undecided claims.** These claims are true with one plausible value and false with another.")
         rows = [row for each in decisive for row in _decided(each)]
         yield Table(["claim", "claimed", "with", "ours", "verdict"], rows)
     for kind, title in _CLAIMS_UNDER.items():
         table = _under(experiment, kind)
         if table is not None:
-            yield Paragraph(f"**{title}.** Where a verdict is not said, it is that without the change.")
+            yield Paragraph(f"**{title}.** A cell without a verdict has the verdict of the run without the change.")
             yield table
 
 
@@ -228,9 +228,9 @@ def _figures(parts: Sequence[out.PartOutcome]) -> str:
 
 def change_blocks(experiment: out.ExperimentOutcome) -> Iterator[HtmlBlock]:
     """Yields the effects of ablations, readings and variants on each scheme."""
-    yield from _changes(experiment, "ablation", "What parts do")
-    yield from _changes(experiment, "reading", "What other readings do")
-    yield from _changes(experiment, "variant", "What other values do")
+    yield from _changes(experiment, "ablation", "Effects of parts")
+    yield from _changes(experiment, "reading", "Effects of other readings")
+    yield from _changes(experiment, "variant", "Effects of other values")
 
 
 def _changes(experiment: out.ExperimentOutcome, kind: str, title: str) -> Iterator[HtmlBlock]:

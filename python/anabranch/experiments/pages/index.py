@@ -139,8 +139,8 @@ def _experiment(study: out.StudyOutcome, experiment: out.ExperimentOutcome) -> E
     folder = f"{study['key']}/{experiment['id']}/"
     found = Counter(claim["verdict"] for claim in experiment["claims"])
     more = {
-        "What decides claims": sensitivity_blocks(experiment),
-        "What changes do": change_blocks(experiment),
+        "Sensitivity of claims": sensitivity_blocks(experiment),
+        "Effects of changes": change_blocks(experiment),
     }
     return ExperimentSection(
         id=f"{study['key']}-{experiment['id']}",

@@ -88,7 +88,7 @@ def _setting(experiment: Experiment) -> list[str]:
     if experiment.overrides:
         pairs.append(("with", settings_text(experiment.overrides)))
     for key, (low, high) in experiment.draw.items():
-        pairs.append(("drawn", f"{key} from {low:g} to {high:g}, evenly, anew for each seed"))
+        pairs.append(("drawn", f"{key} from {low:g} to {high:g}, evenly, again for each seed"))
     for axis in experiment.axes:
         keys = ", ".join(sorted({key for each in axis.settings for key in each}))
         pairs.append(("varied", f"{axis.label}: {', '.join(axis.labels)} ({axis.name}: {keys})"))

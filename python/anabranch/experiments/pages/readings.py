@@ -26,8 +26,8 @@ def reading_blocks(study: out.StudyOutcome) -> Iterator[HtmlBlock]:
     experiments = [each for each in study["experiments"] if any(each["id"] in found for found in readings.values())]
     verdicts = {AS_REPRODUCED: {each["id"]: _default(each) for each in experiments}, **readings}
     yield Paragraph(
-        "**Which reading gives which figure.** Of the claims of each experiment, how many are reproduced or about "
-        "right, and in brackets how many hold in direction only. A reading has no entry where it was not run."
+        "**Claims under each reading.** Number of claims of each experiment with the verdict reproduced or about, and "
+        "in brackets those with direction only. A reading without runs of an experiment has no entry."
     )
     rows = [
         [f"`{name}`" if name in readings else name, *[_cell(found.get(each["id"])) for each in experiments]]
@@ -76,5 +76,7 @@ def _sentence(verdicts: Mapping[str, Mapping[str, list[str]]]) -> str:
     """Returns a sentence about the readings that give all figures of their experiments."""
     whole = [name for name, found in verdicts.items() if all(_near(each) == len(each) for each in found.values())]
     if whole:
-        return f"Every claim of the figures that it was run on comes out about right with: {', '.join(whole)}."
-    return "No single reading brings every claim of the figures that it was run on about right."
+        return (
+            f"All claims of the experiments that it was run for are reproduced or about right with: {', '.join(whole)}."
+        )
+    return "With no single reading are all claims of its experiments reproduced or about right."

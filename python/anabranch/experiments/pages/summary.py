@@ -17,8 +17,8 @@ from anabranch.experiments.verdicts.multiplicity import misses
 TITLE = "Experiments and verdicts"
 
 _LEFT_OUT = {
-    "variants": "Variants were left out, so that no claim is said to depend on what is unknown.",
-    "ablations": "Ablations were left out.",
+    "variants": "Variants were omitted, so that no verdict shows a dependence on unknown values.",
+    "ablations": "Ablations were omitted.",
 }
 
 

@@ -1,4 +1,4 @@
-"""Runs that several rules share. Each run is made once."""
+"""Runs that several rules share. Each run is performed once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from anabranch.sweeps.steps import fill, open_cache
 
 
 class Bench:
-    """Makes runs, or takes them from the cache, and stores their figures. `cost` counts the runs."""
+    """Bench that performs runs, or reads them from the cache, and stores their figures. `cost` counts the runs."""
 
     def __init__(self, options: SweepOptions) -> None:
         self._options = options

@@ -107,7 +107,7 @@ class Verdict(enum.Enum):
             severity=None,
             settled=True,
             when="the source contradicts itself or misprints: status `inconsistent`, `misprint`, or `suspect` with "
-            "rank X. What comes out here is shown",
+            "rank X. The result of our runs is shown",
         ),
     )
     CANNOT_TELL = (
@@ -119,8 +119,8 @@ class Verdict(enum.Enum):
             direction=Direction.UNCLEAR,
             severity=3,
             settled=False,
-            when="our interval is too wide to tell the direction, or wider than the tolerance of the size while it "
-            "holds the claimed figure; or it depends on something that the source leaves open",
+            when="our interval is too wide to decide the direction, or wider than the tolerance of the size while it "
+            "contains the claimed figure; or it depends on something that the source leaves open",
         ),
     )
     OPEN = (

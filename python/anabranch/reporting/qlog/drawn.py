@@ -28,7 +28,7 @@ def timeline_of_connections(connections: Sequence[Connection]) -> Timeline:
     timeline = Timeline()
     for connection in connections:
         if not connection.paths:
-            timeline.notes.append(f"{connection.name}: no event says anything of a path")
+            timeline.notes.append(f"{connection.name}: no event describes a path")
             continue
         _add(timeline, connection)
     return timeline

@@ -186,7 +186,7 @@ def _check_version(file: Path, value: Mapping[str, Any]) -> None:
     if "file_schema" in value or (isinstance(version, str) and version.startswith("0.") and version not in _OLD):
         return
     shown = repr(version)[:40]
-    raise QlogError(f"{file}: expected qlog 0.3 or later, which says `qlog_version` or `file_schema`; found {shown}")
+    raise QlogError(f"{file}: expected qlog 0.3 or later, which has `qlog_version` or `file_schema`; found {shown}")
 
 
 _OLD = ("0.0", "0.1", "0.2")

@@ -36,7 +36,7 @@ class Sent:
 
 
 class ClipSender:
-    """Sends one clip over one association. `sent` can be read at any time."""
+    """Sender of one clip over one association. `sent` can be read at any time."""
 
     def __init__(self, clip: CodedClip, deadline_ms: float, reliability: Reliability) -> None:
         self._clip = clip
@@ -72,7 +72,7 @@ class ClipSender:
     def _check_peer(self, association: Association) -> None:
         limited = any(limit.kind is not LimitKind.NONE for limit in self._reliability.values())
         if limited and not association.supports_partial_reliability:
-            raise VideoError(f"{association.peer}: gives no message up (RFC 3758): send with --reliability full")
+            raise VideoError(f"{association.peer}: abandons no message (RFC 3758): send with --reliability full")
         if association.streams < STREAMS:
             raise VideoError(f"{association.peer}: takes {association.streams} streams, and video needs {STREAMS}")
 
