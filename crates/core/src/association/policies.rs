@@ -127,8 +127,6 @@ pub(crate) struct PolicyState {
     /// Slots whose deadline may have changed since it was read.
     stale: SlotSet,
     deadlines: [Option<Time>; SlotName::COUNT],
-    /// Earliest of these deadlines.
-    earliest: Option<Time>,
 }
 
 /// Shows the policies and their randomness alone. The other fields say which answers are up to date.
@@ -151,7 +149,6 @@ impl PolicyState {
             news: SlotSet::ALL,
             stale: SlotSet::ALL,
             deadlines: [None; SlotName::COUNT],
-            earliest: None,
         }
     }
 
@@ -194,15 +191,10 @@ impl PolicyState {
         if self.reads_all {
             self.stale = SlotSet::ALL;
         }
-        let mut changed = false;
         for slot in std::mem::replace(&mut self.stale, SlotSet::NONE).iter() {
-            let deadline = slot.of(&mut self.slots).deadline();
-            changed |= std::mem::replace(&mut self.deadlines[slot as usize], deadline) != deadline;
+            self.deadlines[slot as usize] = slot.of(&mut self.slots).deadline();
         }
-        if changed {
-            self.earliest = earliest(self.deadlines);
-        }
-        self.earliest
+        earliest(self.deadlines)
     }
 
     /// Returns `true` once after congestion control has read an event.
