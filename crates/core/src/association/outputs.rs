@@ -48,6 +48,12 @@ impl Outputs {
         self.trace.next()
     }
 
+    /// Returns `true` if decisions are recorded.
+    #[inline]
+    pub(crate) fn records_decisions(&self) -> bool {
+        self.traces
+    }
+
     /// Records a decision if the association is traced.
     pub(crate) fn record(
         &mut self,

@@ -307,6 +307,11 @@ impl PolicyState {
         self.slots.retransmit.route(chunk, view, &mut Context { entropy: &mut self.entropy })
     }
 
+    /// Returns `true` if an answer to wait holds for all lost chunks.
+    pub(crate) fn wait_holds(&self, view: &View<'_>) -> bool {
+        !self.reads_all && self.slots.retransmit.wait_holds(view)
+    }
+
     /// Asks for a measure against head-of-line blocking.
     pub(crate) fn handle_head_of_line(
         &mut self,

@@ -339,6 +339,11 @@ pub trait RetransmitPath: Slot {
         view: &View<'_>,
         context: &mut Context<'_>,
     ) -> Decision<RetransmitChoice>;
+    /// Returns `true` if an answer to wait holds for all lost chunks: neither the chunk nor chance determines the path. Core then
+    /// asks about no further chunk in this opportunity. By default it asks about each.
+    fn wait_holds(&self, _view: &View<'_>) -> bool {
+        false
+    }
 }
 
 /// State of new data while a chunk in flight holds the cumulative TSN back.

@@ -111,6 +111,18 @@ impl RetransmitPath for Best {
             None => nowhere(),
         }
     }
+
+    /// Only equals are decided by chance.
+    fn wait_holds(&self, view: &View<'_>) -> bool {
+        let score = |path: &PathFacts| self.by.score(path, view.profile);
+        let mut others = view.paths.iter().filter(|path| path.is_active());
+        while let Some(path) = others.next() {
+            if others.clone().any(|other| score(other) == score(path)) {
+                return false;
+            }
+        }
+        true
+    }
 }
 
 #[cfg(test)]
@@ -172,6 +184,16 @@ mod tests {
                 decision.refused.iter().all(|&(id, why)| id != path(index) && why == Refusal::Preference)
             );
         }
+    }
+
+    #[test]
+    fn wait_holds_unless_two_active_paths_have_the_same_figure() {
+        let (mut world, policy) = (each_best_in_one(), Best { by: Preference::Cwnd });
+        assert!(policy.wait_holds(&world.view()));
+        world.paths[2].cwnd = world.paths[1].cwnd;
+        assert!(!policy.wait_holds(&world.view()));
+        world.paths[2].state = PathState::Inactive;
+        assert!(policy.wait_holds(&world.view()));
     }
 
     #[test]

@@ -15,9 +15,8 @@ pub(super) struct Retransmissions;
 impl Source for Retransmissions {
     fn next(&self, t: &mut Transmission, out: &mut Outlet<'_>, buf: &mut PacketBuffer) -> Option<PathId> {
         while let Some(tsn) = t.next_to_resend(out) {
-            match t.route(out, tsn) {
-                Some((path, others)) => return Some(t.resend_with_copies(out, path, others, tsn, buf)),
-                None => t.resend_from = Some(tsn + 1),
+            if let Some((path, others)) = t.route(out, tsn) {
+                return Some(t.resend_with_copies(out, path, others, tsn, buf));
             }
         }
         None
@@ -49,7 +48,7 @@ impl Transmission {
         next
     }
 
-    /// Asks for the path of a lost chunk, and for paths of copies.
+    /// Asks for the path of a lost chunk, and for paths of copies. If the chunk waits, the walk continues behind it, or ends.
     fn route(&mut self, out: &mut Outlet<'_>, tsn: u64) -> Option<(PathId, PathSet)> {
         out.d.promote_if_none_active();
         let chunk = out.d.sender.outstanding().get(tsn)?;
@@ -73,6 +72,8 @@ impl Transmission {
         out.d.record(decided, tsn, decision.reason, &decision.refused);
         if path.is_none() {
             self.hold_resend(&out.d, tsn, decision.choice);
+            let holds = matches!(decision.choice, RetransmitChoice::Wait(_)) && out.wait_holds();
+            self.resend_from = (!holds).then_some(tsn + 1);
         }
         path.map(|path| (path, decision.choice.copies()))
     }
@@ -121,5 +122,12 @@ impl Transmission {
                 spent
             }
         }
+    }
+}
+
+impl Outlet<'_> {
+    /// Returns `true` if the lost chunks behind one that waits need no question. A traced association records each decision.
+    fn wait_holds(&self) -> bool {
+        !self.d.outputs.records_decisions() && self.d.policies.wait_holds(&self.d.view())
     }
 }

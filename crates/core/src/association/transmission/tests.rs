@@ -1,9 +1,18 @@
 //! Transmission with only paths, a sender and a packet buffer.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use super::*;
-use crate::association::testing::{FIRST, PAYLOAD, PacketParts, Rig, at};
+use crate::association::outputs::Outputs;
+use crate::association::policies::PolicyState;
+use crate::association::testing::{FIRST, PAYLOAD, PacketParts, Rig, at, plain_policies};
+use crate::entropy::Entropy;
 use crate::path_id::PathState;
-use crate::policy::{LossCause, Reason, StateCause};
+use crate::policy::{
+    Context, Decision, LossCause, LostChunk, Policies, Reason, RetransmitChoice, RetransmitPath, Slot,
+    StateCause, View, WaitFor,
+};
 use crate::profile::{BurstArming, Profile};
 use crate::send::Sender;
 use crate::units::WindowBytes;
@@ -39,6 +48,42 @@ impl Sending {
 
 fn path(index: usize) -> PathId {
     PathId::new(index)
+}
+
+/// Retransmission policy that waits, and counts the questions.
+#[derive(Default)]
+struct Waiting {
+    holds: bool,
+    asked: Arc<AtomicU32>,
+}
+
+impl Slot for Waiting {}
+
+impl RetransmitPath for Waiting {
+    fn route(&mut self, _: &LostChunk, _: &View<'_>, _: &mut Context<'_>) -> Decision<RetransmitChoice> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        Decision::new(RetransmitChoice::Wait(WaitFor::Window), Reason::rule("a test"))
+    }
+
+    fn wait_holds(&self, _: &View<'_>) -> bool {
+        self.holds
+    }
+}
+
+#[test]
+fn wait_that_holds_ends_the_walk_unless_decisions_are_recorded() {
+    for (holds, traces, questions) in [(false, false, 3), (true, false, 1), (true, true, 3)] {
+        let asked = Arc::<AtomicU32>::default();
+        let retransmit = Box::new(Waiting { holds, asked: Arc::clone(&asked) });
+        let slots = Policies { retransmit, ..plain_policies() };
+        let mut sending = Sending::new(Profile::rfc9260());
+        sending.rig.policies = PolicyState::new(slots, Entropy::new([7; 32]), &Profile::rfc9260(), false);
+        sending.rig.outputs = Outputs::new(traces);
+        sending.rig.send(path(0), 3);
+        (FIRST..FIRST + 3).for_each(|tsn| sending.rig.dispatcher().mark_lost(tsn, LossCause::FastRetransmit));
+        assert_eq!(sending.drain(), 0);
+        assert_eq!(asked.load(Ordering::Relaxed), questions, "holds: {holds}, traced: {traces}");
+    }
 }
 
 #[test]
