@@ -40,9 +40,14 @@ impl Dispatcher<'_> {
     /// method.
     pub(crate) fn update_sender<T>(&mut self, transition: impl FnOnce(&mut Sender) -> T) -> T {
         let outcome = transition(self.sender);
+        self.publish_counts();
+        outcome
+    }
+
+    /// Publishes counts and window of the sender after transitions.
+    pub(crate) fn publish_counts(&mut self) {
         self.paths.adopt_counts(self.sender);
         self.sender.publish_window();
-        outcome
     }
 
     /// Delivers an event to the slots that read it, and adopts the figures that follow from it. An event that no slot reads costs a

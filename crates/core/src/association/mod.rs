@@ -514,8 +514,10 @@ impl Association {
 
     /// Advances the clock. An earlier `now` than the latest has no effect.
     pub(crate) fn clock(&mut self, now: Time) {
-        self.now = self.now.max(now);
-        self.paths.release_paced(self.now);
+        if now > self.now {
+            self.now = now;
+            self.paths.release_paced(now);
+        }
     }
 
     /// Adds a path; it carries data once it has answered a HEARTBEAT.

@@ -337,6 +337,12 @@ impl Outstanding {
         }
     }
 
+    /// Records that a gap block adds the chunk to partial_bytes_acked. Returns `true` if it is the first to do so.
+    pub(crate) fn count_toward_increment(&mut self, tsn: u64) -> bool {
+        let chunk = self.ring.get_mut(tsn);
+        chunk.is_some_and(|chunk| !std::mem::replace(&mut chunk.counted_toward_increment, true))
+    }
+
     /// Ends the flights of all transmissions of a chunk and calls `ended` for each, the latest first.
     pub(crate) fn end_flights(&mut self, tsn: u64, ended: impl FnMut(&Transmission)) {
         self.end_flights_that(tsn, |_| true, ended);

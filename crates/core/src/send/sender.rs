@@ -552,10 +552,10 @@ impl Sender {
         self.window.acknowledge(self.cost(bytes));
     }
 
-    /// Records that a gap block adds the chunk to partial_bytes_acked. Returns `true` if it is the first to do so.
+    /// See [`Outstanding::count_toward_increment`].
+    #[inline]
     pub(crate) fn count_toward_increment(&mut self, tsn: u64) -> bool {
-        let count = |chunk: &mut Chunk| !std::mem::replace(&mut chunk.counted_toward_increment, true);
-        self.outstanding.change(tsn, count).unwrap_or(false)
+        self.outstanding.count_toward_increment(tsn)
     }
 
     fn end_other_flights(&mut self, tsn: u64, credited: &Transmission) {

@@ -263,7 +263,7 @@ impl LossRecovery {
     fn pop_acked(&mut self, cumulative: u64, d: &mut Dispatcher<'_>) -> bool {
         let mut recovered_loss = false;
         while d.sender.outstanding().cumulative() < cumulative {
-            let Some(discarded) = d.update_sender(Sender::discard) else { break };
+            let Some(discarded) = d.sender.discard() else { break };
             recovered_loss |= discarded.recovered_before;
             if d.paths.profile().t3_restart == T3Restart::OwnEarliestOrCumulative {
                 let pseudo = &d.paths[discarded.path].pseudo;
@@ -272,6 +272,7 @@ impl LossRecovery {
                 }
             }
         }
+        d.publish_counts();
         d.forward_tsn_acked(cumulative);
         recovered_loss
     }

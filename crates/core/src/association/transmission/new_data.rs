@@ -192,7 +192,7 @@ impl Outlet<'_> {
                 break;
             }
             let kind = if ask.window_probe { SendKind::WindowProbe } else { SendKind::New };
-            let Admitted { tsn, .. } = self.d.update_sender(|sender| sender.admit(draft, path));
+            let Admitted { tsn, .. } = self.d.sender.admit(draft, path);
             self.first_transmission(tsn, kind);
             if kind == SendKind::WindowProbe {
                 //= docs/rfc9260.txt#section-6.1
