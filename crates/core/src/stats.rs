@@ -137,7 +137,7 @@ pub enum Discard {
     OutOfTheBlue,
     /// The seal of a cookie does not verify.
     CookieForged,
-    /// A cookie came too late; answered with an ERROR.
+    /// A cookie was stale; answered with an ERROR.
     CookieStale,
     /// A cookie is valid but does not fit the association's state.
     CookieUnexpected,

@@ -52,7 +52,7 @@ pub struct Lane {
     link: Link,
     pool: Pool,
     schedule: Schedule,
-    /// Time at which the packet in the serialiser leaves, or the next batch begins.
+    /// Time at which the packet in the serialiser departs, or the next batch begins.
     departure: Option<Time>,
     now: Time,
 }
@@ -124,7 +124,7 @@ impl Lane {
     pub fn poll_timeout(&self) -> Option<Time> {
         let leaving = self.departure.map(|departure| {
             let arrival = departure + self.link.delay();
-            // The delay may change before the packet leaves.
+            // The delay may change before the packet departs.
             self.schedule.next_time().map_or(arrival, |change| arrival.min(change))
         });
         earliest([self.link.first_arrival(), leaving])

@@ -1,7 +1,7 @@
 //! One direction of a link: loss, a policer, a bounded queue, a serialiser, and propagation.
 //!
 //! A link has at most two events pending: the next action of the serialiser (it becomes free, or a batch begins), and the arrival
-//! of the first propagating packet. Times are exact: the fraction of a nanosecond that a serialisation leaves is carried into the
+//! of the first propagating packet. Times are exact: the fraction of a nanosecond at the end of a serialisation is carried into the
 //! next packet of the same busy period. The k-th packet of a burst is serialised after `floor(k * bits / rate)`.
 
 mod ahead;
@@ -553,7 +553,7 @@ impl Link {
         drop
     }
 
-    /// Puts a packet into the serialiser and returns the time at which it leaves.
+    /// Puts a packet into the serialiser and returns the time of its departure.
     fn serve(&mut self, now: Time, queued: Queued) -> Time {
         self.in_service = Some(queued);
         self.serialiser.send(now, queued.size)

@@ -127,7 +127,7 @@ fn link(draw: &mut Stream, path: u8, side: u8) -> LinkConfig {
     if draw.chance(0.4) { link.with_capacity(capacity(draw)) } else { link }
 }
 
-/// Returns one of few traces, so that packets of several links leave in one nanosecond.
+/// Returns one of few traces, so that packets of several links depart in the same nanosecond.
 fn capacity(draw: &mut Stream) -> Playback<CapacityTrace> {
     let mbit = Rate::from_bps(1_000_000);
     let trace = match draw.below(3) {

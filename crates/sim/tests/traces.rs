@@ -15,7 +15,7 @@ fn lane(capacity: Playback<CapacityTrace>, delay: Span) -> Lane {
     Lane::new(config.with_capacity(capacity), "flow", Seeds::new(1, 0), Vec::new()).expect("a valid link")
 }
 
-/// Returns the times in ns at which packets of these times in ns and sizes leave, in their order.
+/// Returns the departure times in ns of packets with these arrival times in ns and sizes, in their order.
 fn departures(lane: &mut Lane, arrivals: &[(u64, u64)]) -> Vec<u64> {
     let mut left = Vec::new();
     let mut payload = PacketBuffer::new();

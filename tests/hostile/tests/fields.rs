@@ -361,7 +361,7 @@ fn block_requested_twice_at_once_keeps_the_root() {
         take(&peer, offer.id, Vec::new()).await;
         assert_eq!(next_block(&peer).await, Some(0));
         let again = Packet::control(&Message::Block { id: offer.id, index: 0, good: false });
-        // Either the block is refused, or all goes well. A refusal ends the association, and nothing more can be sent then.
+        // Either the block is refused, or the transfer succeeds. A refusal ends the association, and nothing more can be sent then.
         let _ = peer.send_all(&[again.clone(), again]).await;
         loop {
             match peer.receive_message().await {

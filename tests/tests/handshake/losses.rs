@@ -130,7 +130,7 @@ fn an_association_comes_up_over_the_second_path_when_the_first_is_dead() {
     wires.run(Span::from_secs(30));
     assert!(wires.nodes.iter().all(|n| n.times_told(&AssociationEvent::Connected) == 1));
     data_flows(&mut wires);
-    // The dead path is never used, and comes into service after its return.
+    // The failed path is not used, and becomes active after its return.
     let first = wires.nodes[0].only().paths()[0].state;
     assert!(matches!(first, PathState::Unconfirmed | PathState::Inactive), "{first:?}");
     wires.loses = Box::new(|_| false);

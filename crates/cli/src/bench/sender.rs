@@ -190,7 +190,7 @@ mod tests {
         let plan = Plan { limit: Limit::TimeMs(2000), omit_ms: 500, ..PLAN };
         let mut tally = Tally::of_receiver(&plan, start);
         assert_eq!(tally.figure_at(at(start, 70)).seconds, 0.0);
-        // The first message was on the way for 100 ms, and 500 ms after it are left out.
+        // The first message was in flight for 100 ms, and the figures exclude the 500 ms after it.
         for (time, bytes) in [(100, 1), (599, 2), (600, 4), (2599, 8), (2600, 16)] {
             tally.add(at(start, time), bytes, true);
         }

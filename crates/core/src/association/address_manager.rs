@@ -264,7 +264,7 @@ impl AddressManager {
         self.blocked_sources.push(address);
     }
 
-    /// Permits a path between these hosts again, because the application asked for it.
+    /// Permits a path between these hosts again, because the application requested it.
     pub(crate) fn unblock_source(&mut self, address: &PathAddress) {
         self.blocked_sources.retain(|blocked| !blocked.same_hosts(address));
     }

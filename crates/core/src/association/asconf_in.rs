@@ -390,7 +390,7 @@ impl Association {
         Ok(())
     }
 
-    /// Writes the answers that the packet asked for into one packet (RFC 5061 section 5.2 E6 and E7).
+    /// Writes the answers to the requests of the packet into one packet (RFC 5061 section 5.2 E6 and E7).
     pub(crate) fn answer_asconfs(&mut self) {
         let header = self.header();
         let Some(asconf) = self.addresses.asconf_mut() else { return };

@@ -408,7 +408,7 @@ pub struct Arrival {
     pub gap: bool,
     /// `true` if it contained a duplicate.
     pub duplicate: bool,
-    /// `true` if a chunk asked for an immediate SACK (the I bit).
+    /// `true` if a chunk requested an immediate SACK (the I bit).
     pub immediate: bool,
     /// `true` if it was the association's first DATA.
     pub first: bool,

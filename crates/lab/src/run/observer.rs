@@ -201,7 +201,7 @@ mod tests {
     fn a_delay_is_that_of_the_packet_that_arrived() {
         let at = |ms| Time::ZERO + Span::from_millis(ms);
         let mut delays = DelayCount::default();
-        // One packet that is lost, and one that is retransmitted while its first copy is on the way.
+        // One packet that is lost, and one that is retransmitted while its first copy is in flight.
         for (ms, event, tsn) in [
             (0, PacketEvent::Sent, 1),
             (1, PacketEvent::Sent, 2),

@@ -4,7 +4,7 @@
 //! determines its arrival. So a departure needs no event, and neither does the arrival of background traffic.
 //!
 //! The results are those of a link with events. On such a link, arrivals at the same time are handled in the order in which they
-//! were scheduled. An arrival is scheduled when the packet leaves the serialiser, or, if another packet was before it on the link,
+//! were scheduled. An arrival is scheduled when the packet departs from the serialiser, or, if another packet was before it on the link,
 //! when that packet arrives. [`precedence`] computes that order.
 
 use std::cmp::Ordering;
@@ -24,11 +24,11 @@ use crate::route::SourceId;
 enum Found {
     /// The serialiser was idle: the departure was scheduled when the packet was offered. Offers of hosts are numbered.
     Idle { at: Time, order: Option<NonZeroU64> },
-    /// The serialiser was busy: the departure was scheduled when the packet before it left.
+    /// The serialiser was busy: the departure was scheduled when the packet before it departed.
     Busy,
 }
 
-/// A packet that is on the link or left it recently.
+/// A packet that is on the link, or arrived recently.
 #[derive(Clone, Copy, Debug)]
 struct LinkTransit {
     leaves: Time,
@@ -55,7 +55,7 @@ pub(crate) struct Ahead {
     passages: VecDeque<LinkTransit>,
     /// Number of passages that were removed.
     forgotten: u64,
-    /// Number of passages that have arrived, and number that have left.
+    /// Number of passages that have arrived, and number that have departed.
     arrived: usize,
     left: usize,
     queue_bytes: WireBytes,
@@ -111,7 +111,7 @@ impl Ahead {
         Some(packet)
     }
 
-    /// Frees the room of packets that have left by `now`.
+    /// Frees the room of packets that have departed by `now`.
     fn leave(&mut self, now: Time) {
         while let Some(passage) = self.passages.get(self.left).filter(|passage| passage.leaves <= now) {
             self.queue_bytes -= passage.size;
@@ -329,7 +329,7 @@ impl Link {
         })
     }
 
-    /// Counts background traffic that has arrived by `now`, and frees the room of packets that have left.
+    /// Counts background traffic that has arrived by `now`, and frees the room of packets that have departed.
     pub(crate) fn settle_ahead(&mut self, now: Time) {
         let Link { ahead: Some(ahead), per_source, .. } = self else { return };
         ahead.leave(now);

@@ -32,7 +32,7 @@ impl Serialiser {
         }
     }
 
-    /// Returns the time at which a packet leaves whose serialisation begins at `now`.
+    /// Returns the departure time of a packet whose serialisation begins at `now`.
     #[inline]
     pub(super) fn send(&mut self, now: Time, size: WireBytes) -> Time {
         if let Some(course) = &mut self.course {

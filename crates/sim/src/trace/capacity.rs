@@ -242,7 +242,7 @@ impl CapacityTrace {
     /// Returns the trace with its capacity multiplied by a factor.
     ///
     /// # Errors
-    /// Returns an error if the factor is not above 0 and at most 1000, or no capacity is left.
+    /// Returns an error if the factor is not above 0 and at most 1000, or if no capacity remains.
     pub fn scaled(&self, factor: f64) -> Result<Self, TraceError> {
         if !(factor > 0.0 && factor <= 1000.0) {
             return Err(TraceError::Parameter { name: "factor", what: "must be above 0 and at most 1000" });

@@ -1,6 +1,6 @@
 //! A link that sends as a capacity trace admits.
 //!
-//! A packet leaves once the trace has admitted the work of the packet and of all before it in its busy period. Work that is admitted
+//! A packet departs once the trace has admitted the work of the packet and of all before it in its busy period. Work that is admitted
 //! while the link is idle is lost. For opportunities this is Mahimahi's rule: the bytes of an opportunity are spent on the packets
 //! that wait, one after the other, and a packet that comes at the moment of an opportunity has missed it.
 
@@ -16,10 +16,10 @@ pub(crate) struct TraceCursor {
     playback: Playback<CapacityTrace>,
     /// Work that was spent or lost, counted from the beginning of the trace.
     spent: u128,
-    /// Repetition in which the last packet left, and the work of all before it.
+    /// Repetition in which the latest packet departed, and the work of all before it.
     cycle: u64,
     cycle_work: u128,
-    /// Point of that repetition by which it left.
+    /// Point of that repetition by which it departed.
     index: usize,
 }
 
@@ -40,7 +40,7 @@ impl TraceCursor {
         self.spent = u128::from(cycle) * trace.curve.total() + trace.work_until(at);
     }
 
-    /// Returns the time at which a packet leaves that follows those of the busy period.
+    /// Returns the departure time of a packet that follows those of the busy period.
     pub(crate) fn send(&mut self, size: WireBytes) -> Time {
         let per_byte = match self.playback.trace.kind {
             Kind::Opportunities { .. } => 1,
@@ -57,7 +57,7 @@ impl TraceCursor {
         let total = curve.total();
         let is_in_cycle = self.cycle_work < self.spent && self.spent <= self.cycle_work + total;
         if !is_in_cycle {
-            // A packet without bytes leaves with the one before it.
+            // A packet without bytes departs with the one before it.
             let cycle = self.spent.saturating_sub(1) / total;
             self.cycle = u64::try_from(cycle).ok()?;
             self.cycle_work = cycle * total;

@@ -327,7 +327,7 @@ fn sources_meet_their_own_losses() {
 
 #[test]
 fn outage_drops_queued_and_arriving_but_not_flying_packets() {
-    // The link is down from 3.5 ms to 6.5 ms. Packets 0 to 2 have left by then, 3 to 5 leave during the outage, 6 leaves later, and
+    // The link is down from 3.5 ms to 6.5 ms. Packets 0 to 2 depart before, 3 to 5 during the outage, 6 departs later, and
     // 7 arrives during the outage.
     let sends = burst(7, 1000).chain([(us(5000), 1000), (us(20_000), 1000)]);
     let mut line = line(link(QueueConfig::packets(50)), sends);

@@ -1,4 +1,4 @@
-"""Prints when packets leave a link that replays a Mahimahi trace, by the rule of LinkQueue::rationalize in Mahimahi.
+"""Prints the departure times of packets from a replayed Mahimahi trace, by the rule of its LinkQueue::rationalize.
 
 Usage: oracle.py TRACE < ARRIVALS. Each line of ARRIVALS has a time in ns and a size in bytes. Each line of the output
 has the time in ns at which that packet leaves. The queue is unlimited.
@@ -14,7 +14,7 @@ MS = 1_000_000
 
 def departures(schedule, arrivals):
     left = []  # departure times in the order of arrival
-    waiting = deque()  # bytes of each packet that has arrived and has not left, the first one perhaps in part
+    waiting = deque()  # remaining bytes of each packet that has arrived and not departed
     coming = deque(arrivals)
     base, position = 0, 0
     while len(left) < len(arrivals):

@@ -35,7 +35,7 @@ pub struct InitRepr {
     pub initiate_tag: u32,
     /// Advertised receiver window, in bytes.
     pub a_rwnd: u32,
-    /// Number of streams that the sender wants to send on.
+    /// Number of outbound streams that the sender requests.
     pub outbound_streams: u16,
     /// Maximum number of streams that the sender can receive on.
     pub inbound_streams: u16,
@@ -78,7 +78,7 @@ impl<'a> InitView<'a> {
         self.repr.a_rwnd
     }
 
-    /// Returns the number of streams that the sender wants to send on.
+    /// Returns the number of outbound streams that the sender requests.
     pub const fn outbound_streams(&self) -> u16 {
         self.repr.outbound_streams
     }

@@ -30,7 +30,7 @@ trait Source {
     fn next(&self, t: &mut Transmission, out: &mut Outlet<'_>, buf: &mut PacketBuffer) -> Option<PathId>;
 }
 
-/// Sources in the order in which they are asked for each packet.
+/// Sources in the order in which core queries them for each packet.
 const SOURCES: [&dyn Source; 7] = [
     &duplicates::Duplicates,
     &retransmissions::Retransmissions,

@@ -198,7 +198,7 @@ impl Peer {
 
 fn listen(name: &str, lines: impl BufRead, told: &(Mutex<Told>, Condvar)) {
     for line in lines.lines().map_while(Result::ok) {
-        // A line without JSON comes from a library and is for people.
+        // A line without JSON is a diagnostic message of a library.
         let Ok(value) = serde_json::from_str::<Value>(&line) else {
             eprintln!("{name}: {line}");
             continue;
