@@ -25,7 +25,7 @@ LONGEST_FILE = {"rs": 800, "py": 500}
 # Characters of the name of a function, which states condition and result of a test.
 LONGEST_NAME = 70
 # fmt: off
-# What a crate must not depend on: the arrows of the workspace point one way.
+# Crates that each crate must not depend on, so that dependencies point one way.
 LAYERS = {
     "wire": {"core", "dtls", "keying", "schemes", "sim", "identity", "keylog", "scenario", "lab", "net", "relay", "transfer", "observe", "cli", "python", "wheel"},
     "core": {"dtls", "keying", "schemes", "sim", "identity", "keylog", "scenario", "lab", "net", "relay", "transfer", "observe", "cli", "python", "wheel"},

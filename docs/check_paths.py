@@ -1,7 +1,7 @@
 """Checks paths in backticks in the documents, and that the book's summary names every chapter; lychee checks the links.
 
-A path is of this repository if its first part is. It may contain `*` and may end in `::item` or `:line`. Prints what
-does not exist and exits with 1 if there is any.
+A path belongs to this repository if its first part exists. It may contain `*` and may end in `::item` or `:line`.
+Prints nonexistent paths, and exits with 1 if there are any.
 """
 
 import re

@@ -99,7 +99,7 @@ class Terminal:
         # Time to open the sockets that the command opens after its first line.
         time.sleep(0.3)
         if index != 0:
-            raise ReaderError(f"`{command}` said nothing within {STOP_S} s:\n{self.child.before}")
+            raise ReaderError(f"`{command}` printed nothing within {STOP_S} s:\n{self.child.before}")
         if "--code" not in command:
             return None
         if self.child.expect([CODE, pexpect.TIMEOUT, pexpect.EOF], STOP_S) != 0:
@@ -246,7 +246,7 @@ def reader_environment(home):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--transcript", type=Path, help="where to store what the terminals showed")
+    parser.add_argument("--transcript", type=Path, help="file for the output of the terminals")
     parser.add_argument(
         "pages",
         nargs="*",

@@ -30,7 +30,7 @@ def main(arguments: list[str]) -> int:
     parser = Parser(
         prog="studies fairness",
         description="Print the goodput of each scheme over that of an ordinary flow at one link. Status: 0 each is "
-        "in its range or its card says why not, 1 one is not, 130 Ctrl-C.",
+        "in its range or its card has the reason, 1 otherwise, 130 Ctrl-C.",
     )
     add_run_options(parser)
     options = parser.parse_args(arguments)
@@ -76,7 +76,7 @@ def complaint(card: Card, mean: float) -> str:
     low, high = expected(card)
     is_fair = low <= mean <= high
     if is_fair and card.unfair_because:
-        return "its card says why it does not take its share, and it does"
+        return "its card has a reason for an unequal share, but the share is equal"
     if not is_fair and not card.unfair_because:
-        return "it does not take its share, and its card does not say why"
+        return "its share is unequal, and its card has no reason"
     return ""

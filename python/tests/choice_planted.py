@@ -1,4 +1,4 @@
-"""Results of the grid whose goodputs a test chooses, so that what should come of them is known."""
+"""Results of the grid with goodputs that a test chooses, so that the expected outcome is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples that are made up, so that what should come of them is known."""
+"""Invented samples with known verdicts."""
 
 from __future__ import annotations
 
@@ -53,4 +53,4 @@ def of(*schemes: str, **more: Any) -> Quantity:
 
 def claim(statement: Any, rank: Any = "H", status: Any = "ok", kind: str = "compare") -> Claim:
     """Returns a claim about the only experiment."""
-    return Claim("planted", "only", rank, "what was planted", kind, statement, status, note="made up")
+    return Claim("planted", "only", rank, "planted claim", kind, statement, status, note="invented")

@@ -1,4 +1,4 @@
-"""Scenarios made up at random, all of them valid, as the dictionaries of their files."""
+"""Random valid scenarios, as the dictionaries of their files."""
 
 from __future__ import annotations
 

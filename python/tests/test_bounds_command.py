@@ -58,7 +58,7 @@ def test_checks_of_degradation_have_verdicts(capsys: pytest.CaptureFixture[str],
     written = json.loads((tmp_path / "out" / "degradation.json").read_text())
     assert [each["check"] for each in written["checks"]] == ["policer", "two-alike"]
     assert status == (1 if any(each["verdict"] == "broken" for each in written["checks"]) else 0)
-    assert "A policer: at least 95 % of what passes" in shown
+    assert "A policer: at least 95 % of the admitted rate" in shown
     assert "## A policer" in (tmp_path / "out" / "degradation.md").read_text()
 
 

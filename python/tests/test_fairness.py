@@ -22,12 +22,12 @@ def card(name: str) -> Card:
 )
 def test_coupled_schemes_may_take_one_share_and_others_two(scheme: str, fair: float, unfair: float) -> None:
     assert complaint(card(scheme), fair) == ""
-    assert complaint(card(scheme), unfair) == "it does not take its share, and its card does not say why"
+    assert complaint(card(scheme), unfair) == "its share is unequal, and its card has no reason"
 
 
 def test_card_that_explains_a_share_needs_an_unfair_share() -> None:
     assert complaint(card("cmt-dfr"), 7.5) == ""
-    assert complaint(card("cmt-dfr"), 2.0) == "its card says why it does not take its share, and it does"
+    assert complaint(card("cmt-dfr"), 2.0) == "its card has a reason for an unequal share, but the share is equal"
 
 
 def test_line_has_ratio_interval_range_and_index() -> None:
@@ -51,5 +51,5 @@ def test_scheme_outside_its_range_makes_the_study_fail(
     # Every scheme is sctp here, so those that should take two shares take too little.
     assert main(["fairness", "--quick", "--no-cache", "--quiet"]) == 1
     shown = capsys.readouterr().out
-    assert "it does not take its share, and its card does not say why" in shown
+    assert "its share is unequal, and its card has no reason" in shown
     assert f"{len([each for each in anabranch.schemes().schemes if each.multipath]) + 1} schemes, " in shown

@@ -325,8 +325,8 @@ def test_verdicts_alone_need_fewer_runs_and_are_the_same(
     expected = {name: judged(claim) for name, claim in claims(everything).items()}
     assert {name: judged(claim) for name, claim in claims(outcome).items()} == expected
     assert all(not each["figures"] for paper in outcome["studies"] for each in paper["experiments"])
-    assert "Only what verdicts rest on was run" in (tmp_path / "summary.md").read_text()
-    assert "Only what verdicts rest on" not in (whole[0] / "summary.md").read_text()
+    assert "This run has only the data that verdicts need" in (tmp_path / "summary.md").read_text()
+    assert "This run has only" not in (whole[0] / "summary.md").read_text()
 
 
 def test_only_runs_whose_traces_are_needed_are_traced() -> None:

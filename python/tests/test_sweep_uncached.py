@@ -69,7 +69,7 @@ def test_sweep_says_how_many_runs_are_uncached_and_why(two: Path, folder: Path) 
 
 def test_run_that_changes_a_global_ends_the_keeping(two: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(globals(), "COUNT", [0])
-    with pytest.warns(CacheWarning, match="Counting: a run changed what later runs depend on"):
+    with pytest.warns(CacheWarning, match="Counting: a run changed state that later runs depend on"):
         _, cached, _, uncached = effort(two, Counting(), folder, 3)
     assert cached == 0
     assert uncached >= 2

@@ -16,11 +16,11 @@ _EXAMPLES = f"""\
 Examples:
   All checks of one scheme, with 200 settings drawn with seed 7:
     make study NAME=degradation ARGS='--schemes bonded --random 200 --draw 7'
-  What it leaves to other flows, with few seeds:
+  Shares that two schemes leave to other flows, with few seeds:
     make study NAME=degradation ARGS='--schemes cmt,bonded --checks share,two-alike,free-link --seeds 5'
-  Never worse than one link in every cell of a plan as well:
+  Comparison with the best single link in every cell of a plan:
     make study NAME=degradation ARGS='--checks one-link --plan studies/choice/plans/grid.toml'
-  A fixed part in less than a minute:
+  A fixed part, which takes less than a minute:
     make study NAME=degradation ARGS=--quick
 
 Checks: one-link, published, share, two-alike, free-link, policer, queueing, wire, collapse, messages.
@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
 def _parser() -> Parser:
     parser = Parser(
         prog="studies degradation",
-        description="Look for settings in which a scheme is worse than one path or than published schemes, takes more "
+        description="Search for settings in which a scheme is worse than one path or than published schemes, uses more "
         "than its share, fills queues, or delays small messages.",
         epilog=_EXAMPLES,
     )
@@ -60,7 +60,12 @@ def _parser() -> Parser:
     add("--rivals", metavar="LIST", help="published schemes to compare with [default: all, within the receive buffer]")
     add("--beside", metavar="LIST", default=_OTHERS, help=f"schemes of other flows [default: {_OTHERS}]")
     add("--seeds", metavar="N|LIST", help="seeds that are compared [default: 20]")
-    add("--choosing", metavar="N", type=positive, help="other seeds to choose what is compared with [default: 5]")
+    add(
+        "--choosing",
+        metavar="N",
+        type=positive,
+        help="number of other seeds that select the schemes to compare with [default: 5]",
+    )
     add("--duration", metavar="TIME", type=seconds, help="simulated time of a run [default: 60s]")
     add_options(parser)
     return parser
@@ -71,7 +76,9 @@ def _plan(options: argparse.Namespace) -> Plan:
     choosing = tuple(range(_CHOOSING_FROM, _CHOOSING_FROM + count))
     seeds = seeds_of(options.seeds or (_QUICK_SEEDS if options.quick else "20"))
     if set(seeds) & set(choosing):
-        raise PlanError(f"--seeds: {_CHOOSING_FROM} and the next {count - 1} choose what is compared with; name others")
+        raise PlanError(
+            f"--seeds: {_CHOOSING_FROM} and the next {count - 1} select the schemes to compare with; name others"
+        )
     return Plan(
         schemes=schemes_of(options.schemes),
         seeds=seeds,

@@ -97,7 +97,7 @@ def check_policer(plan: Plan, bench: Bench) -> list[CheckOutcome]:
         yield plan.find(f"{setting.name} goodput", used, MIN_OF_POLICED)
         yield plan.find(f"{setting.name} dropped", [dropped(figures) for figures in runs], 0.0, MAX_DROPPED)
 
-    limit = f"at least {100 * MIN_OF_POLICED:g} % of what passes, at most {100 * MAX_DROPPED:g} % dropped"
+    limit = f"at least {100 * MIN_OF_POLICED:g} % of the admitted rate, at most {100 * MAX_DROPPED:g} % dropped"
     return [CheckOutcome("policer", "A policer", limit, scheme, tuple(findings(scheme))) for scheme in plan.schemes]
 
 

@@ -116,7 +116,7 @@ FIGURES: dict[str, Entry] = {
         ),
         Entry(
             "throughput",
-            "what arrives over each path, over time",
+            "data that arrives over each path, over time",
             "trace",
             "page",
             plot_throughput,

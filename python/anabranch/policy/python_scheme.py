@@ -42,7 +42,9 @@ class CachePermission:
     def check(self, policy: Policy) -> None:
         """Compares the scheme with its original state. Call before each run, which uses the current state."""
         if self.is_allowed and policy.version is None and identity_of(policy) != self.identity:
-            self.reasons = ("a run changed what later runs depend on, such as a global or an attribute of a class",)
+            self.reasons = (
+                "a run changed state that later runs depend on, such as a global or an attribute of a class",
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ def page_of_logs(source: Path, title: str | None) -> Page:
     if not timeline.tracks:
         raise QlogError(f"{source}: has no events of packets, losses or metrics")
     timeline.notes.extend(logs.notes)
-    about = "Seconds count from the first event of each log. The boxes choose what is shown."
+    about = "Seconds count from the first event of each log. The boxes select the shown logs."
     return Page(
         title=title or f"Events in {source.resolve().name}",
         lead=f"{counted(len(logs.connections), 'connection')} in {counted(len(files), 'log')}",
@@ -50,7 +50,7 @@ def _table(connections: Sequence[Connection]) -> Table:
         Column("largest cwnd", "KiB"),
     )
     rows = [row for connection in connections for row in _rows(connection)]
-    notes = ("Lost is what the sender declared lost: packets in QUIC, chunks in SCTP.",)
+    notes = ("Lost counts packets of QUIC or chunks of SCTP that the sender declared lost.",)
     return Table("Connections", columns, tuple(rows), notes=notes)
 
 

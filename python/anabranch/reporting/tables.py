@@ -94,7 +94,7 @@ def failure_tables(results: Results) -> tuple[Table, ...]:
             tuple(rows),
             about=(
                 f"{len(failed)} of {counted(len(runs), 'run')} failed. "
-                "In tables and figures they count with what they measured.",
+                "Tables and figures include their figures up to the failure.",
             ),
             notes=(f"The first {len(rows)} of them.",) if len(rows) < len(failed) else (),
         ),

@@ -101,7 +101,7 @@ def _notes(setting: str, own: Sequence[CheckOutcome], found: Mapping[tuple[str, 
 
 def conditions(plan: Plan) -> str:
     """Returns seeds and duration in a line."""
-    choosing = f", {len(plan.choosing)} others to choose what is compared with" if plan.choosing else ""
+    choosing = f", {len(plan.choosing)} others to select the schemes to compare with" if plan.choosing else ""
     return (
         f"{counted(len(plan.seeds), 'seed')} of {plan.duration_s:g} s{choosing}; "
         f"nothing is called kept below {plan.least_seeds} seeds"

@@ -44,7 +44,7 @@ def about(experiment: out.ExperimentOutcome) -> str:
     seeds = "seed" if experiment["seeds"] == 1 else "seeds"
     text = f"{experiment['source']}. {experiment['runs']} runs, {experiment['seeds']} {seeds} for each cell."
     if experiment["failed"]:
-        text += f" {experiment['failed']} of the runs failed; they count with what they measured."
+        text += f" {experiment['failed']} of the runs failed; their figures up to the failure count."
     if experiment["unknowns"]:
         text += f" Not known: {'; '.join(experiment['unknowns'])}."
     return text
@@ -70,7 +70,7 @@ def table_of(table: list[list[str]]) -> Table:
 
 def claims_table(claims: Sequence[out.ClaimOutcome]) -> Table:
     """Returns claimed figures beside measured ones, for headline claims also under the current standard."""
-    header = ["claim", "rank", "it says", "claimed", "ours", "n", "verdict"]
+    header = ["claim", "rank", "statement", "claimed", "ours", "n", "verdict"]
     rows = [
         [
             f"`{claim['id']}`",

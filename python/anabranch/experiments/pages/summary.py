@@ -87,7 +87,7 @@ def scope_text(outcome: out.Outcome) -> str:
         said.append(f"The number of seeds was set to {scope['seeds']}.")
     # Outcomes of earlier versions lack this field.
     if scope.get("claims"):
-        said.append("Only what verdicts rest on was run: no figures, no readings, and no ablations.")
+        said.append("This run has only the data that verdicts need: no figures, no readings, and no ablations.")
     if not scope["quick"]:
         said += [text for key, text in _LEFT_OUT.items() if not scope[key]]
     return " ".join(said)

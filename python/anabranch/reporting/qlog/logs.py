@@ -27,7 +27,7 @@ _DELTAS = ("delta", "relative_to_previous_event")
 
 @dataclass(slots=True)
 class Logs:
-    """Connections of all files. `notes` report what was omitted."""
+    """Connections of all files. `notes` list omitted parts."""
 
     connections: list[Connection] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

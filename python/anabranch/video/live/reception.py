@@ -63,7 +63,7 @@ class Reception:
         self.progress = Progress()
 
     def close(self) -> None:
-        """Removes the file of received bytes. The caller has copied what it needs."""
+        """Removes the file of received bytes. The caller has copied the needed bytes."""
         os.close(self._file)
         self._payloads.unlink(missing_ok=True)
 
