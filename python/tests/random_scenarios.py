@@ -115,7 +115,7 @@ class Maker:
     def link(self, table: dict[str, Any]) -> dict[str, Any]:
         """Adds the keys of a link to a table."""
         table.update(rate=self.rate(), delay=self.time())
-        # A loss that is directed back cannot stand beside one in `reverse`.
+        # A loss with direction "reverse" and a loss in `reverse` exclude each other.
         if self.flag():
             self.maybe(table, loss=lambda: self.loss(directed=True))
             back = self.maybe({}, rate=self.rate, delay=self.time, queue=self.queue)

@@ -38,7 +38,7 @@ loss = 0.01
 
 
 def write_scenario(folder: Path, duration: str = "1 s", name: str = "two.toml") -> Path:
-    """Writes a scenario of two paths for a second, which takes half a millisecond to run."""
+    """Writes a scenario of one second over two paths. A run of it takes half a millisecond."""
     path = folder / name
     path.write_text(SCENARIO.format(duration=duration))
     return path
@@ -84,7 +84,7 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def start(command: list[str], **options: Any) -> subprocess.Popen[Any]:
-    """Starts a process that Ctrl-C ends, even if a shell made the tests in the background ignore it."""
+    """Starts a process that Ctrl-C ends, even if the tests run in the background of a shell, which ignores SIGINT."""
     return subprocess.Popen(command, env=environment(), preexec_fn=_listen_to_ctrl_c, **options)
 
 

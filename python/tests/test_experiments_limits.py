@@ -102,7 +102,7 @@ def test_one_broken_verdict_breaks_all() -> None:
 
 def test_the_best_path_is_chosen_on_other_seeds() -> None:
     alone = {"first": [10.0, 8.0, 10.0], "second": [9.0, 12.0, 6.0]}
-    # On seed 2 the second path is better and the others say that the first is; on seed 3 it is the other way round.
+    # On seed 2 the second path is better, but the other seeds select the first; on seed 3 it is the reverse.
     assert ratios_left_out([10, 8, 10], alone) == [1.0, 1.0, pytest.approx(10 / 6)]
     assert best_of({"first": 10.0, "second": 10.0}) == "first"
 

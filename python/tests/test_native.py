@@ -225,7 +225,7 @@ def interrupted(script: str) -> tuple[list[str], int]:
 def test_ctrl_c_drops_running_runs_and_raises_after_finished_ones() -> None:
     out, status = interrupted("""
         jobs = [(short, 1), (short, 2)] + [(endless, seed) for seed in range(1000)]
-        # A call that Ctrl-C comes into is made again: it must not print again.
+        # A call that Ctrl-C interrupts is repeated, and must not print again.
         finished, told = set(), []
         def done(index, text):
             finished.add(index)

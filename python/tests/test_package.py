@@ -18,7 +18,7 @@ import pytest
 import anabranch
 from anabranch import errors
 
-# Importing these takes about a second together.
+# Importing these modules takes about a second in total.
 HEAVY = ["pandas", "pyarrow", "scipy", "statsmodels", "matplotlib", "plotly", "distributed", "polars", "numpy"]
 
 

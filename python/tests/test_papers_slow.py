@@ -121,7 +121,7 @@ def as_in_the_script_for_ns2(delays_ms: str) -> dict[str, Any]:
 def test_cmt_and_cmt_pf_on_three_paths_agree_with_ns2(delays_ms: str, seeds: int, points: int, cache: Path) -> None:
     """Uses 150 seeds, whose interval is half of ns-2's. With 30 seeds one of nine points was off by chance."""
     setting = default("cmt-qa", "fig9", ("CMT", "CMT-PF"), seeds, as_in_the_script_for_ns2(delays_ms))
-    # Points at which ns-2 did not finish all runs hold survivors only.
+    # Where ns-2 did not finish all runs, stored figures are those of the finished ones.
     judged = [row for row in rows("three-path.csv") if row["delays_ms"] == delays_ms and not int(row["hung"])]
     losses = tuple({float(row["plr"]) for row in judged})
     found = goodput(replace(setting, axes=tuple(axis.only(losses) for axis in setting.axes)), cache)

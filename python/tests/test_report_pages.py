@@ -521,14 +521,14 @@ def test_text_from_traces_is_text_on_the_page_and_in_its_data(traces: Path, tmp_
 
 
 def test_a_report_of_ten_runs_fits_its_size_by_its_budgets(traces: Path, tmp_path: Path) -> None:
-    # For any runs: 8 bytes a point, 9 an event, 8 a span, and Base64 makes four of three.
+    # Size for any runs: 8 bytes per point, 9 per event, 8 per span; Base64 adds a third.
     size = (payload_module.MAX_POINTS * 8 + payload_module.MAX_EVENTS * 9 + payload_module.MAX_SPANS * 8) * 4 / 3
     assert size < 3.5 * MEGABYTE
     assert size * payload_module.MAX_TRACKS / 10 < 14 * MEGABYTE
     page = report(traces, tmp_path / "report.html")
     with_data = page.stat().st_size
     data = len(json.dumps(Reading(page.read_text(encoding="utf-8")).timeline))
-    # Plotly and the page itself.
+    # Size of Plotly and of the page without data.
     assert with_data - data < 5.2 * MEGABYTE
 
 

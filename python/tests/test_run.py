@@ -1,4 +1,4 @@
-"""One run: its figures, its files, and errors if it cannot be made."""
+"""One run: its figures, its files, and errors of runs that cannot start."""
 
 from __future__ import annotations
 

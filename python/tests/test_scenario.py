@@ -1,4 +1,4 @@
-"""Scenarios as dataclasses: they mirror files both ways, and are valid whenever there is one."""
+"""Scenarios as dataclasses: conversion from and to files, and validation of every value."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from anabranch.scenario import (
     Scheme,
 )
 
-# Plans of sweeps stand beside scenarios, and are none.
+# The folder also has plans of sweeps, which are not scenarios.
 FILES = [
     *sorted(file for file in (ROOT / "scenarios").rglob("*.toml") if file.parent.name != "sweeps"),
     EVERY_KEY,

@@ -288,7 +288,7 @@ def test_a_sweep_that_was_killed_fills_only_the_holes(tmp_path: Path) -> None:
         long_sweep(tmp_path, "--json"), env=environment(), capture_output=True, text=True, check=True
     )
     report = json.loads(again.stdout)
-    # A run that was being written when the process was killed has left a file that is no entry.
+    # A process that was killed while it wrote an entry leaves a partial file.
     assert kept - 1 <= report["cached"] <= kept
     assert report["computed"] + report["cached"] == 200
     assert report["cached"] >= 19

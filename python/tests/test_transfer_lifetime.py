@@ -63,7 +63,7 @@ async def test_leaving_delivers_everything_that_was_accepted():
 async def test_two_sides_that_leave_unread_messages_can_both_leave():
     async with pair(**SMALL) as (ours, theirs):
         await asyncio.gather(fill(ours, theirs), fill(theirs, ours))
-        # Messages that a peer does not accept after it left are reported.
+        # Messages that a peer did not accept before it disconnected are reported.
         for outcome in await asyncio.gather(leave(ours), leave(theirs), return_exceptions=True):
             assert outcome is None or outcome.reason == "undelivered"
 

@@ -15,7 +15,7 @@ from anabranch.video import CodedClip
 
 
 def command(*words: str | Path) -> int:
-    """Runs it as `anabranch.command.dispatch` does, even if the native module has no such command."""
+    """Runs the command as `anabranch.command.dispatch` does, even if the native module has no such command."""
     return _guarded("video", [str(word) for word in words])
 
 

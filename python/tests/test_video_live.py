@@ -290,7 +290,7 @@ def test_a_clip_is_complete_even_if_the_end_of_its_association_is_lost(reception
 
 
 class VanishingAssociation:
-    """Sender that describes a clip and leaves before it is accepted."""
+    """Sender that describes a clip and disconnects before it is accepted."""
 
     peer = "192.0.2.1:9899"
 
@@ -308,7 +308,7 @@ class VanishingAssociation:
 
 
 class VanishingSenders:
-    """Several such senders, and Ctrl-C after all of them were refused."""
+    """Several such senders, then Ctrl-C after the player has refused all of them."""
 
     def __init__(self, description: Description, senders: int, refused: list[str]) -> None:
         self._description = description

@@ -190,7 +190,7 @@ def test_through_a_relay_with_loss_frames_are_lost_and_the_rest_is_decoded(
 
 
 def _check_quality(clip: CodedClip, played: Path, summary: dict[str, Any]) -> None:
-    """Checks that the arrivals, evaluated, give the same fates and quality that the player printed."""
+    """Checks that an evaluation of the arrivals has the fates and the quality that the player printed."""
     found = video.evaluate(clip, [RunArrivals(LABEL, played / "arrivals.csv")], DEADLINE_MS)
     run = found.runs[0]
     assert run.measures.decodable_ratio == summary["decodable_frame_ratio"]

@@ -12,7 +12,7 @@ it as the source of its VQM. For each frame:
 4. The two frames are subtracted. VQM is 1000 times the mean of the absolute differences, plus 0.005 times 1000 times
    the largest of them.
 
-This module follows the abstract and descriptions of the model. For moving pictures the model raises the sensitivities
+This module follows the abstract and descriptions of the model. For video the model increases the sensitivities
 to a power that depends on the frame rate. The power is not known here, so the static matrix serves for all frames. Like
 PSNR and SSIM here, it uses luma only. So values compare schemes, and may differ from those of another tool.
 """

@@ -184,7 +184,7 @@ static const char usage[] =
 	"  --message BYTES       how standard input is cut, or the size of a flood's messages\n"
 	"  --count N             messages of a flood\n"
 	"  --mbit-per-s RATE     of a flood; as fast as it goes unless it is given\n"
-	"  --lifetime MS         after which a message is given up\n"
+	"  --lifetime MS         after which a message is abandoned\n"
 	"  --retransmissions N   after which a message that is lost again is given up\n"
 	"  --streams N\n"
 	"  --expect BYTES        receive as much before the end\n"
