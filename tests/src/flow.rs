@@ -106,8 +106,8 @@ impl Flow {
             return;
         };
         let may_be = sent.limited || cause == AbandonCause::Streams;
-        assert!(may_be, "message {number} was given up, and is fully reliable");
-        assert!(!std::mem::replace(&mut sent.abandoned, true), "message {number} was given up twice");
+        assert!(may_be, "message {number} is fully reliable, but was abandoned");
+        assert!(!std::mem::replace(&mut sent.abandoned, true), "message {number} was abandoned twice");
     }
 
     /// Returns the number of messages on their way, without abandoned ones.

@@ -63,7 +63,7 @@ fn finished_run_ignores_a_stop() {
     let short = job(&SHORT.replace("2 s", "1 ms"), "cmt", 1);
     let mut first = true;
     let made = short.run_while(|| std::mem::take(&mut first)).expect("a run");
-    assert!(made.is_some(), "nothing was left of it to be given up");
+    assert!(made.is_some(), "a finished run was stopped");
 }
 
 #[test]

@@ -181,7 +181,7 @@ fn silent_former_address_keeps_the_association_that_announces_another() {
     remove(&mut duo, Side::A, old);
     // A has retransmitted the announcement too rarely to consider the peer unreachable.
     duo.run(Span::from_secs(220));
-    assert!(!duo.is_over(Side::A), "given up: {:?}", duo.nodes[0].ended);
+    assert!(!duo.is_over(Side::A), "the association ended: {:?}", duo.nodes[0].ended);
 }
 
 #[test]

@@ -226,7 +226,7 @@ fn recover<P: Pair>(pair: &mut P, case: &Case) -> bool {
         for side in Side::BOTH {
             assert!(!duo.refused[side.index()], "{side:?} waits for Writable although everything has gone");
             let passed = duo.flows[side.index()].passed_without_a_word();
-            assert_eq!(passed, 0, "{side:?}: messages were passed over that are not told to be given up");
+            assert_eq!(passed, 0, "{side:?}: skipped messages were not reported as abandoned");
         }
     }
     true
@@ -369,7 +369,7 @@ fn check_reason(pair: &impl Pair, case: &Case, side: Side, reason: AbortReason) 
             let cut_off = case.is_attacked();
             assert!(
                 silent || cut_off || !is_gentle(case),
-                "{side:?} gave up ({reason:?}) although the network was good"
+                "{side:?} ended the association ({reason:?}) although the network was good"
             );
         }
         AbortReason::KeyManagement(text) => {

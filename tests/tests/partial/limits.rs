@@ -68,7 +68,7 @@ fn queued_message_beyond_its_lifetime_is_not_sent() {
     let counted = statistics(&duo, A);
     let unsent = counted.abandoned.by_lifetime.unsent;
     assert!(unsent > 50, "{counted:?}");
-    assert_eq!(counted.chunks_sent + unsent, 101, "each was sent or given up before");
+    assert_eq!(counted.chunks_sent + unsent, 101, "each was sent or abandoned before");
     assert_eq!(duo.flows[A].delivered_messages, counted.chunks_sent);
 }
 

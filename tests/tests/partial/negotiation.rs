@@ -79,7 +79,7 @@ fn message_queued_before_the_handshake_becomes_reliable_and_reported() {
     assert!(duo.nodes[A].was_told(&AssociationEvent::NoPartialReliability));
     assert!(duo.run_until(Span::from_secs(20), |duo| duo.all_arrived(Side::A)));
     let unsent = abandoned(&duo).len() as u64;
-    assert!(abandoned(&duo).iter().all(|&(_, _, sent)| !sent), "only what had not left is given up");
+    assert!(abandoned(&duo).iter().all(|&(_, _, sent)| !sent), "only unsent messages are abandoned");
     assert_eq!((duo.flows[A].delivered_messages, unsent > 0), (20 - unsent, true));
     assert_eq!((forwards(&duo).len(), statistics(&duo, A).abandoned.chunks), (0, 0));
 }

@@ -219,7 +219,7 @@ fn abandon(sender: &mut Sender, key: MessageKey) {
     for tsn in first..=last {
         sender.abandon_chunk(tsn);
     }
-    assert_eq!(sender.withdraw(key), None, "a message is given up once");
+    assert_eq!(sender.withdraw(key), None, "a message is withdrawn once");
 }
 
 fn make_room(sender: &mut Sender, bytes: u64, number: u32) {
@@ -227,7 +227,7 @@ fn make_room(sender: &mut Sender, bytes: u64, number: u32) {
         while let Some(key) = sender.take_candidate() {
             abandon(sender, key);
         }
-        assert!(sender.has_room(bytes), "what was given up makes room");
+        assert!(sender.has_room(bytes), "withdrawn bytes become free");
     }
 }
 

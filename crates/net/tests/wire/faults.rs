@@ -126,7 +126,7 @@ async fn the_udp_port_of_each_path_may_change_midway() {
         })
         .await;
         let statistics = wire.ours.snapshot().await.statistics;
-        assert!(statistics.heartbeat_timeouts == 0, "a path was given up: {statistics:?}");
+        assert!(statistics.heartbeat_timeouts == 0, "a HEARTBEAT timed out: {statistics:?}");
     })
     .await;
 }
