@@ -169,7 +169,7 @@ async fn accept(host: anabranch_net::Host, steps: u8) -> Rogue {
     }
     if steps >= 3 {
         // Blocks are unordered: one that precedes its offer ends the transfer.
-        while !matches!(rogue.hear().await, Message::Answer { .. }) {}
+        while !matches!(rogue.receive_message().await, Message::Answer { .. }) {}
         rogue.data(half_a_block()).await;
     }
     rogue
