@@ -52,7 +52,7 @@ def main():
     options = parser.parse_args()
     command = chromium()
     if command is None:
-        print("there is no Chromium: install chromium", file=sys.stderr)
+        print("Chromium is missing: install chromium", file=sys.stderr)
         return 1
     options.out.mkdir(parents=True, exist_ok=True)
     missing = 0

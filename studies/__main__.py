@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _listing(asked: Sequence[str]) -> str:
-    first = f"there is no study `{asked[0]}`. " if asked else ""
+    first = f"unknown study `{asked[0]}`. " if asked else ""
     lines = [f"  {name:<12} {study.about}" for name, study in STUDIES.items()]
     return "\n".join([f"{first}Name a study, as in `make study NAME=bounds ARGS=--quick`:", *lines])
 

@@ -146,5 +146,5 @@ def chosen(option: str, listed: str | None, known: Sequence[str], about: str) ->
         return list(known)
     wanted = [name.strip() for name in listed.split(",")]
     if unknown := [name for name in wanted if name not in known]:
-        raise PlanError(f"{option}: there is no {about} `{unknown[0]}`; there are: {', '.join(known)}")
+        raise PlanError(f"{option}: unknown {about} `{unknown[0]}`; choose one of: {', '.join(known)}")
     return wanted

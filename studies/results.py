@@ -72,7 +72,7 @@ def fill(text: str, parts: Mapping[str, Mapping[str, str]], page: str) -> str:
         name, wanted = mark.groups()
         if wanted not in parts.get(name, {}):
             known = ", ".join(f"{study} {each}" for study, own in parts.items() for each in own)
-            raise ExperimentError(f"{page}: there are no results `{name} {wanted}`; there are: {known}")
+            raise ExperimentError(f"{page}: unknown results `{name} {wanted}`; choose one of: {known}")
         return parts[name][wanted]
 
     return MARK.sub(part, text)

@@ -146,7 +146,7 @@ class Catalogue(Sequence[Card]):
         if isinstance(key, int):
             return self._cards[key]
         if key not in self.names:
-            raise unknown("there is no scheme and no component", key, self.names)
+            raise unknown("unknown scheme or component", key, self.names)
         return self._cards[self.names.index(key)]
 
     def __len__(self) -> int:

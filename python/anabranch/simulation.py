@@ -63,7 +63,7 @@ class MessageDelays:
     """Median time from when a message was due to its delivery."""
     p99_ms: float | None
     """99th percentile of the same time."""
-    most_ms: float | None
+    max_ms: float | None
     """Maximum of the same time."""
     queue_p99_ms: float | None
     """99th percentile of the time from when a message was due to its first packet."""
@@ -324,7 +324,7 @@ def checked_seed(seed: int) -> int:
     try:
         return whole_number("seed", seed, least=0, most=LARGEST_SEED)
     except SweepError:
-        raise RunError(f"there is no seed {seed!r}: a seed is a whole number from 0 to {LARGEST_SEED}") from None
+        raise RunError(f"invalid seed {seed!r}: a seed is a whole number from 0 to {LARGEST_SEED}") from None
 
 
 def only_scheme(scenario: Scenario) -> str:

@@ -153,7 +153,7 @@ class Maker:
             paths=lambda: self.random.sample(paths, self.random.randint(1, len(paths))),
             scheme=lambda: self.random.choice(["cmt", "sctp", "cmt( trigger = 4 )"]),
             direction=lambda: self.random.choice(["forward", "reverse", "both"]),
-            reader=self.rate,
+            read_rate=self.rate,
         )
 
     def run(self) -> dict[str, Any]:
@@ -182,7 +182,7 @@ class Maker:
     def definitions(self) -> dict[str, Any]:
         bases = ["cmt", "cmt(trigger=4)", "cmt-pf( rtx = rtx-same )+ecf"]
         names = [f"mine-{index}" for index in self.random.sample(range(9), self.random.randint(1, 3))]
-        return {name: self.maybe({"is": self.random.choice(bases)}, about=self.text) for name in names}
+        return {name: self.maybe({"expression": self.random.choice(bases)}, about=self.text) for name in names}
 
     def scenario(self) -> dict[str, Any]:
         """Returns a complete scenario."""

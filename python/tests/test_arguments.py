@@ -83,7 +83,7 @@ def test_negative_number_without_unit_is_refused(given: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("seed", [-1, 1.5, True, np.True_, 2**63, "1"])
 def test_seed_that_is_no_whole_number_is_refused(two: Path, seed: Any) -> None:
-    with pytest.raises(RunError, match=r"there is no seed .*: a seed is a whole number from 0"):
+    with pytest.raises(RunError, match=r"invalid seed .*: a seed is a whole number from 0"):
         ab.run(two, "cmt", seed=seed)
 
 

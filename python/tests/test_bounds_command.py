@@ -65,11 +65,11 @@ def test_checks_of_degradation_have_verdicts(capsys: pytest.CaptureFixture[str],
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["bounds", "--classes", "loss11"], "there is no class `loss11`; there are: loss10"),
+        (["bounds", "--classes", "loss11"], "unknown class `loss11`; choose one of: loss10"),
         (["bounds", "--schemes", "cnt"], "--schemes: unknown scheme `cnt`"),
         (["bounds", "--seeds", "x"], "--seeds: `x` is not a seed"),
         (["bounds", "--points", "no-such.toml"], "no-such.toml: the points cannot be read"),
-        (["degradation", "--checks", "fairness"], "there is no check `fairness`; there are: one-link"),
+        (["degradation", "--checks", "fairness"], "unknown check `fairness`; choose one of: one-link"),
         (["degradation", "--beside", "braids"], "--beside: unknown scheme `braids`"),
         (["degradation", "--seeds", "1000001,"], "name others"),
         (["bounds", "--known", "no-such.json"], "no-such.json"),
@@ -132,4 +132,4 @@ def test_missing_or_unknown_study_lists_all_studies(capsys: pytest.CaptureFixtur
     assert main(words) == 2
     said = capsys.readouterr().err
     assert all(f"  {name} " in said for name in STUDIES)
-    assert ("there is no study `bound`" in said) == bool(words)
+    assert ("unknown study `bound`" in said) == bool(words)

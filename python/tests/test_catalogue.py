@@ -70,7 +70,7 @@ def test_parameter_lists_its_valid_values() -> None:
 
 
 def test_an_unknown_name_is_an_error_with_the_nearest() -> None:
-    with pytest.raises(SchemeError, match=r"no scheme and no component `cmt-fp`; .*; did you mean `cmt-pf`\?"):
+    with pytest.raises(SchemeError, match=r"unknown scheme or component `cmt-fp`; .*; did you mean `cmt-pf`\?"):
         schemes()["cmt-fp"]
 
 

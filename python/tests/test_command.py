@@ -226,7 +226,7 @@ def test_ctrl_c_in_native_runs_prints_finished_ones_and_is_130(scenario: Path) -
         assert process.returncode == 130
         assert first.startswith("{")
         assert out == "" or out.endswith("}\n")
-        assert "giving up the runs under way" in err
+        assert "aborting the current runs" in err
         assert "interrupted: " in err
         assert " of 20000 runs" in err
 

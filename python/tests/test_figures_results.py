@@ -168,13 +168,13 @@ def test_text_values_have_no_axis(ax):
 
 @pytest.mark.parametrize("plot", [plot_metric, plot_bars, plot_regression])
 def test_unknown_name_is_refused_with_valid_ones(plot, ax):
-    with pytest.raises(FigureError, match="`db-cmt`; there are `sctp`, `cmt`, `cmt-pf`"):
+    with pytest.raises(FigureError, match="`db-cmt`; choose one of `sctp`, `cmt`, `cmt-pf`"):
         plot(losses(), schemes=["db-cmt"], ax=ax)
     with pytest.raises(FigureError, match=r"`path\.path-9\.loss` was not swept; swept are `path\.path-2\.loss`"):
         plot(losses(), x="path.path-9.loss", ax=ax)
     with pytest.raises(FigureError, match=r"`run\.duration` was not swept"):
         plot(losses(), at={"run.duration": "1 s"}, ax=ax)
-    with pytest.raises(FigureError, match=r"no `path\.path-2\.loss` of 0\.3; there are `0\.0`, `0\.02`"):
+    with pytest.raises(FigureError, match=r"no `path\.path-2\.loss` of 0\.3; choose one of `0\.0`, `0\.02`"):
         plot(losses(), at={LOSS: 0.3}, ax=ax)
     with pytest.raises(StatisticsError, match="`goodput`; did you mean `goodput_kbps`"):
         plot(losses(), "goodput", ax=ax)
@@ -194,7 +194,7 @@ def test_a_metric_without_any_value_has_no_figure(ax):
 
 
 def test_results_that_swept_nothing_have_no_axis(ax):
-    with pytest.raises(FigureError, match="nothing was swept"):
+    with pytest.raises(FigureError, match="no key was swept"):
         plot_metric(without_chance(), ax=ax)
 
 

@@ -96,7 +96,7 @@ def test_faulty_scenario_is_reported_with_place_and_remedy(
 def test_lists_of_schemes_are_expanded_and_have_none_twice() -> None:
     assert _native.schemes_of(SCENARIO, "s", "sctp, cmt(trigger=4),sctp") == ["sctp", "cmt(trigger=4)"]
     assert _native.schemes_of(SCENARIO, "s", "cmt,all")[:2] == ["cmt", "sctp"]
-    named = SCENARIO + '[scheme.mine]\nis = "cmt-pf+ecf"\n'
+    named = SCENARIO + '[scheme.mine]\nexpression = "cmt-pf+ecf"\n'
     assert _native.schemes_of(named, "s", "mine") == ["mine"]
     for wrong in ["cmtt", "", "cmt(trigger=0)", "mine"]:
         with pytest.raises(SchemeError):

@@ -110,7 +110,7 @@ def test_unknown_names_are_invalid_input(capsys: pytest.CaptureFixture[str]) -> 
     assert papers("show", "planted-paper/los") == 2
     assert "has no experiment `los`; did you mean `loss`?" in capsys.readouterr().err
     assert papers("reproduce", "nothing", "--out", "unused") == 2
-    assert "there is no study `nothing`" in capsys.readouterr().err
+    assert "unknown study `nothing`" in capsys.readouterr().err
 
 
 def test_options_that_contradict_each_other_are_wrong_input(capsys: pytest.CaptureFixture[str]) -> None:

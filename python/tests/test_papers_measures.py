@@ -85,7 +85,7 @@ def test_quality_of_a_trace_that_the_encoder_does_not_make_has_no_value(
     trace.write_text("number,type,size_bytes,time_ms,display\n0,I,9,0.0,0\n", encoding="utf-8")
     assert all(math.isnan(value) for value in quality_of(trace))
     said = capsys.readouterr().err
-    assert said.startswith("PSNR, SSIM and VQM are left out: ")
+    assert said.startswith("PSNR, SSIM and VQM are omitted: ")
     assert "is not what" in said
     assert "pip install 'imageio-ffmpeg" in said
 

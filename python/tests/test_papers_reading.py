@@ -92,7 +92,7 @@ def test_claims_read_measure_and_cell_from_claim_and_quantity(paper: Study) -> N
 @pytest.mark.parametrize(
     ("file", "old", "new", "said"),
     [
-        ("experiments.toml", 'unknowns = ["one', 'unknown = ["one', "experiment loss: `unknown` means nothing here"),
+        ("experiments.toml", 'unknowns = ["one', 'unknown = ["one', "experiment loss: `unknown` has no effect here"),
         ("experiments.toml", 'scenario = "two-path.toml"', 'scenario = "none.toml"', "none.toml: cannot be read"),
         ("experiments.toml", '"CMT-PF", "SCTP"]', '"CMT-PE", "SCTP"]', "has `CMT-PE`, which `[schemes]` of study.toml"),
         ("experiments.toml", "path.path-2.loss", "path.path-3.loss", "axis plr2, 0: "),
@@ -115,7 +115,7 @@ def test_claims_read_measure_and_cell_from_claim_and_quantity(paper: Study) -> N
             "experiments.toml",
             'decided = "second-link"',
             'decided = "second-link"\nunknown = "rate"',
-            "`unknown` means nothing here",
+            "`unknown` has no effect here",
         ),
         ("experiments.toml", 'cmt(trigger=6)" }', 'cmt(tiger=6)" }', "ablation trigger-6: scheme `CMT`: "),
         (
@@ -166,7 +166,7 @@ def test_claims_read_measure_and_cell_from_claim_and_quantity(paper: Study) -> N
         ),
         ("study.toml", 'key = "planted-paper"', 'key = "planted"', "the folder is called `planted-paper`"),
         ("study.toml", "year = 2026", 'year = "2026"', "`year` is '2026'"),
-        ("study.toml", "year = 2026", "year = 2026\npages = 3", "`pages` means nothing here"),
+        ("study.toml", "year = 2026", "year = 2026\npages = 3", "`pages` has no effect here"),
         ("study.toml", "[schemes]", "[schemas]", "`schemes` is missing"),
         ("study.toml", "year = 2026", "year = ", "study.toml: is not TOML"),
     ],
@@ -208,7 +208,7 @@ def test_papers_are_named_by_key_and_experiment() -> None:
     assert keys(data) == ["planted-paper"]
     assert [each.id for each in select("planted-paper/file", data)[0].experiments] == ["file"]
     assert len(select("all", data)[0].experiments) == 5
-    with pytest.raises(ExperimentError, match="there is no study `planted`; did you mean `planted-paper`"):
+    with pytest.raises(ExperimentError, match="unknown study `planted`; did you mean `planted-paper`"):
         read_key("planted", data)
     with pytest.raises(ExperimentError, match="has no experiment `files`; did you mean `file`"):
         select("planted-paper/files", data)

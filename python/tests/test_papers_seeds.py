@@ -138,10 +138,10 @@ PLAN = 'detect_points = 2\npower = 0.8\nlevel = 0.05\npilot_date = ""\npilot_com
     [
         (PLAN + "[seeds]\nloss = 1\n", "is 1; it has to be from 2 to 1000"),
         (PLAN + "[seeds]\nloss = 1001\n", "is 1001; it has to be from 2 to 1000"),
-        (PLAN + "[seeds]\nlos = 20\n", "`los` means nothing here; did you mean `loss`"),
+        (PLAN + "[seeds]\nlos = 20\n", "`los` has no effect here; did you mean `loss`"),
         (PLAN, "`seeds` is missing"),
         ("[seeds]\nloss = 20\n", "`detect_points` is missing"),
-        (PLAN + "more = 1\n[seeds]\n", "`more` means nothing here"),
+        (PLAN + "more = 1\n[seeds]\n", "`more` has no effect here"),
     ],
 )
 def test_a_plan_that_is_wrong_is_refused(text: str, problem: str, papers: Path) -> None:

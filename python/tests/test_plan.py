@@ -82,7 +82,7 @@ def test_a_scenario_file_is_a_plan_that_sweeps_nothing(tmp_path: Path) -> None:
         ('scenario = "a.toml"\n[untill]\nwithin = 1', ":2: unknown key `untill`: .*did you mean `until`?"),
         ('scenario = "a.toml"\n[until]\nwithn = 1', ":3: unknown key `until.withn`: .*did you mean `within`?"),
         ('scenario = "a.toml"\n[until]\nwithin = 0', r":3: until: `within`: expected a fraction"),
-        ('scenario = "a.toml"\n\n[until]\nmetric = "rtt"', r":4: until: `metric`: there is no figure `rtt`"),
+        ('scenario = "a.toml"\n\n[until]\nmetric = "rtt"', r":4: until: `metric`: unknown figure `rtt`"),
         ("seeds = 3", "`scenario`: expected the path of a scenario file"),
         ("scenario = 3", ":1: `scenario`: expected the path"),
         ('scenario = "a.toml"\nseeds = "3"', ":2: `seeds`: expected a number such as 20"),

@@ -81,7 +81,7 @@ def test_a_value_of_a_swept_key_can_be_chosen_as_text(plot, results):
     assert plot(results, "--figure", "bars", "--at", f"{LOSS}=0.05", "--baseline", "sctp")[0] == 0
     status, _, err = plot(results, "--figure", "bars", "--at", f"{LOSS}=0.3")
     assert status == 2
-    assert f"{results}: there is no `{LOSS}` of 0.3; there are `0.0`, `0.02`" in err
+    assert f"{results}: no `{LOSS}` of 0.3; choose one of `0.0`, `0.02`" in err
 
 
 def test_list_has_applicable_figures_and_available_values(plot, results, trace):
@@ -115,7 +115,7 @@ def test_a_figure_that_does_not_fit_is_answered_with_those_that_do(plot, results
     assert "cwnd, throughput, tsn, out-of-order" in err
     status, _, err = plot(results, "--figure", "pie")
     assert status == 2
-    assert "no figure `pie`; there are metric, bars" in err
+    assert "unknown figure `pie`; choose one of metric, bars" in err
 
 
 def test_options_of_other_figures_are_refused(plot, results, trace):
@@ -145,8 +145,8 @@ def test_a_wrong_command_line_is_status_two(plot, results, arguments, message):
 
 def test_unknown_metric_scheme_or_ending_exits_2_and_writes_nothing(plot, results, tmp_path):
     for arguments, message in (
-        (("--metric", "goodput"), f"{results}: there is no metric `goodput`; did you mean `goodput_kbps`"),
-        (("--schemes", "db-cmt"), f"{results}: there are no runs of `db-cmt`"),
+        (("--metric", "goodput"), f"{results}: unknown metric `goodput`; did you mean `goodput_kbps`"),
+        (("--schemes", "db-cmt"), f"{results}: no runs of `db-cmt`"),
         (("--confidence", "95"), "expected a number between 0 and 1"),
         (("--out", "good.svg", "bad.gif"), "bad.gif: figures are written as .svg or .png"),
     ):
@@ -163,7 +163,7 @@ def test_folder_without_results_or_traces_exits_1(plot, tmp_path):
     assert "empty: neither results nor traces" in err
     status, _, err = plot("nowhere", "--figure", "bars")
     assert status == 1
-    assert "nowhere: there is no such folder" in err
+    assert "nowhere: no such folder" in err
 
 
 def test_results_that_are_damaged_are_status_one_and_named(plot, results, tmp_path):

@@ -69,8 +69,8 @@ def test_traces_are_reported_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--timeline", "cmt-pf"], "there are no runs of `cmt-pf`; there are: `cmt`, `sctp`"),
-        (["--seed", "3"], "there is no run with seed 3; there are: `1`, `2`"),
+        (["--timeline", "cmt-pf"], "no runs of `cmt-pf`; choose one of: `cmt`, `sctp`"),
+        (["--seed", "3"], "no run has seed 3; choose one of: `1`, `2`"),
         (["--timeline", "cmt@run.duration=1 s"], "`run.duration` was not swept"),
     ],
 )
@@ -116,7 +116,7 @@ def test_a_damaged_file_is_a_failure_that_names_it(results: Path, tmp_path: Path
 
 def test_a_folder_that_is_not_there_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(tmp_path / "nowhere")]) == 1
-    assert "nowhere: there is no such folder" in capsys.readouterr().err
+    assert "nowhere: no such folder" in capsys.readouterr().err
 
 
 def test_runs_that_differ_on_repetition_cause_a_warning(

@@ -391,15 +391,15 @@ def _kilobits(lines: list[dict[str, Any]], tick_s: float) -> float:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"timeline": ["cmt-qa"]}, "there are no runs of `cmt-qa`; there are: `cmt`, `cmt-pf`, `sctp`"),
+        ({"timeline": ["cmt-qa"]}, "no runs of `cmt-qa`; choose one of: `cmt`, `cmt-pf`, `sctp`"),
         ({"timeline": ["cmt@loss=1"]}, "`loss` was not swept; swept were: `path.path-2.loss`"),
-        ({"timeline": ["cmt@path.path-2.loss=1"]}, "there is no `path.path-2.loss` of 1; there are: `0`, `0.05`"),
+        ({"timeline": ["cmt@path.path-2.loss=1"]}, "no `path.path-2.loss` of 1; choose one of: `0`, `0.05`"),
         ({"timeline": ["cmt@path.path-2.loss"]}, "found `path.path-2.loss` where KEY=VALUE should be"),
         ({"timeline": ["@path.path-2.loss=0"]}, "the scheme is missing"),
-        ({"timeline": ["cmt@seed=9"]}, "there is no run with seed 9; there are: `1`, `2`, `3`"),
+        ({"timeline": ["cmt@seed=9"]}, "no run has seed 9; choose one of: `1`, `2`, `3`"),
         ({"timeline": ["cmt@seed=-1"]}, "a seed is a number from 0 to 18446744073709551615, found `-1`"),
         ({"timeline": ["cmt@seed=" + "9" * 5000]}, "a seed is a number from 0 to 18446744073709551615"),
-        ({"seed": 9}, "there is no run with seed 9; there are: `1`, `2`, `3`"),
+        ({"seed": 9}, "no run has seed 9; choose one of: `1`, `2`, `3`"),
     ],
 )
 def test_unknown_run_is_refused_with_available_ones(
@@ -600,9 +600,9 @@ def test_traces_of_several_seeds_are_told_apart(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"timeline": ["cmt-qa"]}, "there are no runs of `cmt-qa`; there are: `cmt`, `cmt-pf`"),
+        ({"timeline": ["cmt-qa"]}, "no runs of `cmt-qa`; choose one of: `cmt`, `cmt-pf`"),
         ({"timeline": ["cmt@path.path-2.loss=0"]}, "`path.path-2.loss` cannot choose among traces"),
-        ({"seed": 9}, "there is no run with seed 9; there are: `1`"),
+        ({"seed": 9}, "no run has seed 9; choose one of: `1`"),
     ],
 )
 def test_unknown_trace_is_refused_with_available_ones(
@@ -652,7 +652,7 @@ def test_traces_without_their_scenario_are_refused(broken: Path) -> None:
 def test_a_folder_with_neither_results_nor_traces_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match="has neither results nor traces"):
         report(tmp_path)
-    with pytest.raises(ReportError, match="there is no such folder"):
+    with pytest.raises(ReportError, match="no such folder"):
         report(tmp_path / "nowhere")
 
 

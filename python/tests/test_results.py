@@ -57,7 +57,7 @@ def test_polars_is_asked_for_by_name_where_it_is_missing(results: Results, monke
 
 
 def test_an_unknown_table_is_refused(results: Results) -> None:
-    with pytest.raises(ResultsError, match="no table `series`; there are: runs, paths, flows"):
+    with pytest.raises(ResultsError, match="unknown table `series`; choose one of: runs, paths, flows"):
         results.to_arrow("series")  # type: ignore[arg-type]
 
 

@@ -175,7 +175,7 @@ def test_a_seed_out_of_range_is_refused(seed: int) -> None:
 def test_seeds_are_whole_numbers_of_any_kind() -> None:
     assert run(two_paths("1 s"), seed=numpy.int64(5)).seed == 5  # type: ignore[arg-type]
     assert run(two_paths("1 s"), seed=2**63 - 1).seed == 2**63 - 1
-    with pytest.raises(RunError, match=r"there is no seed 1\.5:"):
+    with pytest.raises(RunError, match=r"invalid seed 1\.5:"):
         run(two_paths("1 s"), seed=1.5)  # type: ignore[arg-type]
 
 

@@ -92,7 +92,7 @@ duration = "5 s"
 schemes = ["cmt"]
 
 [scheme.loss]
-is = "cmt"
+expression = "cmt"
 
 [[path]]
 rate = "10 Mbit/s"
@@ -137,7 +137,7 @@ def test_plain_python_makes_the_scenario_that_a_file_would() -> None:
         [association]
         recv_buffer = "256 KiB"
         [scheme.eager]
-        is = "cmt(trigger=2)"
+        expression = "cmt(trigger=2)"
         [[link]]
         name = "shared"
         rate = "10 Mbit/s"
@@ -225,7 +225,10 @@ def test_numbers_and_lists_of_numpy_become_plain_ones() -> None:
 
 
 def test_toml_1_1_is_read_as_by_the_native_reader() -> None:
-    text = SMALL + 'loss = {\n  model = "bernoulli",\n  rate = 0.5,\n}\n[scheme.mine]\nis = "cmt"\nabout = "\\x41\\e"\n'
+    text = (
+        SMALL
+        + 'loss = {\n  model = "bernoulli",\n  rate = 0.5,\n}\n[scheme.mine]\nexpression = "cmt"\nabout = "\\x41\\e"\n'
+    )
     scenario = Scenario.parse(text)
     assert scenario.paths[0].loss == Loss(model="bernoulli", rate=0.5)
     assert scenario.schemes[0].about == "A\x1b"
@@ -248,7 +251,7 @@ def test_text_in_any_script_survives(tmp_path: FilePath) -> None:
     folder = tmp_path / "Übung 日本"
     folder.mkdir()
     file = folder / "🦀 scenario.toml"
-    definition = '[scheme.mine]\nis = "cmt"\nabout = "für 日本 🦀"\n'
+    definition = '[scheme.mine]\nexpression = "cmt"\nabout = "für 日本 🦀"\n'
     file.write_text(SMALL + definition + '[[flow]]\nkind = "file"\npath = "Größe.bin"\n', encoding="utf-8")
     scenario = Scenario.read(file)
     assert (scenario.name, scenario.folder) == (str(file), folder)

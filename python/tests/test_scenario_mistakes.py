@@ -56,7 +56,7 @@ def test_all_errors_are_reported_together() -> None:
             paths=[Path(rate="10 Mbit", delay="45 ms", loss=2)],
             flows=[Flow(paths=["path-9"])],
         )
-    for part in ("run.duration", "path.path-1.rate", "path.path-1.loss", 'there is no path named "path-9"'):
+    for part in ("run.duration", "path.path-1.rate", "path.path-1.loss", 'no path is named "path-9"'):
         assert part in str(caught.value)
 
 

@@ -27,12 +27,12 @@ def test_values_are_put_in_by_dotted_key() -> None:
             "path.path-2.loss": Loss(model="trace", lost=[5]),
             "path.0.queue": "9 packets",
             "association.recv_buffer": "1 MiB",
-            "flow.flow-1.reader": "5 Mbit/s",
+            "flow.flow-1.read_rate": "5 Mbit/s",
         }
     )
     assert [path.loss for path in scenario.paths] == [0.02, Loss(model="trace", lost=[5])]
     assert scenario.paths[0].queue == "9 packets"
-    assert scenario.flows == (Flow(reader="5 Mbit/s"),)
+    assert scenario.flows == (Flow(read_rate="5 Mbit/s"),)
     assert scenario.association == AssociationSettings(recv_buffer="1 MiB")
 
 
@@ -108,7 +108,7 @@ def test_a_wrong_value_is_named_with_file_and_key(tmp_path: FilePath) -> None:
     scenario = Scenario.read(file)
     for values, message in (
         ({"path.path-1.dealy": "1 ms"}, "unknown key `path.path-1.dealy`"),
-        ({"path.path-7.delay": "1 ms"}, "there is no path named `path-7`"),
+        ({"path.path-7.delay": "1 ms"}, "no path is named `path-7`"),
         ({"path.path-1.loss": "2"}, "invalid value for `path.path-1.loss`"),
         ({"run..seeds": 1}, "is not the key of a value"),
         ({"": 1}, "is not the key of a value"),

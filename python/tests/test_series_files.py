@@ -38,7 +38,7 @@ def test_the_format_is_that_of_the_runs_of_this_version(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(TraceError, match="nowhere: there is no such folder") as caught:
+    with pytest.raises(TraceError, match="nowhere: no such folder") as caught:
         read_trace(tmp_path / "nowhere")
     assert isinstance(caught.value, AnabranchError)
 
@@ -106,7 +106,7 @@ def test_unfinished_run_is_read_up_to_its_end(tmp_path: Path) -> None:
     series = read_trace(trace(tmp_path / "run", ended_s=None))
     assert not series.complete
     assert series.result is None
-    assert series.notes == ["the run did not end: there is no result.json"]
+    assert series.notes == ["the run did not end: result.json is missing"]
     assert series.end_s == 0.3
     assert series.packets()["tsn"].tolist() == [1, 1, 2]
     assert series.blocked()[["start_s", "end_s"]].to_numpy().tolist() == [[0.15, 0.3]]
@@ -186,7 +186,7 @@ def test_a_folder_in_the_place_of_a_file_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (b"tsn", b"TSN", r"there is no column `tsn`, so it was written by another version \(0\.1\.0\)"),
+        (b"tsn", b"TSN", r"no column `tsn`, so the file was written by another version \(0\.1\.0\)"),
         (b"sent,1,1000", b"sent,1", r"Expected 7 columns, got 6"),
         (b"sent,1,", b"sent,one,", "invalid value 'one'"),
         (b"sent,1,", b"sent,,", r"line 2: `tsn` is empty"),

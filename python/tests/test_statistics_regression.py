@@ -143,7 +143,7 @@ def test_fits_agree_with_numpy_and_residuals_sum_to_zero():
         ([1, 2, 3], [1, math.inf, 3], "`y` has a value that is NaN or infinite"),
         ([1, 2, 3], [1, 2], "`x` has 3 values and y has 2"),
         ([[1, 2], [3, 4]], [1, 2], "sequence of numbers"),
-        ({}, [1, 2, 3], "nothing to regress on"),
+        ({}, [1, 2, 3], "no regressor is given"),
         ({"a": [1, 2, 3, 5], "b": [2, 4, 6, 10]}, [1, 2, 4, 3], "`a`, `b` one follows"),
         ({"a": [1, 2, 3], "b": [2, 4, 5]}, [1, 2, 4], "3 points are too few for 3 coefficients"),
     ],

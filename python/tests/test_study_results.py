@@ -38,7 +38,7 @@ def test_results_name_date_version_and_commit() -> None:
 @pytest.mark.parametrize(
     ("mark", "content", "says"),
     [
-        ("bounds clases", None, "page.md: there are no results `bounds clases`; there are: bounds classes"),
+        ("bounds clases", None, "page.md: unknown results `bounds clases`; choose one of: bounds classes"),
         ("bounds classes", b"no xz", "bounds.json.xz: cannot be read"),
         ("bounds classes", lzma.compress(b'{"format": "other"}'), "bounds.json.xz: has another format"),
         ("bounds classes", lzma.compress(b'{"format": "anabranch study 1"}'), "bounds.json.xz: has other content"),

@@ -182,7 +182,7 @@ def test_a_grid_without_faults_is_run_and_one_with_many_names_them_all(two: Path
         sweep(two, over, cache=None)
     message = str(caught.value)
     assert "did you mean `loss`?" in message
-    assert "there is no path named `path-9`" in message
+    assert "no path is named `path-9`" in message
     assert "found 7" in message
     assert 'path.path-1.loss="high"' in message
     faults = [line for line in message.splitlines() if not line.lstrip().startswith("|")]
@@ -366,7 +366,7 @@ def test_a_number_of_workers_that_has_no_effect_is_refused(two: Path) -> None:
 def test_an_executor_that_was_shut_down_is_an_error_and_no_hang(two: Path) -> None:
     executor = ThreadPoolExecutor(1)
     executor.shutdown()
-    with pytest.raises(ExecutorError, match=r"no longer accepts work.*\n0 of 6 runs are finished; there is no cache"):
+    with pytest.raises(ExecutorError, match=r"no longer accepts work.*\n0 of 6 runs are finished; no cache"):
         sweep(two, executor=executor, cache=None)
 
 

@@ -380,7 +380,7 @@ def test_ctrl_c_without_a_cache_writes_finished_runs(tmp_path: Path) -> None:
     while terminal.read():
         pass
     assert terminal.process.wait(30) == 130
-    assert "of 400 runs are finished; there is no cache that keeps them" in terminal.shown
+    assert "of 400 runs are finished; no cache stores them" in terminal.shown
     results = Results.read(tmp_path / "out")
     assert terminal.finished() <= results.runs.num_rows < 400
     assert results.manifest["missing"] == 400 - results.runs.num_rows

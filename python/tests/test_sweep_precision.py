@@ -156,8 +156,8 @@ def test_seeds_are_taken_in_the_order_of_their_list(two: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ({"metric": "goodput"}, "there is no figure `goodput`; did you mean `goodput_kbps`?"),
-        ({"metric": "profile"}, "there is no figure `profile`"),
+        ({"metric": "goodput"}, "unknown figure `goodput`; did you mean `goodput_kbps`?"),
+        ({"metric": "profile"}, "unknown figure `profile`"),
         ({"within": 0}, "`within`: expected a fraction"),
         ({"within": "5 %"}, "`within`: expected a fraction"),
         ({"within": float("nan")}, "`within`: expected a fraction"),

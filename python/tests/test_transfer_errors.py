@@ -30,7 +30,7 @@ from anabranch.transfer import (
     [
         ([], None, "remote: name at least one address of the peer"),
         ("", None, "remote `` is not a host"),
-        ("127.0.0.1:0", None, "remote `127.0.0.1:0`: `0` is not a port that can be sent to; take one from 1 to 65535"),
+        ("127.0.0.1:0", None, "remote `127.0.0.1:0`: `0` is not a valid destination port; choose one from 1 to 65535"),
         ("127.0.0.1:65536", None, "`65536` is not a port"),
         ("127.0.0.1:http", None, "`http` is not a port"),
         ("sctp://host", None, "is not a port"),
@@ -249,7 +249,7 @@ async def test_addresses_that_cannot_be_listened_on_are_named(addresses, error, 
     [
         ("10.0.0.0/33", 'accept_from "10.0.0.0/33": the prefix length has to be a number from 1 to 32'),
         (["::1", "host"], 'accept_from "host": expected an IP address with or without a prefix length'),
-        ("0.0.0.0/0", 'accept_from "0.0.0.0/0": this network holds every address; None is for everyone'),
+        ("0.0.0.0/0", 'accept_from "0.0.0.0/0": this network contains every address; None is for everyone'),
         ([], "accept_from: name at least one network; None is for everyone"),
     ],
 )

@@ -111,7 +111,7 @@ async def test_object_without_buffer_is_a_type_error(text):
 async def test_empty_messages_and_streams_that_do_not_exist_are_refused():
     async with pair(streams=4) as (ours, theirs):
         assert ours.streams == theirs.streams == 4
-        with pytest.raises(ArgumentError, match=rf"^{ours.peer}: a message must hold at least one byte$"):
+        with pytest.raises(ArgumentError, match=rf"^{ours.peer}: a message must have at least one byte$"):
             await ours.send(b"")
         for wrong in (4, -1, 65536):
             with pytest.raises(ArgumentError, match=f"^stream is {wrong}; give a number from 0 to 3$"):

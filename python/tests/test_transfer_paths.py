@@ -141,7 +141,7 @@ async def test_invalid_paths_are_refused_with_the_reason():
             with pytest.raises(ArgumentError, match=reason):
                 await ours.add_path(local, remote)
         for unknown in (1, 7, 300, -1):
-            with pytest.raises(ArgumentError, match=f"^{ours.peer}: there is no path {unknown}; there are 0$"):
+            with pytest.raises(ArgumentError, match=f"^{ours.peer}: no path has the id {unknown}; the paths are 0$"):
                 await ours.remove_path(unknown)
         with pytest.raises(ArgumentError, match="the only path cannot be removed"):
             await ours.remove_path(0)

@@ -125,8 +125,7 @@ def test_total_loss_is_reported_without_quality(comparison: Comparison) -> None:
     assert comparison.estimates("all")["psnr_db"].n == 0
     assert comparison.estimates("all")["decodable_percent"].mean == 0
     assert comparison.warnings == [
-        f"all-seed{seed}: no frame was decodable: there is no picture whose quality could be computed"
-        for seed in range(1, 6)
+        f"all-seed{seed}: no frame was decodable, so no quality can be computed" for seed in range(1, 6)
     ]
 
 

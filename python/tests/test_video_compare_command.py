@@ -60,7 +60,7 @@ def test_only_late_frames_are_reported(clip: CodedClip, tmp_path: Path, capsys: 
     words = ["--schemes", "cmt", "--seeds", "1,", "--deadline", "1ms", "--reliability", "full"]
     assert command(clip.folder, "--paths", SLOW, "--out", tmp_path, "--no-page", "-q", *words) == 0
     read = json.loads((tmp_path / "comparison.json").read_text())
-    note = "cmt-seed1: no frame was decodable: there is no picture whose quality could be computed"
+    note = "cmt-seed1: no frame was decodable, so no quality can be computed"
     assert read["warnings"] == [note]
     assert read["schemes"]["cmt"]["late"]["mean"] == 46
     assert read["schemes"]["cmt"]["psnr_db"]["mean"] is None

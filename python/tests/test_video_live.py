@@ -362,7 +362,7 @@ def test_invalid_limit_text_is_refused(text: str) -> None:
 
 
 def test_two_limits_for_the_same_frames_are_refused() -> None:
-    assert "leave one of them out" in said(lambda: read_reliability(["I=full", "I=full"], DEADLINE_MS))
+    assert "omit one of them" in said(lambda: read_reliability(["I=full", "I=full"], DEADLINE_MS))
 
 
 def test_lifetime_starts_at_the_time_of_the_frame() -> None:

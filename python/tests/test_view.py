@@ -245,7 +245,7 @@ def test_events_and_connections_beyond_the_limit_are_counted(write: Write, monke
     many = [{**metrics(time, cwnd=1024), "group_id": f"g{time}"} for time in range(5)]
     read = read_logs([write(*many)])
     assert [each.name for each in read.connections] == ["g0", "g1"]
-    assert read.notes == ["Only the first 2 connections are shown; 3 more were left out"]
+    assert read.notes == ["Only the first 2 connections are shown; 3 more were omitted"]
     monkeypatch.setattr(logs_module, "MAX_EVENTS", 3)
     assert "Only the first 3 events were read" in read_logs([write(*many)]).notes
 

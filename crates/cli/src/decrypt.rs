@@ -65,7 +65,7 @@ pub(crate) fn decrypt(arguments: &DecryptArguments) -> Result<Status, CommandErr
     match done.no_packet_reason() {
         None => Ok(Status::Success),
         Some(why) => Err(CommandError::failure(format!(
-            "{}: nothing was decrypted with {}: {why}",
+            "{}: no packet was decrypted with {}: {why}",
             capture.display(),
             keylog.display()
         ))),
@@ -76,7 +76,7 @@ fn lines(done: &Decrypted) -> String {
     let unknown: u64 = done.unknown_links.values().sum();
     let packets = count(done.opened, "packet", "packets");
     let mut text = format!(
-        "{packets} decrypted, {} without a key for them, {} not protected; left out: {} of other protocols",
+        "{packets} decrypted, {} without a key for them, {} not protected; {} packets of other protocols were skipped",
         done.closed, done.plain, done.others
     );
     for (left_out, what) in [

@@ -254,7 +254,7 @@ fn placement(title: &str, placement: &Placement) -> String {
     let mut text = titled(title, &table);
     if !placement.refused.is_empty() {
         let refused = placement.refused.iter();
-        let refused: Vec<String> = refused.map(|r| format!("{} {} {}", r.path, r.why, r.times)).collect();
+        let refused: Vec<String> = refused.map(|r| format!("{} {} {}", r.path, r.reason, r.times)).collect();
         text += &labelled("refused", &refused.join(", "), LABEL);
     }
     text

@@ -17,10 +17,7 @@ static INSTALLED: Once = Once::new();
 
 /// Watches for Ctrl-C from now on. The returned flag becomes true when runs have to end.
 pub(crate) fn watch(bar: &ProgressBar) -> &'static AtomicBool {
-    watch_with_notice(
-        bar,
-        "stopping, and giving up the runs under way; press Ctrl-C again to stop without a word",
-    )
+    watch_with_notice(bar, "stopping after aborting the current runs; press Ctrl-C again to stop at once")
 }
 
 /// Like [`watch`], with another notice.

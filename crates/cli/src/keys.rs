@@ -40,7 +40,7 @@ identity.pem is this user's private key, which is created at first use and
 must not be copied to another machine; authorized_keys lists the peers that
 may connect; known_hosts has the keys of the hosts connected to.
 Exit status: 0 if all went well, 1 if a file cannot be read or written or
-holds no such key, 2 if the command line is wrong.";
+has no such key, 2 if the command line is wrong.";
 
 /// Show this user's key, and manage the trusted keys.
 #[derive(Debug, Args)]

@@ -52,7 +52,7 @@ pub(crate) fn paths(arguments: &PathsArguments) -> Result<Status, CommandError> 
 fn list(arguments: &PathsArguments) -> Result<Status, CommandError> {
     if let Some(option) = arguments.connect.given() {
         return Err(CommandError::usage(format!(
-            "{option} has no effect without --check HOST: nothing is connected to"
+            "{option} has no effect without --check HOST, because the command connects to no host"
         )));
     }
     let locals = LocalAddresses::read();

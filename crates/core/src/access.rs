@@ -133,7 +133,7 @@ pub enum NetworkError {
         most_bits: u8,
     },
     /// The prefix length is 0.
-    #[error("this network holds every address")]
+    #[error("this network contains every address")]
     Everyone,
 }
 
@@ -184,7 +184,7 @@ pub enum NetworksError {
     #[error("at most {MAX_NETWORKS} networks can be named; give shorter prefixes")]
     TooMany,
     /// The networks together contain all addresses of an IP version.
-    #[error("these networks together hold every address of their IP version")]
+    #[error("these networks together contain every address of their IP version")]
     Everyone,
 }
 

@@ -20,10 +20,10 @@ pub enum SendError {
         streams: u16,
     },
     /// SCTP cannot carry an empty message.
-    #[error("a message must hold at least one byte")]
+    #[error("a message must have at least one byte")]
     Empty,
     /// The peer does not support FORWARD-TSN (RFC 3758), so no message can be abandoned.
-    #[error("the peer does not do partial reliability; send the message with full reliability")]
+    #[error("the peer does not support partial reliability; send the message with full reliability")]
     NoPartialReliability,
     /// Packets must be protected, and there are no keys yet.
     #[error("the association is not protected yet; send once it is")]
@@ -49,7 +49,7 @@ pub enum PathError {
     #[error("this pair of addresses is a path already")]
     Exists,
     /// There is no such path.
-    #[error("there is no such path")]
+    #[error("the association has no such path")]
     Unknown,
     /// The peer has no known address of this IP version.
     #[error("no address of the peer's of this IP version is known; give the pair of addresses to use")]
@@ -97,7 +97,7 @@ pub enum Refusal {
     #[error("the host is unreachable")]
     HostUnreachable,
     /// No route leads to the network of the peer.
-    #[error("there is no route to the host")]
+    #[error("no route to the host")]
     NoRoute,
 }
 

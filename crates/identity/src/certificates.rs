@@ -48,7 +48,7 @@ impl Certificates {
         let wrong = |error| {
             IdentityError::content(
                 key,
-                format!("does not go with the certificate {}: {error}", chain.display()),
+                format!("does not match the certificate {}: {error}", chain.display()),
             )
         };
         let certified =

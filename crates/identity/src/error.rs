@@ -107,7 +107,7 @@ pub enum IdentityError {
 /// Error: a host presents a key that is not among its known keys.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{host} shows another key than before, so nothing is sent to it and nothing is taken from it\n\
+    "{host} shows a key other than before, so no data is exchanged with it\n\
      it showed: {shown}\nexpected:  {expected} ({}:{line})\n\
      Either it has a new key, or another host answers in its place. Ask its administrator for the fingerprint. \
      If it is the new one, run `anabranch keys forget {host}` and connect again.",

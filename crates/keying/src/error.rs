@@ -231,7 +231,7 @@ pub enum ExportError {
     #[error("the association is not protected yet; export once it is")]
     NotEstablished,
     /// TLS rejected the length or the label.
-    #[error("TLS does not export that much at once, or nothing under this label")]
+    #[error("TLS does not export this many bytes at once, or does not export this label")]
     Refused,
 }
 

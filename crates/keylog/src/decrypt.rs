@@ -53,7 +53,7 @@ impl Decrypted {
                 self.closed,
                 "of SCTP without a matching key: name the key log that one of the two hosts wrote during this transfer",
             ),
-            packets(self.plain, "of SCTP without protection: there is nothing to decrypt in them"),
+            packets(self.plain, "of SCTP are not protected"),
             packets(self.cut_off, "cut off when captured: capture whole packets, as with `tcpdump -s 0`"),
             counted(
                 self.fragments,

@@ -38,7 +38,7 @@ pub enum BindError {
         why: String,
     },
     /// SCTP does not permit port 0.
-    #[error("0 is not an SCTP port; take one from 1 to 65535, or leave it out")]
+    #[error("0 is not an SCTP port; choose one from 1 to 65535, or omit it")]
     PortZero,
     /// The system refused the socket.
     #[error(
@@ -54,7 +54,7 @@ pub enum BindError {
     #[error("the system gave no random bytes ({0}); without them tags and cookies could be guessed")]
     Entropy(String),
     /// There is no runtime for the host's task.
-    #[error("there is no tokio runtime here; call this from a task, or enter a runtime first")]
+    #[error("no tokio runtime is active; call this from a task, or enter a runtime first")]
     NoRuntime,
 }
 
@@ -65,7 +65,7 @@ pub enum LocalError {
     #[error(transparent)]
     Bind(#[from] BindError),
     /// The host does not have the address.
-    #[error("{address} is none of the host's addresses ({known:?}); there is nothing to remove")]
+    #[error("{address} is not among the host's addresses ({known:?}), so it cannot be removed")]
     Unknown {
         /// Requested address.
         address: IpAddr,
@@ -73,7 +73,7 @@ pub enum LocalError {
         known: Vec<IpAddr>,
     },
     /// The host's task has ended.
-    #[error("the host is gone: its runtime has stopped; bind a new one")]
+    #[error("the host has ended: its runtime has stopped; bind a new one")]
     HostGone,
 }
 
@@ -159,7 +159,7 @@ pub enum ConnectError {
     #[error("the handshake broke off: {0}; try again")]
     Failed(CloseReason),
     /// The host's task has ended.
-    #[error("the host is gone: its runtime has stopped; bind a new one")]
+    #[error("the host has ended: its runtime has stopped; bind a new one")]
     HostGone,
 }
 
@@ -218,7 +218,7 @@ pub enum CloseReason {
     )]
     Restarted,
     /// The host's task has ended.
-    #[error("the host is gone: its runtime has stopped; bind a new one and connect again")]
+    #[error("the host has ended: its runtime has stopped; bind a new one and connect again")]
     HostGone,
 }
 
@@ -255,6 +255,6 @@ pub enum AcceptError {
     )]
     NotAccepting,
     /// The host's task has ended.
-    #[error("the host is gone: its runtime has stopped; bind a new one")]
+    #[error("the host has ended: its runtime has stopped; bind a new one")]
     HostGone,
 }

@@ -14,7 +14,7 @@ use crate::protection::DtlsProtection;
 use crate::snapshot::KeyingCounters;
 
 /// Reason for evicting an association without keys.
-const TOO_MANY: &str = "more handshakes are under way than the host takes at a time, and most of them come from this address; try again";
+const TOO_MANY: &str = "the host's limit of concurrent handshakes is reached, and most of them come from this address; try again";
 
 #[derive(Debug)]
 struct Kept {

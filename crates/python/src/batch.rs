@@ -152,7 +152,7 @@ fn run_own(py: Python<'_>, wanted: &Wanted, done: &Bound<'_, PyAny>, output: &Ou
                 serde_json::to_string(&result).map_err(|error| RunError::new_err(error.to_string()))?;
             done.call1((*index, text)).map(drop)
         }
-        Ok(None) => Err(RunError::new_err("a run was given up without a reason, which is worth a report")),
+        Ok(None) => Err(RunError::new_err("a run was aborted without a reason; please report this")),
         Err(error) => Err(refused(prepared.file(), &error)),
     }
 }

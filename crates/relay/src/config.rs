@@ -124,7 +124,7 @@ pub enum RelayError {
     #[error("{0} is the relay's own address: name the target's")]
     Loop(SocketAddr),
     /// The local address and the target have different families.
-    #[error("nothing can be sent from {from} to {to}: take two addresses of one family")]
+    #[error("{from} cannot send to {to}: use two addresses of one IP version")]
     MixedFamilies {
         /// Local address.
         from: IpAddr,
@@ -201,7 +201,7 @@ mod tests {
         assert!(refused(|c| c.to.set_port(0)).contains("name the target's address and port"));
         assert!(refused(|c| c.to.set_ip([0, 0, 0, 0].into())).contains("0.0.0.0:9"));
         assert!(refused(|c| c.listen = c.to).contains("own address"));
-        assert!(refused(|c| c.from = Some("::1".parse().expect("an address"))).contains("one family"));
+        assert!(refused(|c| c.from = Some("::1".parse().expect("an address"))).contains("one IP version"));
         assert!(refused(|c| c.max_clients = 0).contains("one client"));
         assert!(refused(|c| c.idle = Duration::ZERO).contains("remembered"));
     }

@@ -120,8 +120,8 @@ fn check(rows: &BackgroundRows, reader: &Reader<'_>) {
         conflict("stop", "this source stops before it starts", "make `stop` later than `start`");
     }
     if rows.fragment.is_some_and(|fragment| fragment > rows.packet) {
-        let message = "`fragment` is larger than `packet`, so nothing would be split";
-        conflict("fragment", message, "make it smaller or leave it out");
+        let message = "`fragment` is larger than `packet`, so no packet would be split";
+        conflict("fragment", message, "reduce it or omit it");
     }
     if rows.shape == Some(1.0) {
         let message = format!("`{}` is 1: burst and idle times would have no mean", reader.key("shape"));

@@ -135,7 +135,7 @@ fn refuse_contradictions(all: &[PlacedEvent], readers: &[Reader<'_>]) {
         let twice = |(_, earlier, _): &PlacedEvent| keys.iter().find(|key| earlier.contains(key)).cloned();
         if let Some(key) = same.into_iter().find_map(twice) {
             let message = format!("two events set `{key}` at the same time in the same direction");
-            let help = "leave one out or give them different times";
+            let help = "remove one or give them different times";
             readers[*index].fault(&key, Fault::explained(ProblemKind::Conflict, message, help));
         }
     }
@@ -152,7 +152,7 @@ fn read(reader: &mut Reader<'_>) -> Option<Vec<Event>> {
     let events: Vec<Event> = events.into_iter().filter(|event| !event.changes().is_empty()).collect();
     if events.is_empty() {
         let help = "give one or more of `up`, `rate`, `delay` and `loss`";
-        reader.fault_here(Fault::explained(ProblemKind::Conflict, "this event changes nothing", help));
+        reader.fault_here(Fault::explained(ProblemKind::Conflict, "this event has no effect", help));
         return None;
     }
     Some(events)

@@ -48,7 +48,7 @@ pub struct Flow {
     /// Sending hosts.
     pub direction: Directions,
     /// Maximum rate at which the receiving application reads; `None` reads everything at once.
-    pub reader: Option<Rate>,
+    pub read_rate: Option<Rate>,
     /// Small messages beside the bulk data, on a separate stream.
     pub beside: Option<MessagesBeside>,
 }
@@ -160,7 +160,7 @@ section! {
         /// association.
         direction: Directions = "direction" [or Directions::Forward] ANY;
         /// Maximum rate at which the receiving application reads.
-        reader: Option<Rate> = "reader" [optional "everything at once"] AnyRate;
+        read_rate: Option<Rate> = "read_rate" [optional "everything at once"] AnyRate;
         /// Small messages beside the bulk.
         messages: Option<MessagesBeside> = "messages" [only ["bulk"] optional "none"]
             Inner::<MessagesBeside>::new("SmallMessages");
@@ -240,10 +240,10 @@ fn of_rows(
         Some(paths) => around.paths.resolve(reader, "paths", paths),
         None => Some((0..around.paths.len()).collect()),
     };
-    let FlowRows { ref scheme, direction, reader: rate, messages: beside, .. } = rows;
+    let FlowRows { ref scheme, direction, read_rate, messages: beside, .. } = rows;
     let scheme = scheme.clone();
     let kind = kind_of(rows, reader, &around.association);
-    Some(Flow { name: name?, kind: kind?, start, paths: paths?, scheme, direction, reader: rate, beside })
+    Some(Flow { name: name?, kind: kind?, start, paths: paths?, scheme, direction, read_rate, beside })
 }
 
 fn kind_of(rows: FlowRows, reader: &Reader<'_>, association: &Association) -> Option<FlowKind> {
@@ -325,7 +325,7 @@ impl Flow {
             paths: Some(paths),
             scheme: self.scheme.clone(),
             direction: self.direction,
-            reader: self.reader,
+            read_rate: self.read_rate,
             messages: self.beside,
         };
         match &self.kind {
@@ -366,7 +366,7 @@ pub(crate) fn check_end(root: &Reader<'_>, run: &Run, flows: &[Flow]) {
     if transfer && !flows.iter().any(|flow| flow.kind.ends()) {
         let message = "`run.stop = \"transfer\"`, but no flow has an end";
         let help = "add a [[flow]] with `kind = \"file\"`, or with `kind = \"messages\"`, a `count` and no `reliability`; \
-                    or give `run.duration` and leave out `stop`";
+                    or set `run.duration` and omit `stop`";
         root.fault_in("run", "stop", Fault::explained(ProblemKind::Conflict, message, help));
     }
 }

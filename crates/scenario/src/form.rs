@@ -466,9 +466,8 @@ impl Form for PlacedTexts {
             let text = Text.read(item).map_err(|fault| fault.at(&item.origin))?;
             if !seen.insert(text.clone()) {
                 let message = format!("{} is in the list twice", item.value);
-                return Err(
-                    Fault::explained(ProblemKind::Duplicate, message, "leave one out").at(&item.origin)
-                );
+                return Err(Fault::explained(ProblemKind::Duplicate, message, "remove one of the two")
+                    .at(&item.origin));
             }
             texts.push((text, item.origin.clone()));
         }

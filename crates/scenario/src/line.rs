@@ -98,7 +98,9 @@ impl<'t> Parser<'t> {
             let origin = Origin::File(span);
             if table.get(key).is_some() {
                 let message = format!("`{}` is given twice", key.escape_debug());
-                return Err(Fault::explained(ProblemKind::Duplicate, message, "leave one out").at(&origin));
+                return Err(
+                    Fault::explained(ProblemKind::Duplicate, message, "remove one of the two").at(&origin)
+                );
             }
             table.entries.push(Entry { key: key.to_owned(), origin, node });
             if self.ends(close)? {

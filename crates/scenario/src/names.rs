@@ -71,7 +71,7 @@ impl Names {
     fn resolve_one(&self, reader: &Reader<'_>, key: &str, name: &str, origin: &Origin) -> Option<usize> {
         let index = self.names.iter().position(|known| known == name);
         if index.is_none() && !self.cut {
-            let message = format!("there is no {} named {}", self.what, crate::text::quoted(name));
+            let message = format!("no {} is named {}", self.what, crate::text::quoted(name));
             let known: Vec<&str> = self.names.iter().map(String::as_str).collect();
             let fault = Fault::unknown(ProblemKind::UnknownName, message, name, &known);
             reader.fault_at(origin, key, fault);

@@ -175,7 +175,7 @@ fn no_such_element(key: &str, wanted: &str, names: &[String]) -> Fault {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let wanted = printable(wanted);
     let message = if NAMED.contains(&key) {
-        format!("there is no {key} named `{wanted}`")
+        format!("no {key} is named `{wanted}`")
     } else {
         format!("`{}` has no element `{wanted}`", printable(key))
     };

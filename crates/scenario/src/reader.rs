@@ -11,6 +11,9 @@ use crate::text::quoted;
 /// Table in place of a missing one.
 static EMPTY: Table = Table { entries: Vec::new() };
 
+/// Keys with a former name: the former name and the current one.
+const RENAMED: [(&str, &str); 2] = [("is", "expression"), ("reader", "read_rate")];
+
 /// Reader of a table. [`Reader::finish`] must be called after all keys have been read.
 pub(crate) struct Reader<'a> {
     table: &'a Table,
@@ -156,7 +159,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn refuse(&mut self, key: &'static str, why: &str) {
         self.refused.push(key);
         if let Some(entry) = self.entry(key) {
-            let message = format!("`{}` does not go here", self.key(key));
+            let message = format!("`{}` is not valid here", self.key(key));
             self.report.add(
                 &entry.origin,
                 &self.key(key),
@@ -217,7 +220,10 @@ impl<'a> Reader<'a> {
             let path = if is_name(key) { self.key(key) } else { self.key(&quoted(key)) };
             let message = format!("unknown key `{path}`");
             let mut fault = Fault::unknown(ProblemKind::UnknownKey, message, key, &self.known);
-            if !fault.has_proposal()
+            let renamed = RENAMED.iter().find(|(old, new)| old == key && self.known.contains(new));
+            if let Some((_, new)) = renamed {
+                fault = fault.with_help(format!("`{key}` was renamed to `{new}`"));
+            } else if !fault.has_proposal()
                 && let Some(home) = self.report.home_of(key)
             {
                 fault = fault.with_help(format!("`{key}` belongs under {home}"));

@@ -18,7 +18,7 @@ use crate::section::{Described, Section as _, inline, section};
 const COUNT: IntegerIn<u32> = IntegerIn(0..=1_000_000);
 
 section! {
-    /// Limit after which a message is given up: `max_retransmissions`, `lifetime` or both, or `priority`; for a video also limits
+    /// Limit after which a message is abandoned: `max_retransmissions`, `lifetime` or both, or `priority`; for a video also limits
     /// by the type of frame.
     #[derive(Clone, Debug, PartialEq)]
     pub(crate) struct LimitRows {
@@ -167,7 +167,7 @@ impl Form for AnyReliability {
         }
         let mut table = reader.as_table(node, reader.key(key))?;
         for field in LimitRows::fields() {
-            let why = "beside limits by type: put it into `I`, `P` or `B`, or leave those out";
+            let why = "beside limits by type: put it into `I`, `P` or `B`, or omit those";
             table.refuse(field.key, why);
         }
         let rows = FrameLimitRows::read_rows(&mut table);

@@ -157,7 +157,7 @@ fn check_times(reader: &Reader<'_>, stop: Stop, start: Span, warmup: Span) {
     if start >= limit {
         conflict("start", "no flow starts before the run is over");
     } else if start + warmup >= limit {
-        conflict("warmup", "nothing is measured: `start` and `warmup` take the whole run");
+        conflict("warmup", "no time is left to measure: `start` and `warmup` take the whole run");
     }
 }
 
@@ -210,7 +210,7 @@ fn no_seed_twice(seeds: &[u64]) -> Result<(), Fault> {
             Err(Fault::explained(
                 ProblemKind::Duplicate,
                 message,
-                "both runs would be the same run: leave one out",
+                "both runs would be the same run: remove one of the two",
             ))
         }
     }

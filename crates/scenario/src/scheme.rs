@@ -25,7 +25,7 @@ pub struct SchemeDefinition {
     /// Name, which no other scheme or component has.
     pub name: String,
     /// Expression that the name replaces.
-    pub is: String,
+    pub expression: String,
     /// Purpose, in a sentence.
     pub about: Option<String>,
 }
@@ -38,7 +38,8 @@ pub(crate) fn vocabulary(definitions: &[SchemeDefinition]) -> Vocabulary {
 fn define<'a>(
     definitions: impl Iterator<Item = &'a SchemeDefinition>,
 ) -> (Vocabulary, Vec<(usize, ExpressionError)>) {
-    let pairs: Vec<(&str, &str)> = definitions.map(|one| (one.name.as_str(), one.is.as_str())).collect();
+    let pairs: Vec<(&str, &str)> =
+        definitions.map(|one| (one.name.as_str(), one.expression.as_str())).collect();
     Vocabulary::default().define(&pairs)
 }
 
@@ -88,7 +89,7 @@ fn add_fault(reader: &Reader<'_>, name: &str, places: (&Origin, &Origin), error:
         }
         _ => {
             let fault = Fault::explained(ProblemKind::InvalidValue, message, advice);
-            reader.fault_at(places.1, &format!("{name}.is"), fault);
+            reader.fault_at(places.1, &format!("{name}.expression"), fault);
         }
     }
 }
@@ -108,7 +109,7 @@ section! {
     #[derive(Clone, Debug, PartialEq)]
     pub(crate) struct SchemeRows {
         /// Scheme expression that the name stands for.
-        is: String = "is" [required] Expression;
+        expression: String = "expression" [required] Expression;
         /// Description, shown in the report.
         about: Option<String> = "about" [optional "none"] Text;
     }
@@ -116,16 +117,16 @@ section! {
 
 /// Reads a definition, and the place of its expression.
 fn read<'a>(mut reader: Reader<'a>, name: &str) -> Option<(SchemeDefinition, &'a Origin)> {
-    let at = reader.peek("is").map(|node| &node.origin);
+    let at = reader.peek("expression").map(|node| &node.origin);
     let rows = SchemeRows::read_rows(&mut reader);
     reader.finish();
-    let SchemeRows { is, about } = rows?;
-    Some((SchemeDefinition { name: name.to_owned(), is, about }, at?))
+    let SchemeRows { expression, about } = rows?;
+    Some((SchemeDefinition { name: name.to_owned(), expression, about }, at?))
 }
 
 impl From<&SchemeDefinition> for SchemeRows {
     fn from(scheme: &SchemeDefinition) -> SchemeRows {
-        SchemeRows { is: scheme.is.clone(), about: scheme.about.clone() }
+        SchemeRows { expression: scheme.expression.clone(), about: scheme.about.clone() }
     }
 }
 

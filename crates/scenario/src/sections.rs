@@ -92,7 +92,7 @@ pub fn sections() -> Vec<SectionInfo> {
         section(
             "Reliability",
             "",
-            "Limit after which a message is given up: `max_retransmissions`, `lifetime` or both, or `priority`; for a video also \
+            "Limit after which a message is abandoned: `max_retransmissions`, `lifetime` or both, or `priority`; for a video also \
              limits by the type of frame.",
             [LimitRows::fields(), FrameLimitRows::fields()].concat(),
         ),

@@ -61,7 +61,7 @@ pub enum BadRequest {
     Nothing,
     /// More names or bytes than a transfer may request.
     #[error(
-        "too much is asked for: at most {MAX_WANTED} names with {MAX_WANTED_BYTES} B in all; ask for the folder they are in"
+        "the request is too large: at most {MAX_WANTED} names with {MAX_WANTED_BYTES} B in all; request their folder"
     )]
     TooMuch,
 }

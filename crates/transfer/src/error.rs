@@ -23,7 +23,7 @@ pub enum TransferError {
     #[error("the peer stopped")]
     Stopped,
     /// No message was received from the peer for this time.
-    #[error("nothing was heard from the peer for {} s", .0.as_secs())]
+    #[error("no message arrived from the peer for {} s", .0.as_secs())]
     Silent(Duration),
     /// Another association of the same transfer replaced this one.
     #[error("the same transfer continues over another connection")]
@@ -47,7 +47,7 @@ pub enum TransferError {
     NotRequested(Name),
     /// The peer offered more content than the user has confirmed.
     #[error(
-        "the peer offered more than was confirmed: {0}; the transfer was ended, and nothing beyond it was stored"
+        "the peer offered more than was confirmed: {0}; the transfer was ended, and no file beyond it was stored"
     )]
     Unconfirmed(PeerText),
     /// The peer reported that it cannot continue.

@@ -86,7 +86,7 @@ pub(crate) async fn recv_first(
     let first = timeout(within, association.recv()).await;
     let packet = first.map_err(|_| TransferError::Silent(within))??;
     let Some(packet) = packet else {
-        return Err(TransferError::Lost("the peer closed it without a word".to_owned()));
+        return Err(TransferError::Lost("the peer closed it without a reason".to_owned()));
     };
     match Message::decode_first(&packet.payload) {
         Ok(message) => Ok(message),

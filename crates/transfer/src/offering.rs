@@ -88,7 +88,7 @@ async fn entry(source: SendSource) -> Result<Entry, OfferingError> {
         let first = name.split('/').next().unwrap_or_default();
         sum.get_or_insert_with(|| Entry::new(first, &kind)).count(&kind);
     }
-    sum.ok_or_else(|| OfferingError::Unreadable("everything in it is left out".into()))
+    sum.ok_or_else(|| OfferingError::Unreadable("its content is omitted".into()))
 }
 
 /// Description of a server's offering.

@@ -33,7 +33,7 @@ impl ParseErrorKind {
             Self::LengthTooShort => "length field shorter than its header",
             Self::LengthTooLong => "length field past the end",
             Self::WrongLength => "length impossible for the type",
-            Self::CountMismatch => "count does not fit the length",
+            Self::CountMismatch => "count does not match the length",
             Self::WrongParameter => "another parameter than the required one",
             Self::WrongRecordHeader => "no header of a DTLS record as the DTLS chunk has it",
         }

@@ -136,7 +136,7 @@ def _reproduce(options: argparse.Namespace) -> int:
     from anabranch.sweeps.cache import default_folder
 
     if options.no_cache and options.cache:
-        raise ExperimentError("--cache and --no-cache: leave one of them out")
+        raise ExperimentError("--cache and --no-cache: omit one of them")
     cache = None if options.no_cache else (options.cache or default_folder())
     selections = select(options.name, options.data)
     scope = Scope(options.quick, options.seeds, options.variants, options.ablations, options.claims)
@@ -147,7 +147,7 @@ def _reproduce(options: argparse.Namespace) -> int:
             warnings.showwarning = _print_warning
             outcome, cost = reproduce(selections, options.out, scope, sweeps)
     except KeyboardInterrupt:
-        kept = "nothing is kept" if cache is None else f"finished runs are kept in {cache}: the same command continues"
+        kept = "no run is kept" if cache is None else f"finished runs are kept in {cache}: the same command continues"
         print(f"stopped by Ctrl-C; {kept}", file=sys.stderr)
         return INTERRUPTED
     print(counts_text(outcome))

@@ -116,7 +116,7 @@ def _chosen(folder: Path, name: str) -> tuple[Entry, Results | Series]:
     from anabranch.figures.catalogue import FIGURES
 
     if name not in FIGURES:
-        raise FigureError(f"there is no figure `{name}`; there are {', '.join(FIGURES)}")
+        raise FigureError(f"unknown figure `{name}`; choose one of {', '.join(FIGURES)}")
     entry, data = FIGURES[name], _read(folder)
     kind = _kind(data)
     if entry.input != kind:
@@ -136,7 +136,7 @@ def _read(folder: Path) -> Results | Series:
     if (folder / "run.toml").exists() or any(folder.glob("*/run.toml")):
         return read_trace(folder)
     if not folder.is_dir():
-        raise AnabranchError(f"{folder}: there is no such folder")
+        raise AnabranchError(f"{folder}: no such folder")
     raise AnabranchError(
         f"{folder}: neither results nor traces: `anabranch sweep PLAN.toml --out DIR` writes results, "
         "`anabranch run SCENARIO.toml --trace DIR` a folder of traces for each run"

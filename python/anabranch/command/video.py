@@ -139,7 +139,7 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
         "--rate", metavar="R", type=frame_rate, help="frames a second, as 30 or 30000/1001 [default: the file's, or 30]"
     )
     add("--scale", metavar="WxH", type=frame_size, help="scale a file to this size")
-    add("-q", "--quiet", action="store_true", help="no progress, and nothing printed but with --json")
+    add("-q", "--quiet", action="store_true", help="no progress, and no output except with --json")
 
 
 def _add_evaluate(commands: Any) -> None:
@@ -170,7 +170,7 @@ def _add_evaluate(commands: Any) -> None:
     )
     add("--no-pictures", dest="pictures", action="store_false", help="write no stills and no clips")
     add("--json", action="store_true", help="print the summary as JSON in place of the table")
-    add("-q", "--quiet", action="store_true", help="no progress, and nothing printed but with --json")
+    add("-q", "--quiet", action="store_true", help="no progress, and no output except with --json")
     parser.set_defaults(run=_evaluate)
 
 

@@ -84,7 +84,7 @@ def add_compare(commands: Any) -> None:
     add("--out", metavar="DIR", type=Path, required=True, help="the folder to write")
     add("--no-page", dest="page", action="store_false", help="write tables only")
     add("--json", action="store_true", help="print the summary as JSON in place of the table")
-    add("-q", "--quiet", action="store_true", help="no progress, and nothing printed but with --json")
+    add("-q", "--quiet", action="store_true", help="no progress, and no output except with --json")
     parser.set_defaults(run=_compare)
 
 

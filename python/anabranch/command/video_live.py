@@ -188,7 +188,7 @@ def _add_association(parser: argparse.ArgumentParser) -> None:
         help="disable encryption and authentication; the other side has to do the same",
     )
     add("--json", action="store_true", help="print one JSON object at the end in place of the text")
-    add("-q", "--quiet", action="store_true", help="no progress, and nothing printed but with --json and errors")
+    add("-q", "--quiet", action="store_true", help="no progress, and no output except with --json and errors")
 
 
 def _send(options: argparse.Namespace) -> int:
@@ -361,8 +361,8 @@ def _write(options: argparse.Namespace, player: Player, reference: CodedClip | N
 def _notice(options: argparse.Namespace) -> None:
     if options.insecure and not options.quiet:
         print(
-            "warning: --insecure: content is not encrypted, and nobody proves who they are: "
-            "whoever carries the packets can read and change them",
+            "warning: --insecure: content is not encrypted, and neither side proves its identity: "
+            "every host that forwards the packets can read and change them",
             file=sys.stderr,
         )
 

@@ -33,7 +33,7 @@ def hint(word: str, known: Iterable[str]) -> str:
     names = list(known)
     close = difflib.get_close_matches(word, names, 1)
     meant = f"did you mean `{close[0]}`? " if close else ""
-    return f"{meant}There are: {', '.join(names) or 'none'}"
+    return f"{meant}Choose one of: {', '.join(names) or 'none'}"
 
 
 class Fields:
@@ -161,7 +161,7 @@ class Fields:
         """Raises an error for unread keys."""
         for key in self._table:
             if key not in self._asked:
-                raise self.error(key, f"means nothing here; {hint(key, sorted(self._asked))}")
+                raise self.error(key, f"has no effect here; {hint(key, sorted(self._asked))}")
 
     def _value(self, key: str, kind: Any, default: Any) -> Any:
         """Returns the value of a field of a dataclass, checked against its type."""

@@ -48,7 +48,7 @@ class SampleGrid:
             meant = at.get(own.name, whole.values)
             missing = sum(own.index(value) is None for value in meant)
             if missing:
-                raise LeftOutError(f"of {own.name}, {missing} of {len(meant)} values were left out")
+                raise LeftOutError(f"of {own.name}, {missing} of {len(meant)} values were omitted")
 
     def curve(self, scheme: str, axis: str, at: Mapping[str, tuple[Value, ...]]) -> NDArray[np.float64]:
         """Returns a row for each value of an axis that `at` allows, and a column for each seed."""
@@ -72,7 +72,7 @@ class SampleGrid:
 
     def _narrowed(self, scheme: str, at: Mapping[str, tuple[Value, ...]]) -> NDArray[np.float64]:
         if scheme not in self.schemes:
-            raise LeftOutError(f"{scheme} was left out")
+            raise LeftOutError(f"{scheme} was omitted")
         narrowed: NDArray[np.float64] = self.values[self.schemes.index(scheme)]
         for dimension, axis in enumerate(self.axes):
             if axis.name not in at:
@@ -80,6 +80,6 @@ class SampleGrid:
             indices = [index for value in at[axis.name] if (index := axis.index(value)) is not None]
             if not indices:
                 named = ", ".join(str(value) for value in at[axis.name])
-                raise LeftOutError(f"{axis.name} = {named} was left out")
+                raise LeftOutError(f"{axis.name} = {named} was omitted")
             narrowed = narrowed.take(indices, axis=dimension)
         return narrowed

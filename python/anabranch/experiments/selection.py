@@ -30,7 +30,7 @@ def read_key(key: str, data: Path) -> Study:
     """Reads the study of a key. Raises `ExperimentError` if the study does not exist or its data is invalid."""
     known = keys(data)
     if key not in known:
-        raise ExperimentError(f"there is no study `{key}`; {hint(key, known)}")
+        raise ExperimentError(f"unknown study `{key}`; {hint(key, known)}")
     return read_study(data / key)
 
 

@@ -44,7 +44,7 @@ def plot_cwnd(
     rows = rows_of(series.paths(), Choice(flow, direction), "states of paths")
     start, end = checked(between) if between else (0.0, series.end_s)
     if start >= series.end_s:
-        raise FigureError(f"there are no windows between {start:g} and {end:g} s: the trace ends at {series.end_s:g} s")
+        raise FigureError(f"no windows between {start:g} and {end:g} s: the trace ends at {series.end_s:g} s")
     end = min(end, series.end_s)
     styles = path_looks(paths_of(series, rows))
     lines = {path: _held(rows[rows["path"] == path], start, end) for path in styles}

@@ -64,7 +64,7 @@ def view(
     rows = next(iter(frames.values()))
     over = tuple(swept_keys(results, rows))
     if rows.empty:
-        raise FigureError("the results have no runs, so there is nothing to draw")
+        raise FigureError("the results have no runs to draw")
     if schemes is not None:
         frames = _of_schemes(frames, [schemes] if isinstance(schemes, str) else list(schemes))
     for key, value in (at or {}).items():
@@ -82,7 +82,7 @@ def _of_schemes(frames: dict[Table, pd.DataFrame], schemes: list[str]) -> dict[T
     known = list(dict.fromkeys(next(iter(frames.values()))["scheme"]))
     for scheme in schemes:
         if scheme not in known:
-            raise FigureError(f"there are no runs of `{scheme}`; there are {named(known)}")
+            raise FigureError(f"no runs of `{scheme}`; choose one of {named(known)}")
     # The requested order is that of legends.
     return {
         table: pd.concat([frame[frame["scheme"] == scheme] for scheme in dict.fromkeys(schemes)])
@@ -100,7 +100,7 @@ def _at(frames: dict[Table, pd.DataFrame], over: Sequence[str], key: str, value:
         # Numbers from a command line are text.
         chosen = next((each for each in known if _same_number(each, value)), None)
     if chosen is None:
-        raise FigureError(f"there is no `{key}` of {value}; there are {named(known)}")
+        raise FigureError(f"no `{key}` of {value}; choose one of {named(known)}")
     return {table: frame[frame[key] == chosen] if key in frame.columns else frame for table, frame in frames.items()}
 
 
@@ -119,7 +119,7 @@ def axis_key(of: View, x: str | None) -> str:
         return x
     candidates = of.varied or list(of.over)
     if not candidates:
-        raise FigureError("nothing was swept, so there is no axis to draw along; `bars` compares schemes without one")
+        raise FigureError("no key was swept, so the figure has no axis; `bars` compares schemes without one")
     if len(candidates) > 1:
         raise FigureError(f"x= has to name the swept key of the axis: {named(candidates)}")
     return candidates[0]
@@ -167,7 +167,7 @@ def numeric_positions(key: str, values: Iterable[object]) -> tuple[dict[Any, flo
     found = positions(key, distinct)
     if found is None:
         raise FigureError(
-            f"the values of `{key}` are not numbers ({named(distinct)}), so there is no axis for them; "
+            f"the values of `{key}` are not numbers ({named(distinct)}), so they have no axis; "
             "`bars` draws them side by side"
         )
     return found

@@ -73,7 +73,7 @@ def title_of(series: Series) -> str:
 
 def _only(frame: pd.DataFrame, column: str, wanted: str | None, what: str) -> pd.DataFrame:
     if frame.empty:
-        raise FigureError(f"the trace has no {what}, so there is nothing to draw")
+        raise FigureError(f"the trace has no {what} to draw")
     present = sorted(str(value) for value in frame[column].dropna().unique())
     if wanted is None:
         if len(present) > 1:
@@ -91,5 +91,5 @@ def _between(frame: pd.DataFrame, between: tuple[float, float], what: str) -> pd
     chosen = frame[(frame["time_s"] >= start) & (frame["time_s"] <= end)]
     if chosen.empty:
         first, last = frame["time_s"].min(), frame["time_s"].max()
-        raise FigureError(f"there are no {what} between {start:g} and {end:g} s: they are from {first:g} to {last:g} s")
+        raise FigureError(f"no {what} between {start:g} and {end:g} s: they are from {first:g} to {last:g} s")
     return chosen

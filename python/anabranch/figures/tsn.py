@@ -55,7 +55,7 @@ def plot_tsn(
     kinds = rows["event"].astype(str).where(rows["event"].isin(["sent", "received"]), "dropped")
     rows = rows.assign(tsn=rows["tsn"] - first, kind=kinds)
     if rows.empty:
-        raise FigureError("the trace has no chunks, so there is nothing to draw")
+        raise FigureError("the trace has no chunks to draw")
     with drawing(ax, "page", title) as axes:
         for path, look in path_looks(paths_of(series, rows)).items():
             for kind in _MARKS:

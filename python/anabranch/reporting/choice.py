@@ -74,7 +74,7 @@ def schemes_of(choice: Choice, known: Sequence[str]) -> list[str]:
     if choice.scheme == ALL and ALL not in known:
         return list(known)
     if choice.scheme not in known:
-        raise ChoiceError(f"there are no runs of `{choice.scheme}`; there are: {listed(known)}")
+        raise ChoiceError(f"no runs of `{choice.scheme}`; choose one of: {listed(known)}")
     return [choice.scheme]
 
 

@@ -100,7 +100,7 @@ def _page(
         return page_of_results(source, choices, seed, title, progress)
     folder = Path(source)
     if not folder.is_dir():
-        raise ReportError(f"{folder}: there is no such folder")
+        raise ReportError(f"{folder}: no such folder")
     if (folder / "manifest.json").exists() or any(folder.glob("*.parquet")):
         return page_of_results(Results.read(folder), choices, seed, title, progress)
     if trace_folders(folder):

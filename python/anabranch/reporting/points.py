@@ -64,7 +64,7 @@ def chosen_point(choice: Choice, points: Sequence[Point]) -> Point:
         matching = [point for point in candidates if _same(key, point[key], text)]
         if not matching:
             values = listed(dict.fromkeys(value_text(point[key]) for point in candidates))
-            raise ChoiceError(f"there is no `{key}` of {text}; there are: {values}")
+            raise ChoiceError(f"no `{key}` of {text}; choose one of: {values}")
         candidates = matching
     return candidates[0]
 

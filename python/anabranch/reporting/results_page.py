@@ -34,7 +34,7 @@ def page_of_results(
 ) -> Page:
     """Returns the page. Raises `ReportError` for results without runs, and `ChoiceError` for runs that do not exist."""
     if results.runs.num_rows == 0:
-        raise ReportError("the results have no runs, so there is nothing to report: run the sweep again")
+        raise ReportError("the results have no runs to report: run the sweep again")
     asked = _wanted(results, choices, seed)
     wanted = asked[:MAX_CHOSEN]
     warnings = [*_missing(results), *left_out(list(map(str, asked[MAX_CHOSEN:])))]
@@ -93,7 +93,7 @@ def _wanted(results: Results, choices: Sequence[Choice], seed: int | None) -> li
     known = [scheme for scheme in _schemes(results) if scheme not in own]
     for asked in (seed, *(choice.seed for choice in choices)):
         if asked is not None and asked not in seeds:
-            raise ChoiceError(f"there is no run with seed {asked}; there are: {listed(seeds)}")
+            raise ChoiceError(f"no run has seed {asked}; choose one of: {listed(seeds)}")
     if not choices:
         return _runs_at(results, points[0], known, seed)[:MAX_RUNS]
     runs = []
@@ -155,7 +155,7 @@ def _timeline(
             *([f"and {left} more"] if left > 0 else []),
         ]
     if not timeline.tracks:
-        return None, [*warnings, "There is no timeline, as no data was sent."]
+        return None, [*warnings, "No timeline is shown, because no data was sent."]
     index = _index(results, wanted, labels)
     return timeline_section(timeline, _about(results, wanted, same=not warnings), index=index), warnings
 

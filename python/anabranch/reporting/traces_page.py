@@ -45,7 +45,7 @@ def page_of_traces(
     # A new `Series` for each run, so that the data of one is freed before the next is read.
     timeline = joined(timeline_of(Series(run.folder), labels[run.folder]) for run in progress.track(chosen, "trace"))
     if not timeline.tracks:
-        raise ReportError(f"{folder}: in none of its runs data was sent, so there is nothing to show")
+        raise ReportError(f"{folder}: none of its runs sent data, so no chart can be shown")
     about = [_what(chosen, runs)]
     return Page(
         title=title or f"Traces in {_name(folder)}",
@@ -88,7 +88,7 @@ def _chosen(runs: Sequence[Series], choices: Sequence[Choice], seed: int | None)
     for asked in (seed, *(choice.seed for choice in choices)):
         if asked is not None and asked not in seeds:
             known = listed(seeds) if seeds else "none, as these are traces of real sockets"
-            raise ChoiceError(f"there is no run with seed {asked}; there are: {known}")
+            raise ChoiceError(f"no run has seed {asked}; choose one of: {known}")
     if not choices:
         return _of_seed(runs, seed)[:MAX_RUNS]
     found: dict[Path, Series] = {}

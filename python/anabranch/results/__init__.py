@@ -74,7 +74,7 @@ class Results:
     def to_arrow(self, table: Table = "runs") -> pyarrow.Table:
         """Returns a table: `"runs"`, `"paths"` or `"flows"`. Raises `ResultsError` for any other name."""
         if table not in TABLES:
-            raise ResultsError(f"there is no table `{table}`; there are: {', '.join(TABLES)}")
+            raise ResultsError(f"unknown table `{table}`; choose one of: {', '.join(TABLES)}")
         chosen: pyarrow.Table = getattr(self, table)
         return chosen
 

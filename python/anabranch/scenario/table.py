@@ -166,9 +166,7 @@ def plain(value: Any, key: str) -> Any:
     if isinstance(value, os.PathLike):
         return text(os.fsdecode(value), key)
     found = "None" if value is None else f"a {type(value).__name__}"
-    raise ScenarioError(
-        f"`{key}` is {found}, which no scenario file can contain: give text or a number, or leave it out"
-    )
+    raise ScenarioError(f"`{key}` is {found}, which no scenario file can contain: write text or a number, or omit it")
 
 
 def text(value: str, key: str) -> str:

@@ -79,9 +79,6 @@ class AssociationSettings(Table):
 class Scheme(Table):
     """Name for a scheme expression, `[scheme.NAME]`."""
 
-    KEYS: ClassVar[Mapping[str, str]] = {
-        "expression": "is",
-    }
     name: str
     """Name, unique among schemes and components."""
     expression: str
@@ -368,7 +365,7 @@ class Path(Table):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Reliability(Table):
-    """Limit after which a message is given up: `max_retransmissions`, `lifetime` or both, or `priority`;
+    """Limit after which a message is abandoned: `max_retransmissions`, `lifetime` or both, or `priority`;
     for a video also limits by the type of frame."""
 
     UNITS: ClassVar[Mapping[str, str]] = {
@@ -423,7 +420,7 @@ class Flow(Table):
         "deadline": "ms",
         "payload": "B",
         "start": "s",
-        "reader": "Mbit/s",
+        "read_rate": "Mbit/s",
     }
     name: str | None = None
     """The name, unique among the flows. Default: `"flow-1"`, …."""
@@ -464,7 +461,7 @@ class Flow(Table):
     direction: Literal["forward", "reverse", "both"] | None = None
     """Sender: the left host, the right host, or each of them the same data. The left host always opens the
     association. Default: `"forward"`."""
-    reader: str | None = None
+    read_rate: str | None = None
     """Maximum rate at which the receiving application reads. Default: everything at once."""
     messages: SmallMessages | None = None
     """`bulk` only. Small messages beside the bulk."""

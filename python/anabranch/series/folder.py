@@ -74,7 +74,7 @@ class TraceFolder:
         missing = [file for file in self.files() if not (self.path / file).is_file()]
         notes = [f"missing: {', '.join(missing)}"] if missing else []
         if self.result is None:
-            return [f"the run did not end: there is no {RESULT_FILE}", *notes]
+            return [f"the run did not end: {RESULT_FILE} is missing", *notes]
         cut = [file for file in self.files() if file not in missing and not self.is_whole(file)]
         return [*notes, f"not as the run wrote it, being cut short or changed: {', '.join(cut)}"] if cut else notes
 
@@ -112,7 +112,7 @@ def find_run(folder: Path) -> Path:
     if (folder / RUN_FILE).is_file():
         return folder
     if not folder.is_dir():
-        raise TraceError(f"{folder}: there is no such folder")
+        raise TraceError(f"{folder}: no such folder")
     runs = sorted(path.parent for path in folder.glob(f"*/{RUN_FILE}"))
     if len(runs) == 1:
         return runs[0]

@@ -171,7 +171,7 @@ def check_header(folder: TraceFolder, file: str, line: bytes, layout: Layout) ->
     if missing is not None:
         version = folder.manifest.get("version", "unknown")
         raise TraceError(
-            f"{folder.path / file}: there is no column `{missing}`, so it was written by another version ({version}); "
+            f"{folder.path / file}: no column `{missing}`, so the file was written by another version ({version}); "
             "trace the run again with this version"
         )
 

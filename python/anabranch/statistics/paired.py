@@ -57,9 +57,9 @@ def paired_difference(
     values = collapsed(samples, groups, "seeds")
     schemes = list(dict.fromkeys(values["scheme"]))
     if baseline not in schemes:
-        raise StatisticsError(f"there is no scheme `{baseline}` to compare with; there are {named(schemes)}")
+        raise StatisticsError(f"unknown scheme `{baseline}` to compare with; there are {named(schemes)}")
     if schemes == [baseline]:
-        raise StatisticsError(f"`{baseline}` is the only scheme; there is nothing to compare with it")
+        raise StatisticsError(f"`{baseline}` is the only scheme; add another one to compare")
     rows = [
         dict(zip(groups, key, strict=True))
         | {"baseline": baseline, "metric": metric}

@@ -120,7 +120,7 @@ def linear_regression(x: Regressors, y: Sequence[float], confidence: float = 0.9
 
     design = np.column_stack([np.ones(len(values)), *columns.values()])
     if np.linalg.matrix_rank(design) < design.shape[1]:
-        raise StatisticsError(f"of {named(columns)} one follows from the others; leave it out")
+        raise StatisticsError(f"of {named(columns)} one follows from the others; omit it")
     fit = sm.OLS(values, design).fit()
     perfect = bool(np.abs(fit.resid).max() <= _ROUNDING * np.abs(values).max())
     figures = _of_perfect_fit(values) if perfect else _of_fit(fit)
@@ -173,7 +173,7 @@ def _columns(x: Regressors, names: list[str] | None) -> dict[str, np.ndarray]:
         if names is not None:
             missing = [name for name in names if name not in found]
             if missing:
-                raise StatisticsError(f"there are no values of {named(missing)}")
+                raise StatisticsError(f"no values of {named(missing)}")
             return {name: found[name] for name in names}
         return found
     values = np.asarray(x, dtype=float)
@@ -187,7 +187,7 @@ def _columns(x: Regressors, names: list[str] | None) -> dict[str, np.ndarray]:
 def _check(columns: dict[str, np.ndarray], y: np.ndarray, confidence: float) -> None:
     check_interval("t", confidence)
     if not columns:
-        raise StatisticsError("there is nothing to regress on")
+        raise StatisticsError("no regressor is given")
     n = len(y)
     for name, x in columns.items():
         if len(x) != n:

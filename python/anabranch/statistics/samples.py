@@ -109,7 +109,7 @@ def _left_out_keys(samples: Samples, by: Sequence[str], of: SampleOf) -> list[st
     for key in ("scheme", *samples.parts):
         if key not in by and samples.frame[key].nunique(dropna=False) > 1:
             raise StatisticsError(
-                f"by={list(by)!r} leaves out `{key}`, of which there are several: a mean over them means nothing"
+                f"by={list(by)!r} leaves out `{key}`, of which there are several: a mean over them is meaningless"
             )
     rest = [key for key in samples.over if key not in by]
     if of not in ("seeds", "points"):
@@ -152,7 +152,7 @@ def table_of_frame(frame: pd.DataFrame) -> Table:
 def unknown_metric(metric: str, *frames: pd.DataFrame) -> str:
     """Returns the error text for a metric that none of the tables has."""
     known = dict.fromkeys(name for frame in frames for name in metrics_of(frame))
-    return f"there is no metric `{metric}`; {did_you_mean(metric, list(known))}there are {named(known)}"
+    return f"unknown metric `{metric}`; {did_you_mean(metric, list(known))}choose one of {named(known)}"
 
 
 def metrics_of(frame: pd.DataFrame) -> list[str]:
@@ -164,7 +164,7 @@ def metrics_of(frame: pd.DataFrame) -> list[str]:
 def _need(frame: pd.DataFrame, columns: Iterable[str]) -> None:
     for column in columns:
         if column not in frame.columns:
-            raise StatisticsError(f"there is no column `{column}`; there are {named(frame.columns)}")
+            raise StatisticsError(f"unknown column `{column}`; choose one of {named(frame.columns)}")
 
 
 def _numbers(column: pd.Series[Any], metric: str) -> pd.Series[Any]:

@@ -48,7 +48,7 @@ def summary(
     chosen = samples_of(results, metric, table, as_list(by, []))
     groups = as_list(by, chosen.groups)
     if not groups:
-        raise StatisticsError("by=[] names no column to group by; leave it out to group by point and scheme")
+        raise StatisticsError("by=[] names no column to group by; omit it to group by point and scheme")
     values = collapsed(chosen, groups, samples)
     rows = [
         dict(zip(groups, key, strict=True))

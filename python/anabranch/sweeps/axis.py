@@ -43,7 +43,7 @@ def read_axes(over: Over, fixed: Iterable[str] = ()) -> list[Axis]:
     for key in (key for axis in axes for key in axis.keys):
         if key in seen:
             faults.append(
-                f"`{key}`: has a value already, in `overrides` (`--set`) or in another list: leave one of them out"
+                f"`{key}`: has a value already, in `overrides` (`--set`) or in another list: omit one of them"
             )
         seen.add(key)
     if faults:

@@ -21,7 +21,7 @@ def native_threads(executor: ExecutorLike, workers: int | None) -> tuple[bool, i
     if executor is None:
         return True, workers
     if isinstance(executor, str) and workers is not None:
-        raise ExecutorError(f"`workers`: has no effect, since `{executor}` makes the runs: leave it out")
+        raise ExecutorError(f"`workers`: has no effect, since `{executor}` makes the runs: omit it")
     if isinstance(executor, str) and (chosen := re.fullmatch(r"threads:([1-9]\d{0,3})", executor)):
         return True, int(chosen[1])
     return False, None
@@ -35,7 +35,7 @@ def open_workers(executor: ExecutorLike, workers: int | None, timeout_s: float) 
         if executor.startswith("dask://"):
             connected: Workers = _dask().connect(executor, timeout_s)
             return connected
-        raise ExecutorError(f"there is no executor `{executor}`: {_EXPECTED}")
+        raise ExecutorError(f"unknown executor `{executor}`: {_EXPECTED}")
     # Executors of Dask have a client, and clients can make an executor. The module's name avoids importing Dask.
     client = getattr(executor, "_client", executor)
     if type(client).__module__.split(".")[0] == "distributed" and hasattr(client, "get_executor"):

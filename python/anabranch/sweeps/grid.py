@@ -222,7 +222,7 @@ class _Points:
             first = seen.setdefault(point.scenario, point)
             if first is not point:
                 these = f"{in_words(keys, first.values)} and {in_words(keys, point.values)}"
-                self._faults.add(f"{these}: are the same scenario: leave one of them out")
+                self._faults.add(f"{these}: are the same scenario: omit one of them")
 
 
 class _Cells:

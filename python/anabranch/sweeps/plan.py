@@ -169,7 +169,7 @@ class _Reader:
             if not isinstance(schemes, list) or not all(isinstance(scheme, str) for scheme in schemes):
                 self._fault("schemes", '`schemes`: expected a list such as ["cmt", "cmt-pf"]')
             elif "scheme" in over:
-                self._fault("schemes", "`schemes`: `over` has a list of schemes too: leave one of them out")
+                self._fault("schemes", "`schemes`: `over` has a list of schemes too: omit one of them")
             else:
                 over["scheme"] = schemes
         return over

@@ -48,7 +48,7 @@ class Precision:
         faults: list[str] = []
         if self.metric not in METRICS:
             hint = did_you_mean(str(self.metric), METRICS)
-            faults.append(f"`metric`: there is no figure `{self.metric}`; {hint}there are: {', '.join(METRICS)}")
+            faults.append(f"`metric`: unknown figure `{self.metric}`; {hint}choose one of: {', '.join(METRICS)}")
         readers: dict[str, Callable[[], float]] = {
             "within": lambda: real_number("within", self.within, "a fraction of the mean more than 0, such as 0.05"),
             "min_seeds": lambda: whole_number("min_seeds", self.min_seeds, least=2),

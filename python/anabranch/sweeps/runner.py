@@ -163,7 +163,7 @@ class Runner:
         done = self._computed + self._cached + self._resumed
         finished = finished_text(done, self._planned, is_minimum=self._until is not None)
         if self._store is None:
-            return f"{finished}; there is no cache that keeps them"
+            return f"{finished}; no cache stores them"
         return resume_text(finished, self._store.cache.folder, "sweep", self._store.unstored)
 
     def _uncached_why(self) -> tuple[str, ...]:

@@ -125,7 +125,7 @@ def send(
     """
     named = [files] if isinstance(files, (str, os.PathLike)) else list(files)
     if not named:
-        raise TransferError("there are no files to send: name one at least")
+        raise TransferError("no files to send: name at least one")
     if "-" in named:
         raise TransferError("`-` is standard input, which the command sends: anabranch send - HOST")
     options = _options(paths, remote, scheme, connect_timeout_s, retry_s) + _protection(keys, insecure)
@@ -159,7 +159,7 @@ def recv(
     """
     wanted = [names] if isinstance(names, str) else list(names or ())
     if names is not None and not wanted:
-        raise TransferError("`names` is empty: leave it out to fetch everything")
+        raise TransferError("`names` is empty: omit it to fetch all files")
     options = _options(paths, remote, scheme, connect_timeout_s, retry_s) + _protection(keys, insecure)
     options += [f"--dir={os.fspath(folder)}", f"--on-clash={on_clash}", *([] if wanted else ["--all"])]
     return _transfer(["recv", *options, "--", source, *wanted], progress)
@@ -167,7 +167,7 @@ def recv(
 
 def _protection(keys: FilePath | None, insecure: bool) -> list[str]:
     if keys is not None and insecure:
-        raise TransferError("`keys` and `insecure` contradict each other: leave one of them out")
+        raise TransferError("`keys` and `insecure` contradict each other: omit one of them")
     named = [] if keys is None else [f"--keys={os.fspath(keys)}"]
     return ["--insecure"] if insecure else named
 
@@ -266,7 +266,7 @@ def _outcome(status: int, files: list[TransferredFile], end: Mapping[str, Any], 
     failed = [f"{file.name}: {file.error}" for file in files if file.result == "failed"]
     if failed:
         more = [f"and {len(failed) - _MAX_NAMED} more"] if len(failed) > _MAX_NAMED else []
-        raise TransferError("\n".join(["files were left out:", *failed[:_MAX_NAMED], *more]))
+        raise TransferError("\n".join(["files were omitted:", *failed[:_MAX_NAMED], *more]))
     if status != 0 or not end:
         raise TransferError(end.get("error") or _of_arguments(said) or f"the command ended with status {status}")
     totals = end["totals"]

@@ -17,7 +17,7 @@ from anabranch.video.metrics import METRICS, Quality
 from anabranch.video.tables import write_table
 
 FRAMES, SUMMARY = "frames.parquet", "summary.json"
-NOTHING_DECODABLE = "no frame was decodable: there is no picture whose quality could be computed"
+NOTHING_DECODABLE = "no frame was decodable, so no quality can be computed"
 _DECIMALS = {"psnr_db": 2, "ssim": 4, "vqm": 3, "vmaf": 2}
 _ABSENT = "-"
 

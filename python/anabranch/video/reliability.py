@@ -54,7 +54,7 @@ def read_reliability(texts: Iterable[str], deadline_ms: float) -> Reliability:
     for text in texts:
         kind, limit = _read(text)
         if kind in found:
-            raise VideoError(f"{text[:32]!a}: there is a limit for these frames already: leave one of them out")
+            raise VideoError(f"{text[:32]!a}: there is a limit for these frames already: omit one of them")
         found[kind] = limit
     default = found.get(None)
     return {kind: found.get(kind) or default or limit for kind, limit in until_playout(deadline_ms).items()}

@@ -73,7 +73,7 @@ fn bulk(paths: usize) -> Flow {
         paths: (0..paths).collect(),
         scheme: None,
         direction: Directions::Forward,
-        reader: None,
+        read_rate: None,
         beside: None,
     }
 }

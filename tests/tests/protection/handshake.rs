@@ -33,7 +33,7 @@ fn a_strict_side_refuses_a_peer_without_protection() {
     duo.kept = Some(Vec::new());
     duo.connect();
     duo.run(Span::from_secs(1));
-    let refused = "the peer takes only protected packets, and this side does not protect its own";
+    let refused = "the peer requires protection, and this side does not protect its packets";
     let refused = AssociationEvent::Aborted(AbortReason::NotProtected(refused));
     assert_eq!(duo.nodes[0].ended, Some(refused));
     let abort = duo.kept.iter().flatten().map(|(_, packet)| packet).find(|packet| shape(packet).0 == 6);
@@ -47,7 +47,7 @@ fn a_strict_side_refuses_a_peer_without_protection() {
     duo.connect();
     duo.run(Span::from_secs(1));
     let why =
-        AbortReason::NotProtected("the peer does not protect its packets, and this side takes no others");
+        AbortReason::NotProtected("the peer does not protect its packets, and this side requires protection");
     assert_eq!(duo.nodes[0].ended, Some(AssociationEvent::Aborted(why)));
 }
 

@@ -184,7 +184,7 @@ pub(crate) fn bench(arguments: &BenchArguments) -> Result<Status, CommandError> 
 async fn server(arguments: &BenchArguments, reporter: &Reporter) -> Result<Status, CommandError> {
     if let Some(option) = arguments.connect.given_to_connect() {
         return Err(CommandError::usage(format!(
-            "{option} has no effect with --server, which does not connect; leave it out"
+            "{option} has no effect with --server, which does not connect; omit it"
         )));
     }
     let association = arguments.connect.association.clone();
@@ -207,7 +207,7 @@ fn listen_addresses(arguments: &BenchArguments) -> Result<Vec<SocketAddr>, Comma
     let listen = &arguments.listen;
     if arguments.port.is_some() && !listen.is_empty() && listen.iter().all(|one| one.names_port) {
         return Err(CommandError::usage(
-            "--port has no effect: every --listen names a port already; leave one out",
+            "--port has no effect: every --listen already names a port; remove one of the two",
         ));
     }
     let port = |Listen { address, names_port }: &Listen| match arguments.port {
@@ -224,7 +224,7 @@ async fn client(
 ) -> Result<Status, CommandError> {
     if let Some(option) = arguments.access.given() {
         return Err(CommandError::usage(format!(
-            "{option} has no effect with --client, which does not accept; leave it out"
+            "{option} has no effect with --client, which does not accept; omit it"
         )));
     }
     let plan = plan(arguments)?;
@@ -286,6 +286,8 @@ fn with_port(arguments: &BenchArguments, target: &str) -> Result<String, Command
         return Err(CommandError::usage("--port has no effect with --to: write the port there"));
     }
     anabranch_net::route_selection::with_port(target, port).ok_or_else(|| {
-        CommandError::usage(format!("--port has no effect: {target} has a port already; leave one out"))
+        CommandError::usage(format!(
+            "--port has no effect: {target} already has a port; remove one of the two"
+        ))
     })
 }

@@ -67,15 +67,15 @@ fn check(scenario: &Scenario, conventions: &Conventions) -> Result<(), String> {
                 flow.name
             ));
         }
-        if flow.reader.is_some() {
+        if flow.read_rate.is_some() {
             return Err(format!(
-                "`flow.{}.reader`: slow readers are not supported on sockets; leave it out",
+                "`flow.{}.read_rate`: sockets do not support slow readers; remove the key",
                 flow.name
             ));
         }
         if flow.beside.is_some() {
             return Err(format!(
-                "`flow.{}.messages`: messages beside the bulk are not sent on sockets; leave them out",
+                "`flow.{}.messages`: sockets do not send messages beside the bulk; remove the key",
                 flow.name
             ));
         }
@@ -142,7 +142,7 @@ mod tests {
         for (text, key) in [
             (format!("{fast}{fast}"), "`path.path-2.rate`: the paths have more than 500 Mbit/s"),
             (format!("{slow}[[flow]]\n[[flow]]\n"), "`flow.flow-2.paths`: `path-1` is a path of `flow-1`"),
-            (format!("{slow}[[flow]]\nreader = \"1 kbit/s\"\n"), "`flow.flow-1.reader`"),
+            (format!("{slow}[[flow]]\nread_rate = \"1 kbit/s\"\n"), "`flow.flow-1.read_rate`"),
             (
                 format!("{slow}[[flow]]\nmessages = {{ size = \"200 B\", interval = \"20 ms\" }}\n"),
                 "`flow.flow-1.messages`",

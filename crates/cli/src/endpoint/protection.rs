@@ -136,7 +136,7 @@ impl ProtectionOptions {
     pub(super) fn remedy(&self, error: &ConnectError) -> String {
         match error {
             ConnectError::NotProtected(_) | ConnectError::RefusedByPeer if self.insecure => {
-                "\nif the other side protects what it sends, leave --insecure out".to_owned()
+                "\nif the other side protects what it sends, omit --insecure".to_owned()
             }
             ConnectError::Denied { .. } if self.ca.is_none() => {
                 let key = self.own_key().map_or_else(|| "KEY".to_owned(), |key| key.to_string());

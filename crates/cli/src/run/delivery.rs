@@ -59,7 +59,7 @@ fn videos(groups: &[SchemeRuns<'_>], label: usize) -> String {
     text += &labelled("I, P, B ...", &about, label);
     let not_due = videos_cut(&flows);
     if not_due > 0 {
-        let note = format!("{not_due} frames at the most were not due when a run ended, and are left out");
+        let note = format!("{not_due} frames at most were not due when a run ended, and are not counted");
         text += &labelled("", &note, label);
     }
     text

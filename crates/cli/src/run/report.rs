@@ -218,7 +218,8 @@ pub(crate) fn definitions(scenario: &Scenario, results: &[RunResult]) -> String 
     let was_run = |name: &str| all.iter().any(|scheme| is_part(scheme, name));
     let run = scenario.schemes.iter().filter(|scheme| was_run(&scheme.name));
     let note = |scheme: &SchemeDefinition| {
-        let expression = words.parse(&scheme.name).map_or(scheme.is.clone(), |named| named.expression());
+        let expression =
+            words.parse(&scheme.name).map_or(scheme.expression.clone(), |named| named.expression());
         let about = scheme.about.as_ref().map(|about| format!(": {about}")).unwrap_or_default();
         labelled("scheme", &format!("{} is {expression}{about}", scheme.name), LABEL)
     };

@@ -68,9 +68,9 @@ impl Source {
 fn unknown(name: &str) -> String {
     let known = builtin::SCENARIOS.iter().map(|file| file.name);
     match init::nearest(name, known) {
-        Some(near) => format!("{name}: no such file, and no built-in scenario; did you mean `{near}`?"),
+        Some(near) => format!("{name}: neither a file nor a built-in scenario; did you mean `{near}`?"),
         None => format!(
-            "{name}: no such file, and no built-in scenario; `anabranch init` lists those that there are"
+            "{name}: neither a file nor a built-in scenario; `anabranch init` lists the built-in ones"
         ),
     }
 }

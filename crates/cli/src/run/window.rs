@@ -10,7 +10,7 @@ const MOST_OF_IT: f64 = 0.5;
 /// Returns a note on schemes that waited for the peer's window most of the time, with a remedy.
 pub(super) fn note(scenario: &Scenario, results: &[RunResult]) -> Option<String> {
     // An application that reads slowly closes the window with any buffer.
-    if scenario.flows.iter().any(|flow| flow.reader.is_some()) {
+    if scenario.flows.iter().any(|flow| flow.read_rate.is_some()) {
         return None;
     }
     let flows = scenario.flows.len().max(1) as f64;

@@ -78,7 +78,7 @@ fn refresh(file: &Path, block: &str) -> anyhow::Result<()> {
         bail!("{}: no line `{BEGIN}` with a line `{END}` after it", file.display());
     };
     if begin >= end {
-        bail!("{}: `{END}` stands before `{BEGIN}`", file.display());
+        bail!("{}: `{END}` precedes `{BEGIN}`", file.display());
     }
     let before: String = lines().take(begin + 1).collect();
     let after: String = lines().skip(end).collect();

@@ -55,7 +55,7 @@ pub fn cards_json() -> String {
 pub(crate) fn schemes(arguments: &SchemesArguments) -> Result<Status, CommandError> {
     match (&arguments.name, &arguments.markdown) {
         (Some(_), Some(Some(_))) => {
-            return Err(CommandError::usage("--markdown DIR writes every page; leave out the name, or DIR"));
+            return Err(CommandError::usage("--markdown DIR writes every page; omit the name, or DIR"));
         }
         (None, Some(Some(folder))) => return write_book(folder),
         _ => {}

@@ -423,7 +423,7 @@ fn summary(result: &str, totals: &Totals, new_bytes: u64, took: Duration) -> Str
         text += &format!("; {} would be deleted", totals.deletable);
     }
     if totals.failed_files > 0 {
-        text += &format!("; {} left out", totals.failed_files);
+        text += &format!("; {} omitted", totals.failed_files);
     }
     text
 }
@@ -440,7 +440,7 @@ fn of_dry_run(result: &str, totals: &Totals) -> String {
         text += &format!("; {} would be deleted", totals.deletable);
     }
     if totals.failed_files > 0 {
-        text += &format!("; {} left out", totals.failed_files);
+        text += &format!("; {} omitted", totals.failed_files);
     }
     text
 }

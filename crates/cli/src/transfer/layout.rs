@@ -174,7 +174,7 @@ impl Snapshot {
             Some(files) => format!("{done_files} of {}", count(files, "file", "files")),
             None => format!("{} so far", count(done_files, "file", "files")),
         };
-        if failed_files == 0 { done } else { format!("{done}, {failed_files} left out") }
+        if failed_files == 0 { done } else { format!("{done}, {failed_files} omitted") }
     }
 
     fn files(&self, columns: usize) -> String {

@@ -51,7 +51,7 @@ Examples:
     anabranch recv --listen 192.0.2.1 --from 203.0.113.7 --all
 
 Only the given names and their contents are stored; the transfer ends if the
-peer offers other names. With --all, names that begin with a dot are left out
+peer offers other names. With --all, names that begin with a dot are omitted
 unless --hidden is given. Names are compared exactly: case and Unicode
 normalisation make a difference.
 All packets are encrypted, and the host has to prove the key of its first
@@ -60,8 +60,9 @@ With --listen, senders need a key in authorized_keys. --insecure on both sides
 disables both.
 With --from, packets from other addresses get no answer.
 Exit status: 0 if everything is there, 1 if the peer could not be reached or
-was lost, 2 if the command line is wrong, 3 if files were left out, each with
-a line that says why, 4 if the peer is not who it should be, 130 after Ctrl-C.";
+was lost, 2 if the command line is wrong, 3 if files were omitted, each with
+a line that gives the reason, 4 if the peer has another identity, 130 after
+Ctrl-C.";
 
 /// Fetch files from a server or by a code, or wait for a sender.
 #[derive(Debug, Args)]
@@ -191,7 +192,7 @@ impl RecvArguments {
     fn request(&self) -> Result<(Role<'_>, Accept), CommandError> {
         let given = [("--yes", self.yes), ("--pin", self.pin), ("--max", self.max.is_some())];
         if let Some((option, _)) = given.into_iter().find(|(_, given)| *given) {
-            return Err(CommandError::usage(format!("{option} is for CODE@HOST; leave it out")));
+            return Err(CommandError::usage(format!("{option} requires CODE@HOST; omit it")));
         }
         let (host, names) = match self.host_and_names.split_first() {
             _ if !self.listening.listen.is_empty() => (None, &self.host_and_names[..]),
@@ -233,7 +234,7 @@ impl RecvArguments {
         match (self.all, names) {
             (true, []) => Ok(Accept::all(self.hidden)),
             (true, [name, ..]) => {
-                Err(CommandError::usage(format!("--all: `{name}` is part of it; leave one of them out")))
+                Err(CommandError::usage(format!("--all: `{name}` is part of it; omit one of them")))
             }
             (false, []) if self.list => Ok(Accept::all(true)),
             (false, []) => Err(CommandError::usage(
@@ -253,9 +254,9 @@ impl RecvArguments {
 
     fn fetch<'a>(&self, host: &'a str) -> Result<Role<'a>, CommandError> {
         match self.listening.access.given() {
-            Some(option) => Err(CommandError::usage(format!(
-                "{option} is for --listen; leave it out to fetch from {host}"
-            ))),
+            Some(option) => {
+                Err(CommandError::usage(format!("{option} requires --listen; omit it to fetch from {host}")))
+            }
             None => Ok(Role::Fetch(host)),
         }
     }
@@ -269,12 +270,12 @@ impl RecvArguments {
         let of_host = [("--list", self.list), ("--dry-run", self.select.dry_run)];
         if let Some((option, _)) = of_host.into_iter().find(|(_, given)| *given) {
             return Err(CommandError::usage(format!(
-                "{option} is for fetching from a host; leave it out with --listen"
+                "{option} applies to fetching from a host; omit it with --listen"
             )));
         }
         if let Some(option) = self.connect.given_to_connect() {
             return Err(CommandError::usage(format!(
-                "{option} is for connecting to a host; leave it out with --listen"
+                "{option} applies to connecting to a host; omit it with --listen"
             )));
         }
         let ListenAddresses { listen, access } = &self.listening;
@@ -294,11 +295,11 @@ impl RecvArguments {
 pub(super) fn open_store(arguments: &RecvArguments) -> Result<(Store, bool), CommandError> {
     let to_stdout = arguments.stdout || arguments.dir == Path::new("-");
     if to_stdout && arguments.show.json {
-        return Err(CommandError::usage("--json: standard output takes the file; leave one of them out"));
+        return Err(CommandError::usage("--json: standard output takes the file; omit one of them"));
     }
     if to_stdout && (arguments.delete || arguments.allow_delete) {
         return Err(CommandError::usage(
-            "--delete and --allow-delete: nothing can be removed from standard output; leave one of them out",
+            "--delete and --allow-delete: standard output has no files to remove; omit one of them",
         ));
     }
     let store = if arguments.list {

@@ -55,8 +55,9 @@ The same command resumes an interrupted transfer.
 All packets are encrypted, and the host has to prove the key of its first
 connection (`anabranch keys`).
 Exit status: 0 if everything is there, 1 if the peer could not be reached or
-was lost, 2 if the command line is wrong, 3 if files were left out, each with
-a line that says why, 4 if the peer is not who it should be, 130 after Ctrl-C.";
+was lost, 2 if the command line is wrong, 3 if files were omitted, each with
+a line that gives the reason, 4 if the peer has another identity, 130 after
+Ctrl-C.";
 
 /// Send files and folders to a server, or to the holder of a code.
 #[derive(Debug, Args)]
@@ -163,7 +164,7 @@ impl SendArguments {
 /// Runs the command. `typed` is the command line.
 pub(super) fn send(arguments: &SendArguments, typed: &[OsString]) -> Result<Status, CommandError> {
     if let Some(option) = arguments.access.given() {
-        return Err(CommandError::usage(format!("{option} is for --code; leave it out to send to a host")));
+        return Err(CommandError::usage(format!("{option} requires --code; omit it to send to a host")));
     }
     let Some((host, paths)) = arguments.sources_and_host.split_last().filter(|(_, paths)| !paths.is_empty())
     else {

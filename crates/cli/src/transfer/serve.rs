@@ -140,7 +140,7 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<Status, CommandError> 
         arguments.listen.admitted(&format!("anabranch serve --dir {}", typed(&arguments.dir, "DIR")))?;
     if arguments.allow_delete && matches!(arguments.allow, Allowed::Read) {
         return Err(CommandError::usage(
-            "--allow-delete needs peers that may send files; leave it out with --allow read",
+            "--allow-delete requires peers that may send files; omit it with --allow read",
         ));
     }
     let least = ServerOptions::least_memory_bytes(usize::from(arguments.transfers));

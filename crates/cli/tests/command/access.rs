@@ -109,9 +109,9 @@ fn mistakes_about_who_may_connect_name_the_option_and_the_remedy() {
         }
     }
     for (arguments, expected) in [
-        (&["recv", "127.0.0.50", "--from", "::1"][..], "--from is for --listen; leave it out"),
+        (&["recv", "127.0.0.50", "--from", "::1"][..], "--from requires --listen; omit it"),
         (&["bench", "-c", "127.0.0.50", "--from", "::1"], "--from has no effect with --client"),
-        (&["send", "Cargo.toml", "127.0.0.50", "--from", "::1"], "--from is for --code; leave it out"),
+        (&["send", "Cargo.toml", "127.0.0.50", "--from", "::1"], "--from requires --code; omit it"),
     ] {
         let ended = anabranch(arguments).with_status(2);
         assert!(ended.err.contains(expected), "{arguments:?}: {}", ended.err);

@@ -218,7 +218,7 @@ fn other_file_is_refused_and_damaged_trace_names_the_line() {
 
     fs::write(run.join("packets.csv"), "time_s,flow\n").expect("written");
     let ended = anabranch(&["explain", text(&run)]).with_status(1);
-    assert!(ended.err.contains("packets.csv: there is no column `direction`"), "{}", ended.err);
+    assert!(ended.err.contains("packets.csv: no column `direction`"), "{}", ended.err);
     assert!(ended.err.contains("trace the run again"), "{}", ended.err);
 }
 

@@ -34,7 +34,8 @@ fn a_built_in_scenario_runs_from_any_folder_and_as_the_file_does() {
     assert_eq!(built_in.out, file.out);
     let ended = in_folder(folder.path(), &["run", "two-pth"]).with_status(2);
     assert!(
-        ended.err.contains("two-pth: no such file") && ended.err.contains("did you mean `two-path`?"),
+        ended.err.contains("two-pth: neither a file nor a built-in scenario")
+            && ended.err.contains("did you mean `two-path`?"),
         "{}",
         ended.err
     );

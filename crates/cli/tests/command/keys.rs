@@ -75,7 +75,7 @@ fn hosts_are_trusted_before_the_first_connection_and_forgotten() {
     assert_eq!((&hosts[0]["host"], &hosts[0]["key"]), (&Value::from("example.org:9899"), &Value::from(KEY)));
     let other = keys(folder.path(), &["show"]).with_status(0).out.lines().next().expect("a key").to_owned();
     let err = keys(folder.path(), &["add", "--host", "example.org", &other]).with_status(1).err;
-    assert!(err.contains("shows another key") && err.contains("known_hosts:1"), "{err}");
+    assert!(err.contains("shows a key other than before") && err.contains("known_hosts:1"), "{err}");
     keys(folder.path(), &["forget", "example.org:9899"]).with_status(0);
     let err = keys(folder.path(), &["forget", "example.org"]).with_status(1).err;
     assert!(err.contains("no key of example.org:9899"), "{err}");

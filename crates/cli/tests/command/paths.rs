@@ -46,7 +46,7 @@ fn invalid_options_are_refused_with_an_example() {
             2,
             "2 times --to for 1 times --path",
         ),
-        (&["--check", "127.0.0.1:0"], 2, "`127.0.0.1:0`: `0` is not a port"),
+        (&["--check", "127.0.0.1:0"], 2, "`127.0.0.1:0`: `0` is not a valid destination port"),
         (&["--check", "a b"], 2, "`a b` is not a host"),
         (&["--check", "nobody.invalid"], 1, "nobody.invalid: no address is known for this name"),
         (&["--check", "0.0.0.0"], 1, "0.0.0.0 is the address of no host"),

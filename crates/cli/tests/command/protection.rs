@@ -181,7 +181,7 @@ fn transfer_ends_if_another_peer_answers_mid_transfer() {
     let ended = sending.wait_with_output().expect("it ends");
     let err = String::from_utf8_lossy(&ended.stderr);
     assert_eq!(ended.status.code(), Some(4), "{err}");
-    assert!(err.contains("shows another key than before"), "{err}");
+    assert!(err.contains("shows a key other than before"), "{err}");
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn without_protection_both_sides_have_to_say_so() {
     assert!(users.arrived());
     let protected = users.serve("bert", &[]);
     let refused = users.send("anna", &protected.address, &["--insecure"]).with_status(1);
-    assert!(refused.err.contains("leave --insecure out"), "{}", refused.err);
+    assert!(refused.err.contains("omit --insecure"), "{}", refused.err);
 }
 
 #[test]
@@ -400,7 +400,7 @@ fn hidden_names_are_taken_only_from_a_list_that_was_shown() {
         fetch(&users, "anna", &code, &offering.address, more)
     };
     let taken = offered(&["--yes"]).with_status(2);
-    assert!(taken.err.contains("`.ssh` is offered, and --yes takes no names"), "{}", taken.err);
+    assert!(taken.err.contains("`.ssh` is offered, and --yes refuses names"), "{}", taken.err);
     assert!(taken.err.contains("the code stays valid"), "{}", taken.err);
     assert!(!users.path("inbox/.ssh").exists());
 }
@@ -434,7 +434,7 @@ fn interrupted_question_takes_nothing_and_the_code_stays_valid() {
     out.read_to_string(&mut rest).expect("text");
     drop(input);
     child.wait().expect("it ends");
-    assert!(rest.contains("nothing was taken; the code stays valid for this receiver"), "{rest:?}");
+    assert!(rest.contains("no file was received; the code stays valid for this receiver"), "{rest:?}");
     assert!(rest.contains("status 130"), "{rest:?}");
     assert!(!users.arrived());
     // The same receiver takes it with the same code, and no other one does.
@@ -470,7 +470,7 @@ fn small_disk_refuses_the_offer_and_the_code_stays_valid() {
     let refused = small.output().expect("it starts");
     let err = String::from_utf8_lossy(&refused.stderr);
     assert_eq!(refused.status.code(), Some(1), "{err}");
-    assert!(err.contains("nothing was taken: 300 kB are offered and 66 kB are free in"), "{err}");
+    assert!(err.contains("no file was received: 300 kB are offered and 66 kB are free in"), "{err}");
     assert!(err.contains("the code stays valid for this receiver"), "{err}");
     fetch(&users, "anna", &code, &offering.address, &["--yes"]).with_status(0);
     assert_eq!(fs::read(users.path("inbox/film.mkv")).expect("it has arrived").len(), 300_000);
@@ -496,11 +496,11 @@ fn command_that_cannot_work_is_refused_before_the_code_is_used() {
     let users = Users::new();
     let (offering, code) = offer(&users, "bert", &[]);
     let misspelt = fetch(&users, "anna", &format!("{code}x"), &offering.address, &["--yes"]).with_status(2);
-    assert!(misspelt.err.contains("nothing was tried with it"), "{}", misspelt.err);
+    assert!(misspelt.err.contains("the code was not used"), "{}", misspelt.err);
     let named = fetch(&users, "anna", &code, &offering.address, &["other"]).with_status(2);
     assert!(named.err.contains("the code determines the offer"), "{}", named.err);
     let unasked = fetch(&users, "anna", &code, &offering.address, &[]).with_status(2);
-    assert!(unasked.err.contains("give --yes") && unasked.err.contains("was not used"), "{}", unasked.err);
+    assert!(unasked.err.contains("use --yes") && unasked.err.contains("was not used"), "{}", unasked.err);
     let pattern = fetch(&users, "anna", &code, &offering.address, &["--yes", "--exclude", "a["]);
     assert!(pattern.with_status(2).err.contains("a["));
     let (keys, at) = (users.text("anna"), format!("{code}@{}", offering.address));

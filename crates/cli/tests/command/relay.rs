@@ -166,7 +166,7 @@ fn invalid_options_are_refused_with_an_example() {
         (&["--link", LINK][..], "2 times --link for 1 times --listen: give one for all"),
         (&["--link-forward", LINK], "a similar argument exists: '--link'"),
         (&["--to", "127.0.0.1:10"], "2 times --to for 1 times --listen: give one for all"),
-        (&["--from", "::1"], "take two addresses of one family"),
+        (&["--from", "::1"], "use two addresses of one IP version"),
         (&["--from", "localhost"], "--from"),
         (&["--listen", "localhost"], "expected an address and a port"),
         (&["--cut", "5s"], "such as `5s..10s`"),

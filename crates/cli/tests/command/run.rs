@@ -102,8 +102,8 @@ fn schemes_that_the_file_defines_go_by_their_names() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("own.toml");
     let text = fs::read_to_string(workspace().join("scenarios/two-path.toml")).expect("a scenario");
-    let definitions = "[scheme.eager]\nis = \"cmt( trigger = 2 )\"\nabout = \"retransmits early\"\n\
-                       [scheme.eager-asap]\nis = \"eager(rtx=rtx-asap)\"\n[scheme.unused]\nis = \"sctp\"\n";
+    let definitions = "[scheme.eager]\nexpression = \"cmt( trigger = 2 )\"\nabout = \"retransmits early\"\n\
+                       [scheme.eager-asap]\nexpression = \"eager(rtx=rtx-asap)\"\n[scheme.unused]\nexpression = \"sctp\"\n";
     fs::write(&file, format!("{text}\n{definitions}")).expect("written");
     let file = file.to_str().expect("a path");
     let set = ["--set", "run.duration='2 s'", "--seeds", "1", "--set", "run.schemes=[\"sctp\", \"eager\"]"];

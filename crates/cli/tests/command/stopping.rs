@@ -75,7 +75,7 @@ fn aborted_run_leaves_no_output_that_looks_complete() {
     let output = child.wait_with_output().expect("it ends");
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.code(), Some(130), "{out}{err}");
-    assert!(err.contains("giving up the runs under way"), "{err}");
+    assert!(err.contains("aborting the current runs"), "{err}");
     assert!(out.starts_with("interrupted: 0 of 60000 runs\n"), "{out}");
     assert_eq!(captures(Path::new(pcap)), [0, 1]);
     assert!(!Path::new(trace).join("sctp-seed1/result.json").exists());

@@ -282,7 +282,7 @@ fn all_and_hidden_names_are_fetched_on_separate_request() {
     }
     let to = tempfile::tempdir().expect("a folder");
     let ended = serving.run("recv", &["--all", "--dir", text(to.path())]).with_status(3);
-    assert!(ended.out.contains("stored with --hidden or if asked for by name"), "{}", ended.out);
+    assert!(ended.out.contains("stored with --hidden or if requested by name"), "{}", ended.out);
     assert_eq!(names(to.path()), ["file"]);
     serving.run("recv", &["--all", "--hidden", "--dir", text(to.path())]).with_status(0);
     assert_eq!(names(to.path()), [".bashrc", "file"]);
@@ -292,7 +292,7 @@ fn all_and_hidden_names_are_fetched_on_separate_request() {
     assert_eq!(names(named.path()), ["file"]);
     // Senders to that folder follow the same rule.
     let ended = serving.run("send", &[text(&to.path().join(".bashrc"))]).with_status(3);
-    assert!(ended.out.contains("left out by the receiver"), "{}", ended.out);
+    assert!(ended.out.contains("omitted by the receiver"), "{}", ended.out);
 }
 
 #[test]
@@ -318,7 +318,7 @@ fn clash_is_reported_to_both_sides_and_no_file_is_lost() {
     serving.run("send", &[text(&paths[0]), "--on-clash", "rename"]).with_status(0);
     assert_eq!((serving.there("file"), serving.there("file.1")), (b"theirs".to_vec(), b"our own".to_vec()));
     let said = anabranch(&["send", text(&paths[0]), &serving.addresses[0]]).with_status(3);
-    assert!(said.err.contains("failed: ") && said.err.contains("1 left out"), "{}", said.err);
+    assert!(said.err.contains("failed: ") && said.err.contains("1 omitted"), "{}", said.err);
     assert!(!said.err.contains("not encrypted"), "{}", said.err);
     let quiet = anabranch(&["send", text(&paths[1]), &serving.addresses[0], "--quiet"]).with_status(0);
     assert_eq!((quiet.out.as_str(), quiet.err.as_str()), ("", ""));
@@ -495,21 +495,21 @@ fn errors_name_the_remedy() {
         ),
         (&["recv", address, "x", "--stdout", "--json"], 2, "--json"),
         (&["recv", address, "x", "--dir", "-", "--json"], 2, "--json"),
-        (&["recv", "--listen", "127.0.0.9:0", "--to", "127.0.0.1:9"], 2, "--to is for connecting"),
+        (&["recv", "--listen", "127.0.0.9:0", "--to", "127.0.0.1:9"], 2, "--to applies to connecting"),
         (&["recv", address, "d/nothing", "--dir", text(dir.path())], 3, &missing),
         (&["recv", address, "../x", "--dir", text(dir.path())], 2, "contains `.` or `..`"),
         (&["recv", address], 2, "with --all"),
         (&["recv", "--listen", "127.0.0.9:0", "--insecure"], 2, "with --all"),
-        (&["recv", address, "x", "--all"], 2, "leave one of them out"),
+        (&["recv", address, "x", "--all"], 2, "omit one of them"),
         (&["recv", address, "x", "--hidden"], 2, "--all"),
-        (&["recv", address, "x", "--stdout", "--delete"], 2, "nothing can be removed from standard output"),
+        (&["recv", address, "x", "--stdout", "--delete"], 2, "standard output has no files to remove"),
         (&["recv", address, "x", "--allow-delete"], 2, "--listen"),
         (
             &["recv", "--listen", "127.0.0.9:0", "--insecure", "--all", "--delete"],
             2,
             "--allow-delete lets it",
         ),
-        (&["serve", "--dir", ".", "--insecure", "--allow", "read", "--allow-delete"], 2, "leave it out"),
+        (&["serve", "--dir", ".", "--insecure", "--allow", "read", "--allow-delete"], 2, "omit it"),
         (&["serve"], 2, "--dir"),
         (&["serve", "--dir", ".", "--insecure", "--memory", "10MiB"], 2, "64 transfers need 192 MiB"),
         (
@@ -610,7 +610,7 @@ fn links_that_leave_the_folder_are_reported_without_failure() {
         std::os::unix::fs::symlink(target, tree.join(name)).expect("linked");
     }
     let ended = anabranch(&["send", text(&tree), &serving.addresses[0]]).with_status(0);
-    assert!(ended.err.contains("tree/out was left out: it leads out of the folder"), "{}", ended.err);
+    assert!(ended.err.contains("tree/out was omitted: it leads out of the folder"), "{}", ended.err);
     assert!(!ended.err.contains("failed") && ended.err.contains("complete: 1 of 1 file, "), "{}", ended.err);
     let there = serving.dir.path().join("tree");
     assert_eq!(names(&there), ["file", "link"]);
@@ -656,7 +656,10 @@ fn host_lists_files_in_order_without_excluded_ones() {
     for (arguments, expected) in [
         (&["recv", &serving.addresses[0], "--list", "--dir", "x"][..], "cannot be used with"),
         (&["recv", &serving.addresses[0], "tree", "--exclude", "[a"], "`[a` is not a pattern"),
-        (&["recv", "--listen", "127.0.0.9:0", "--insecure", "x", "--dry-run"], "--dry-run is for fetching"),
+        (
+            &["recv", "--listen", "127.0.0.9:0", "--insecure", "x", "--dry-run"],
+            "--dry-run applies to fetching",
+        ),
     ] {
         let ended = anabranch(arguments).with_status(2);
         assert!(ended.err.contains(expected), "{arguments:?}: {}", ended.err);

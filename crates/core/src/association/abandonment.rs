@@ -124,6 +124,6 @@ fn cause_text(cause: AbandonCause) -> &'static str {
         AbandonCause::Retransmissions => "lost, and may not be retransmitted again",
         AbandonCause::Lifetime => "its lifetime is over",
         AbandonCause::Priority => "a message that matters more needs its room",
-        AbandonCause::Streams => "the peer does not take its stream",
+        AbandonCause::Streams => "the peer has no stream with its number",
     }
 }

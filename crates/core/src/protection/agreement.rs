@@ -120,7 +120,7 @@ impl Mismatch {
 
     pub(crate) const fn text(self) -> &'static str {
         match self {
-            Self::Missing => "the peer does not protect its packets, and this side takes no others",
+            Self::Missing => "the peer does not protect its packets, and this side requires protection",
             Self::NoCommonMethod => "the peer has no key management in common with this side",
             Self::Roles => "the peer's roles in the key management do not go with those of this side",
             Self::TieBreaker => "both sides drew the same tie breaker; try again",
@@ -131,7 +131,7 @@ impl Mismatch {
     pub(crate) fn refusal_text(cause: Cause<'_>) -> Option<&'static str> {
         match cause {
             Cause::MissingDtlsSupport => {
-                Some("the peer takes only protected packets, and this side does not protect its own")
+                Some("the peer requires protection, and this side does not protect its packets")
             }
             Cause::NoCommonKeyManagement => Some(Self::NoCommonMethod.text()),
             Cause::IncompatibleKeyManagementRoles => Some(Self::Roles.text()),

@@ -37,7 +37,7 @@ pub enum KeyError {
     #[error("unprotected data arrived that is not part of the key management; abort the association")]
     DataLeft,
     /// There is no send key yet.
-    #[error("there are no keys to send with yet; install them before protection is required")]
+    #[error("no send keys are installed; install them before protection is required")]
     NoSendKey,
     /// A SHUTDOWN was sent or received before protection. A received one may be forged.
     #[error("the association began to shut down before it was protected; abort it")]

@@ -97,7 +97,7 @@ impl Rights {
     }
 
     fn set(&mut self, name: &str, value: Option<String>) -> Result<(), String> {
-        let twice = || format!("{name} is given twice; leave one of them out");
+        let twice = || format!("{name} is given twice; omit one of them");
         match (name, value) {
             ("folder", Some(value)) if self.folder.is_none() => self.folder = Some(checked_folder(value)?),
             ("quota", Some(value)) if self.quota_bytes.is_none() => {
@@ -122,7 +122,7 @@ impl Rights {
         let Some(operations) = self.operations else { return Ok(()) };
         let needy = [("overwrite", operations.overwrite), ("delete", operations.delete)];
         match needy.into_iter().find(|(_, is_set)| *is_set && !operations.write) {
-            Some((name, _)) => Err(format!("{name} means nothing without write; add write")),
+            Some((name, _)) => Err(format!("{name} has no effect without write; add write")),
             None => Ok(()),
         }
     }

@@ -100,7 +100,7 @@ fn files_that_cannot_be_used_are_named() {
     assert!(error(&missing, &chain, &key).contains("missing.pem: no such file"));
     assert!(error(&ca, &key, &key).contains("a.test.key: no certificate in PEM"));
     assert!(error(&ca, &chain, &chain).contains("a.test.pem: no private key in PEM"));
-    assert!(error(&ca, &chain, &other_key).contains("b.test.key: does not go with the certificate"));
+    assert!(error(&ca, &chain, &other_key).contains("b.test.key: does not match the certificate"));
     #[cfg(unix)]
     {
         set_mode(&key, 0o644);

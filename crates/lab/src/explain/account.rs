@@ -60,8 +60,8 @@ pub(super) struct ChoiceSum {
     /// Number of rows with the figure. Its sum, minimum and maximum follow.
     pub(super) values: u64,
     pub(super) sum: f64,
-    pub(super) least: f64,
-    pub(super) greatest: f64,
+    pub(super) min: f64,
+    pub(super) max: f64,
 }
 
 #[derive(Debug, Default)]
@@ -155,17 +155,17 @@ impl PlacementSum {
         sum.times += 1;
         if let Some(value) = row.value {
             if sum.values == 0 {
-                (sum.figure, sum.least, sum.greatest) = (row.figure.to_owned(), value, value);
+                (sum.figure, sum.min, sum.max) = (row.figure.to_owned(), value, value);
             }
             sum.values += 1;
             sum.sum += value;
-            sum.least = sum.least.min(value);
-            sum.greatest = sum.greatest.max(value);
+            sum.min = sum.min.min(value);
+            sum.max = sum.max.max(value);
         }
     }
 
-    fn refuse(&mut self, path: usize, why: &str) {
-        *self.refused.of(|(p, known)| *p == path && known == why, || (path, why.to_owned())) += 1;
+    fn refuse(&mut self, path: usize, reason: &str) {
+        *self.refused.of(|(p, known)| *p == path && known == reason, || (path, reason.to_owned())) += 1;
     }
 }
 
@@ -241,11 +241,11 @@ impl Account {
     ) {
         self.scheduling.decisions += 1;
         self.chosen(row);
-        for (path, why) in refused {
-            self.scheduling.refuse(path, why);
+        for (path, reason) in refused {
+            self.scheduling.refuse(path, reason);
             let known = &mut self.paths[path].refused;
-            if known.as_deref() != Some(why) {
-                *known = Some(why.to_owned());
+            if known.as_deref() != Some(reason) {
+                *known = Some(reason.to_owned());
             }
         }
     }
@@ -266,8 +266,8 @@ impl Account {
     ) {
         self.rerouting.decisions += 1;
         self.rerouting.add(row);
-        for (path, why) in refused {
-            self.rerouting.refuse(path, why);
+        for (path, reason) in refused {
+            self.rerouting.refuse(path, reason);
         }
     }
 
@@ -338,7 +338,7 @@ impl Account {
         let sums = &mut self.sums[path].sent;
         *sums = (sums.0 + 1, sums.1 + bytes);
         let Some(repeat) = self.chunks.sent(tsn, path, at) else { return };
-        let cause = match repeat.why.and_then(|why| self.causes.get(usize::from(why))) {
+        let cause = match repeat.reason.and_then(|reason| self.causes.get(usize::from(reason))) {
             Some(cause) => cause,
             // Copies are sent together with the first transmission.
             None if repeat.at_once => "copies",
@@ -398,12 +398,12 @@ impl PathSums {
             PathActivity::LostWait => self.lost_wait += span,
             PathActivity::Paced => self.paced += span,
             PathActivity::PassedOver => {
-                let why = match path.refused.as_deref() {
+                let reason = match path.refused.as_deref() {
                     None => NOT_CONSIDERED,
                     Some(WINDOW_FULL) => SINCE_FULL,
-                    Some(why) => why,
+                    Some(reason) => reason,
                 };
-                *self.passed_over.of(|known| known == why, || why.to_owned()) += span;
+                *self.passed_over.of(|known| known == reason, || reason.to_owned()) += span;
             }
         }
         if spends != PathActivity::OutOfService {

@@ -23,7 +23,7 @@ struct ChunkOutcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RetransmissionRecord {
     /// Cause from the trace, or `None` if the trace does not contain it.
-    pub(super) why: Option<u8>,
+    pub(super) reason: Option<u8>,
     /// Path of the previous transmission.
     pub(super) from: usize,
     /// Set if the previous transmission had the same time.
@@ -70,9 +70,9 @@ impl Chunks {
     }
 
     /// Records the cause for which a chunk will be retransmitted.
-    pub(super) fn send_again(&mut self, tsn: u32, why: u8) {
+    pub(super) fn send_again(&mut self, tsn: u32, reason: u8) {
         if let Some(fate) = self.fate(tsn) {
-            fate.again = Some(why);
+            fate.again = Some(reason);
         }
     }
 
@@ -82,7 +82,7 @@ impl Chunks {
         let (before, sent_at) = (fate.on.replace(path as u8), std::mem::replace(&mut fate.sent_at, at));
         let from = usize::from(before?);
         Some(RetransmissionRecord {
-            why: fate.again.take(),
+            reason: fate.again.take(),
             from,
             at_once: sent_at == at,
             spurious: fate.arrived,
@@ -105,10 +105,10 @@ mod tests {
         assert_eq!(chunks.sent(u32::MAX, 0, 10), None);
         assert_eq!(chunks.sent(0, 1, 10), None);
         chunks.send_again(u32::MAX, 3);
-        let repeat = RetransmissionRecord { why: Some(3), from: 0, at_once: false, spurious: false };
+        let repeat = RetransmissionRecord { reason: Some(3), from: 0, at_once: false, spurious: false };
         assert_eq!(chunks.sent(u32::MAX, 1, 20), Some(repeat));
         assert!(chunks.arrived(u32::MAX) && !chunks.arrived(u32::MAX));
-        let repeat = RetransmissionRecord { why: None, from: 1, at_once: true, spurious: true };
+        let repeat = RetransmissionRecord { reason: None, from: 1, at_once: true, spurious: true };
         assert_eq!(chunks.sent(u32::MAX, 0, 20), Some(repeat));
     }
 

@@ -45,7 +45,7 @@ pub enum ExplainError {
     },
     /// A column is missing.
     #[error(
-        "{file}: there is no column `{column}`, so it was written by another version ({version}) than this one ({}); \
+        "{file}: no column `{column}`, so the file was written by another version ({version}) than this one ({}); \
          trace the run again with this version",
         env!("CARGO_PKG_VERSION")
     )]

@@ -89,7 +89,7 @@ fn abandoned(flow: &FlowExplanation) -> Option<String> {
         Some(n) => format!("{} told", counted(n, "FORWARD-TSN chunk", "FORWARD-TSN chunks")),
         None => "FORWARD-TSN tells".to_owned(),
     };
-    let given_up = counted(messages, "message was given up", "messages were given up");
+    let given_up = counted(messages, "message was abandoned", "messages were abandoned");
     Some(format!("{given_up}: {}; {told} the receiver not to wait for them.", causes.join(", ")))
 }
 
@@ -157,7 +157,7 @@ fn resent(flow: &FlowExplanation) -> Option<String> {
 
 fn reasons_text(times: &[ReasonTime]) -> String {
     let parts: Vec<String> =
-        times.iter().map(|time| format!("{} {}", time.why, in_seconds(time.seconds))).collect();
+        times.iter().map(|time| format!("{} {}", time.reason, in_seconds(time.seconds))).collect();
     parts.join(", ")
 }
 

@@ -149,7 +149,7 @@ impl Folder {
             }
         }
         if self.ended.is_none() {
-            self.notes.push(format!("the run did not end: there is no {RESULT_FILE}"));
+            self.notes.push(format!("the run did not end: {RESULT_FILE} is missing"));
         }
         if !cut.is_empty() {
             self.notes
@@ -165,7 +165,7 @@ impl Folder {
                     .to_owned(),
             );
         } else if self.scenario.is_none() {
-            self.notes.push(format!("there is no {SCENARIO_FILE}, so the rates of the paths are not known"));
+            self.notes.push(format!("{SCENARIO_FILE} is missing, so the rates of the paths are unknown"));
         }
         Ok(())
     }

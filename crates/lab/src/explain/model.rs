@@ -171,7 +171,7 @@ pub struct PathTime {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ReasonTime {
     /// Reason or state.
-    pub why: String,
+    pub reason: String,
     /// Seconds in which the reason or state applied.
     pub seconds: f64,
 }
@@ -249,9 +249,9 @@ pub struct Choice {
     /// Mean of the figure.
     pub mean: Option<f64>,
     /// Least value of the figure.
-    pub least: Option<f64>,
+    pub min: Option<f64>,
     /// Greatest value of the figure.
-    pub greatest: Option<f64>,
+    pub max: Option<f64>,
 }
 
 /// Refusals of a path for one reason.
@@ -260,7 +260,7 @@ pub struct Refusals {
     /// Name of the path.
     pub path: String,
     /// Reason of the scheduler.
-    pub why: String,
+    pub reason: String,
     /// Number of refusals.
     pub times: u64,
 }

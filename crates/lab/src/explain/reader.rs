@@ -65,7 +65,7 @@ pub(super) fn explain(path: &Path) -> Result<Explanation, ExplainError> {
         still_closed |= reader.account.is_blocked();
         for (decision, times) in reader.account.unknown.ranked(|times| *times) {
             let note = format!(
-                "{}: {times} decisions `{decision}`, which this version does not know, are left out",
+                "{}: {times} decisions `{decision}`, which this version does not know, are skipped",
                 reader.sender.name
             );
             folder.notes.push(note);
@@ -263,14 +263,14 @@ fn copies(table: &Table, names: &[String], account: &mut Account) -> Result<(), 
     Ok(())
 }
 
-/// Parses the column `refused`: `path:why`, separated by blanks.
+/// Parses the column `refused`: `path:reason`, separated by blanks.
 fn refused<'a>(
     table: &'a Table,
     names: &'a [String],
 ) -> Result<impl Iterator<Item = (usize, &'a str)>, ExplainError> {
     let split = |item: &'a str| {
-        let (name, why) = item.split_once(':')?;
-        Some((names.iter().position(|known| known == name)?, why))
+        let (name, reason) = item.split_once(':')?;
+        Some((names.iter().position(|known| known == name)?, reason))
     };
     let text = table.text(8)?;
     if text.split_ascii_whitespace().any(|item| split(item).is_none()) {
@@ -360,7 +360,9 @@ fn peer_window(account: &Account, span: f64, names: &[String]) -> PeerWindow {
 fn reason_times(times: &Tally<String, u64>) -> (f64, Vec<ReasonTime>) {
     let ranked = times.ranked(|time| *time);
     let all = ranked.iter().map(|(_, time)| **time).sum();
-    let each = ranked.into_iter().map(|(why, &time)| ReasonTime { why: why.clone(), seconds: seconds(time) });
+    let each = ranked
+        .into_iter()
+        .map(|(reason, &time)| ReasonTime { reason: reason.clone(), seconds: seconds(time) });
     (seconds(all), each.collect())
 }
 
@@ -425,8 +427,8 @@ fn placement_of(sum: &PlacementSum, names: &[String]) -> Placement {
         times: sum.times,
         figure: sum.figure.clone(),
         mean: (sum.values > 0).then(|| sum.sum / sum.values as f64),
-        least: (sum.values > 0).then_some(sum.least),
-        greatest: (sum.values > 0).then_some(sum.greatest),
+        min: (sum.values > 0).then_some(sum.min),
+        max: (sum.values > 0).then_some(sum.max),
     };
     let all = sum.choices.ranked(|choice| choice.times).into_iter();
     let (chosen, waits): (Vec<Choice>, Vec<Choice>) = all
@@ -438,7 +440,11 @@ fn placement_of(sum: &PlacementSum, names: &[String]) -> Placement {
         chosen,
         waits,
         refused: refused
-            .map(|((path, why), &times)| Refusals { path: names[*path].clone(), why: why.clone(), times })
+            .map(|((path, reason), &times)| Refusals {
+                path: names[*path].clone(),
+                reason: reason.clone(),
+                times,
+            })
             .collect(),
     }
 }

@@ -133,8 +133,8 @@ fn busy() -> Trace {
     )
 }
 
-fn why(why: &str, seconds: f64) -> ReasonTime {
-    ReasonTime { why: why.to_owned(), seconds }
+fn reason(reason: &str, seconds: f64) -> ReasonTime {
+    ReasonTime { reason: reason.to_owned(), seconds }
 }
 
 #[test]
@@ -160,9 +160,13 @@ fn each_moment_of_a_path_counts_once_for_the_first_obstacle() {
         lost_wait_s: 1.0,
         paced_s: 0.0,
         passed_over_s: 2.0,
-        passed_over: vec![why("Preference", 1.0), why("Burst", 0.5), why("not considered", 0.5)],
+        passed_over: vec![reason("Preference", 1.0), reason("Burst", 0.5), reason("not considered", 0.5)],
         out_of_service_s: 2.0,
-        out_of_service: vec![why("Unconfirmed", 1.0), why("PotentiallyFailed", 0.75), why("Inactive", 0.25)],
+        out_of_service: vec![
+            reason("Unconfirmed", 1.0),
+            reason("PotentiallyFailed", 0.75),
+            reason("Inactive", 0.25),
+        ],
     };
     assert_eq!(flow.paths[0].time, expected);
     assert_eq!(flow.duration_s(), 10.0);
@@ -188,7 +192,7 @@ fn abandoned_messages_are_counted_and_reported_by_cause() {
         [given_up("retransmissions", rule, 2, 0), given_up("lifetime", "its lifetime is over", 1, 1)];
     assert_eq!(flow.abandoned, expected);
     let sentence = flow.capacity_findings.last().expect("a sentence");
-    let expected = "3 messages were given up: 2 by retransmissions (lost once too often), \
+    let expected = "3 messages were abandoned: 2 by retransmissions (lost once too often), \
         1 by lifetime (its lifetime is over) (1 before anything of them was sent); FORWARD-TSN tells the receiver \
         not to wait for them.";
     assert_eq!(sentence, expected);
@@ -203,8 +207,11 @@ fn a_path_that_is_chosen_is_no_longer_refused() {
         .decides(4.0, "schedule", "b", ",,rule,,,a:WindowFull")
         .path(5.0, "a", ("Active", 2000, 2000, 0, "", 9));
     let over = &trace.flow().paths[0].time.passed_over;
-    let expected =
-        [why("not considered", 2.0), why("Burst", 1.0), why("no opportunity since it was full", 1.0)];
+    let expected = [
+        reason("not considered", 2.0),
+        reason("Burst", 1.0),
+        reason("no opportunity since it was full", 1.0),
+    ];
     assert_eq!(*over, expected);
 }
 
@@ -400,11 +407,8 @@ fn choices_waits_and_refusals_are_counted_with_the_figure_that_decided() {
     assert_eq!(found, expected);
     assert_eq!(flow.scheduling.decisions, 5);
     let first = &flow.scheduling.chosen[0];
-    assert_eq!(
-        (first.figure.as_str(), first.least, first.greatest),
-        ("free_bytes", Some(1000.0), Some(4000.0))
-    );
-    let refused = flow.scheduling.refused.iter().map(|r| (r.path.as_str(), r.why.as_str(), r.times));
+    assert_eq!((first.figure.as_str(), first.min, first.max), ("free_bytes", Some(1000.0), Some(4000.0)));
+    let refused = flow.scheduling.refused.iter().map(|r| (r.path.as_str(), r.reason.as_str(), r.times));
     assert_eq!(refused.collect::<Vec<_>>(), [("b", "State", 2), ("a", "WindowFull", 1)]);
     let expected = [row("retransmit", "b", 1, Some(9.0)), row("retransmit", "", 1, None)];
     assert_eq!(chosen(&flow.rerouting), expected);
@@ -474,7 +478,7 @@ fn unfinished_run_is_explained_up_to_its_shortest_file() {
     let time = &explained.flows[0].paths[0].time;
     assert_eq!((time.full_s, time.no_data_s, explained.flows[0].until_s), (4.0, 2.0, 6.0));
     let expected = [
-        "the run did not end: there is no result.json",
+        "the run did not end: result.json is missing",
         "each flow is summed up as far as all of its files go",
     ];
     assert_eq!(explained.notes, expected);
@@ -509,7 +513,7 @@ fn a_file_that_is_cut_short_is_used_up_to_its_last_whole_row() {
 #[test]
 fn decisions_of_a_later_version_are_skipped_with_a_note() {
     let trace = busy().decides(1.0, "divine", "a", "").decides(2.0, "divine", "", "");
-    let expected = ["f: 2 decisions `divine`, which this version does not know, are left out"];
+    let expected = ["f: 2 decisions `divine`, which this version does not know, are skipped"];
     assert_eq!(trace.finish().explain().notes, expected);
 }
 
@@ -519,7 +523,7 @@ fn without_its_scenario_a_run_is_explained_without_rates() {
     trace.finish().remove("scenario.toml");
     let explained = trace.explain();
     assert_eq!(explained.flows[0].paths[0].used_share, None);
-    assert_eq!(explained.notes, ["there is no scenario.toml, so the rates of the paths are not known"]);
+    assert_eq!(explained.notes, ["scenario.toml is missing, so the rates of the paths are unknown"]);
     assert_eq!(explained.flows[0].capacity_findings[0], "a delivered 0 kbit/s.");
 }
 
@@ -536,8 +540,7 @@ fn errors_name_the_file_the_place_and_the_remedy() {
     let trace = busy();
     trace.finish();
     trace.write("f-paths.csv", &trace.paths.replace("cwnd_bytes", "window"));
-    let expected =
-        "f-paths.csv: there is no column `cwnd_bytes`, so it was written by another version (0.1.0)";
+    let expected = "f-paths.csv: no column `cwnd_bytes`, so the file was written by another version (0.1.0)";
     assert!(trace.error().starts_with(expected), "{}", trace.error());
 
     trace.finish().write("f-paths.csv", &trace.paths.replace(",2000,", ",much,"));

@@ -77,7 +77,7 @@ impl BesideSource {
             delivered: counted().filter(|(number, _)| arrived.at(*number).is_some()).count() as u64,
             median_ms: quantile_ms(&delays, 50),
             p99_ms: quantile_ms(&delays, 99),
-            most_ms: quantile_ms(&delays, 100),
+            max_ms: quantile_ms(&delays, 100),
             queue_p99_ms: quantile_ms(&waits, 99),
         }
     }
@@ -141,7 +141,7 @@ mod tests {
             delivered: 1,
             median_ms: Some(30.0),
             p99_ms: Some(1000.0),
-            most_ms: Some(1000.0),
+            max_ms: Some(1000.0),
             queue_p99_ms: Some(1000.0),
         };
         assert_eq!(delays, expected);

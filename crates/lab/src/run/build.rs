@@ -171,7 +171,7 @@ fn configured(job: &Job, config: &AssociationConfig, side: usize) -> Association
 fn end(job: &Job, flow: &Flow, plan: &FlowPlan, start: Time) -> End {
     let mut end = End::new(start, counted_from(job));
     end.keys = (job.scenario.association.protection == Protection::Dtls).then(Keys::default);
-    end.reader = flow.reader;
+    end.reader = flow.read_rate;
     end.ordered = plan.ordered;
     end.streams = plan.streams;
     end

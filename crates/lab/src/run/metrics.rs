@@ -38,7 +38,7 @@ pub struct MessageDelays {
     /// 99th percentile of the same time, in ms.
     pub p99_ms: Option<f64>,
     /// Largest value of the same time, in ms.
-    pub most_ms: Option<f64>,
+    pub max_ms: Option<f64>,
     /// 99th percentile of the time from the due time of a message to its first packet, in ms.
     pub queue_p99_ms: Option<f64>,
 }

@@ -102,7 +102,7 @@ fn columns(headers: &csv::StringRecord) -> Result<[usize; 4], TraceFault> {
     let mut columns = [0; 4];
     for (place, name) in columns.iter_mut().zip(COLUMNS) {
         let Some(found) = headers.iter().position(|header| header.trim() == name) else {
-            let message = format!("there is no column `{name}`");
+            let message = format!("no column `{name}`");
             let remedy = format!("begin the file with a line of names: {}", COLUMNS.join(","));
             return Err(TraceFault { line: Some(1), message, remedy });
         };
@@ -195,9 +195,9 @@ mod tests {
     #[test]
     fn invalid_trace_is_refused_with_line_and_remedy() {
         for (text, expected) in [
-            ("", "line 1: there is no column `number`; begin the file with"),
+            ("", "line 1: no column `number`; begin the file with"),
             (HEAD, "it has no frame; write a row"),
-            ("number,type,size_bytes\n", "line 1: there is no column `time_ms`"),
+            ("number,type,size_bytes\n", "line 1: no column `time_ms`"),
             (&format!("{HEAD}1,I,9,0,0\n"), "line 2: `number` is \"1\"; it has to be 0"),
             (&format!("{HEAD}0,I,9,0,0\n0,I,9,0,0\n"), "line 3: `number` is \"0\"; it has to be 1"),
             (

@@ -118,13 +118,13 @@ impl LocalAddresses {
             return Err(self.no_such_interface(text, options));
         };
         if !first.up {
-            return Err(format!("{path} {text}: the interface is down; switch it on, or leave it out"));
+            return Err(format!("{path} {text}: the interface is down; switch it on, or omit it"));
         }
         let ends: Vec<LocalEnd> =
             of_it.iter().filter(|local| may_be_named(local)).map(|local| local.end()).collect();
         match &first.obstacle {
             Some(obstacle) if ends.is_empty() => Err(format!(
-                "{path} {text}: none of its addresses can be used: {} ({obstacle}); give it another one, or leave it out",
+                "{path} {text}: none of its addresses can be used: {} ({obstacle}); give it another one, or omit it",
                 first.address
             )),
             _ => Ok(NamedLocal { text: text.to_owned(), ends }),

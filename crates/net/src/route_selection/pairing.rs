@@ -189,7 +189,7 @@ fn other_family(start: &NamedLocal, ends: &RemoteChoice, options: OptionNames) -
         None => "no address",
     };
     format!(
-        "{} {}: it has {given} only and {whose} has {wanted} only; both ends of a path need the same, leave it out or name another",
+        "{} {}: it has {given} only and {whose} has {wanted} only; both ends of a path need the same version; omit it or name another address",
         options.path, start.text
     )
 }

@@ -75,7 +75,7 @@ impl Target {
 
 fn bad_port(text: &str, port: &str) -> String {
     format!(
-        "`{text}`: `{port}` is not a port that can be sent to; take one from 1 to 65535, or leave it out for {DEFAULT_UDP_PORT}"
+        "`{text}`: `{port}` is not a valid destination port; choose one from 1 to 65535, or omit it for {DEFAULT_UDP_PORT}"
     )
 }
 

@@ -93,7 +93,7 @@ async fn invalid_message_is_refused_with_the_reason() {
     let duo = Duo::connected(1, quick()).await;
     let refused = |error: SendError| error.to_string();
     let empty = within(duo.ours.send("", on(0))).await.map_err(refused);
-    assert_eq!(empty, Err("a message must hold at least one byte".to_owned()));
+    assert_eq!(empty, Err("a message must have at least one byte".to_owned()));
     let stream = within(duo.ours.send("x", on(16))).await.map_err(refused);
     assert_eq!(stream, Err("stream 16 does not exist; the association has 16, numbered from 0".to_owned()));
     assert_eq!(duo.ours.streams(), 16);

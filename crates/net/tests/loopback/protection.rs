@@ -234,7 +234,7 @@ async fn mismatch_of_protection_is_reported_on_both_sides() {
     let secure = || dtls(credentials(1, &[2]), KeyPolicy::default());
     for (here, there, why) in [
         (secure(), Protection::Insecure, "the peer does not protect its packets"),
-        (Protection::Insecure, secure(), "the peer takes only protected packets"),
+        (Protection::Insecure, secure(), "the peer requires protection"),
     ] {
         let server = host(&[1], Some(quick()), there);
         let client = host(&[11], None, here);

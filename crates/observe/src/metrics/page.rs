@@ -280,7 +280,7 @@ fn counters() -> [(Family, ReadStatistics); 15] {
         (counter("association_chunks_dropped", "DATA chunks dropped for lack of receive buffer"), |s| {
             s.chunks_dropped as f64
         }),
-        (counter("association_abandoned_messages", "Messages given up within their limits"), |s| {
+        (counter("association_abandoned_messages", "Messages abandoned within their limits"), |s| {
             s.abandoned.messages() as f64
         }),
         (counter("association_forward_tsns_sent", "FORWARD-TSNs sent, those sent again included"), |s| {

@@ -33,7 +33,7 @@ impl FromStr for Hook {
             "cut" => Ok(Hook::Cut),
             "pace" => Ok(Hook::Pace),
             "on_event" => Ok(Hook::Event),
-            _ => Err(PyValueError::new_err(format!("there is no hook `{name}`"))),
+            _ => Err(PyValueError::new_err(format!("no hook is named `{name}`"))),
         }
     }
 }

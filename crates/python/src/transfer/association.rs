@@ -232,7 +232,9 @@ impl Association {
             let Some(known) = paths.iter().find(|known| known.id.index() as i64 == path) else {
                 let ids: Vec<String> = paths.iter().map(|known| known.id.index().to_string()).collect();
                 let ids = ids.join(", ");
-                return Err(Failure::Argument(format!("{peer}: there is no path {path}; there are {ids}")));
+                return Err(Failure::Argument(format!(
+                    "{peer}: no path has the id {path}; the paths are {ids}"
+                )));
             };
             let removed = handle.association.remove_path(known.id).await;
             removed.map_err(|error| Failure::no_path(&peer, &error))

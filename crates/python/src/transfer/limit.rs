@@ -30,7 +30,7 @@ impl Limit {
             }
             (None, None, Some(priority)) => Ok(Reliability::Priority(priority)),
             (_, _, Some(_)) => Err(Failure::Argument(
-                "a message with a priority has no other limit; leave out max_retransmissions and lifetime_s"
+                "a message with a priority has no other limit; omit max_retransmissions and lifetime_s"
                     .to_owned(),
             )),
         }

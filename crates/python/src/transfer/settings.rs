@@ -36,9 +36,9 @@ impl Settings {
             (None, true) => Ok(KeyChoice::Insecure),
             (None, false) => Ok(KeyChoice::OfUser),
             (Some(folder), false) => Ok(KeyChoice::Folder(folder.clone())),
-            (Some(_), true) => Err(Failure::Argument(
-                "keys and insecure contradict each other: leave one of them out".into(),
-            )),
+            (Some(_), true) => {
+                Err(Failure::Argument("keys and insecure contradict each other: omit one of them".into()))
+            }
         }
     }
 

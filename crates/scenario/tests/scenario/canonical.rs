@@ -53,14 +53,14 @@ const OVERRIDES: [&str; 48] = [
     "flow.0.start=700 ms",
     "flow.0.direction=reverse",
     "flow.0.scheme=cmt+late(delay=9)",
-    "flow.0.reader=4 Mbit/s",
+    "flow.0.read_rate=4 Mbit/s",
     "flow.0.messages={ size = \"100 B\", interval = \"10 ms\" }",
     "flow=[{ kind = \"file\", size = \"3 MB\" }]",
     "flow=[{ kind = \"messages\", size = \"900 B\", interval = \"5 ms\", count = 9, reliability = { priority = 4 } }]",
     "flow=[{ kind = \"messages\", size = \"1 B\", interval = \"1 s\", reliability = { lifetime = \"1 s\", max_retransmissions = 3 } }]",
     "flow=[{ kind = \"video\", trace = \"a b.csv\", deadline = \"90 ms\", reliability = { P = { lifetime = \"9 s\" } } }]",
     "flow=[{ kind = \"file\", path = \"x.bin\", direction = \"both\" }, {}]",
-    "scheme.own.is=cmt(trigger=2)",
+    "scheme.own.expression=cmt(trigger=2)",
 ];
 
 fn files() -> Vec<PathBuf> {

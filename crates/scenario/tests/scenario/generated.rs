@@ -100,7 +100,6 @@ from anabranch.scenario.table import Table
 /// Returns the name of a key in Python.
 fn python_name(key: &str) -> &str {
     match key {
-        "is" => "expression",
         "event" => "events",
         other => other,
     }

@@ -161,9 +161,9 @@ fn override_can_repair_an_invalid_file() {
 #[test]
 fn a_scenario_may_define_schemes_and_make_one_from_another() {
     let text = format!(
-        "{SMALL}\n[scheme.slow]\nis = \"fast( trigger = 7 )\"\n[scheme.fast]\nis = \"cmt(rtx=rtx-asap,trigger=4)\"\n"
+        "{SMALL}\n[scheme.slow]\nexpression = \"fast( trigger = 7 )\"\n[scheme.fast]\nexpression = \"cmt(rtx=rtx-asap,trigger=4)\"\n"
     );
-    let scenario = good(&text, &["scheme.third.is=slow(sfr=false)"]);
+    let scenario = good(&text, &["scheme.third.expression=slow(sfr=false)"]);
     let names: Vec<&str> = scenario.schemes.iter().map(|scheme| scheme.name.as_str()).collect();
     assert_eq!(names, ["fast", "slow", "third"]);
     let words = scenario.vocabulary();
@@ -172,8 +172,8 @@ fn a_scenario_may_define_schemes_and_make_one_from_another() {
     assert_eq!(slow.expression(), "cmt(rtx=rtx-asap,trigger=7)");
     let third = words.parse("third").expect("defined");
     assert_eq!(third.expression(), "cmt(rtx=rtx-asap,trigger=7,sfr=false)");
-    let error = parse(&text, &["scheme.third.is=cmtt"]).expect_err("no such scheme").to_string();
-    let expected = "--set scheme.third.is=cmtt: scheme `third`: unknown scheme `cmtt`, did you mean `cmt`?\n      | there are: sctp";
+    let error = parse(&text, &["scheme.third.expression=cmtt"]).expect_err("no such scheme").to_string();
+    let expected = "--set scheme.third.expression=cmtt: scheme `third`: unknown scheme `cmtt`, did you mean `cmt`?\n      | there are: sctp";
     assert!(error.starts_with(expected), "{error}");
 }
 

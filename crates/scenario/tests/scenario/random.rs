@@ -26,7 +26,7 @@ use proptest::sample::{Index, select, subsequence};
 const EVERY_KEY: &str = include_str!("every-key.toml");
 
 /// Keys and other pieces for overrides and mutations.
-const PIECES: [&str; 36] = [
+const PIECES: [&str; 37] = [
     "run",
     "duration",
     "seeds",
@@ -42,7 +42,8 @@ const PIECES: [&str; 36] = [
     "reverse",
     "scheme",
     "mine",
-    "is",
+    "expression",
+    "read_rate",
     "cmt+late(delay=9)",
     "link",
     "shared",
@@ -287,12 +288,12 @@ fn flows(paths: usize) -> impl Strategy<Value = Vec<Flow>> {
     );
     vec(("[A-Za-z0-9_-]{0,8}", rest), 1..4).prop_map(|flows| {
         named(flows)
-            .map(|(name, (kind, start, paths, scheme, direction, reader, beside))| {
+            .map(|(name, (kind, start, paths, scheme, direction, read_rate, beside))| {
                 // One end shows a video.
                 let both = matches!((&kind, direction), (FlowKind::Video(_), Directions::Both));
                 let direction = if both { Directions::Reverse } else { direction };
                 let beside = beside.filter(|_| kind == FlowKind::Bulk);
-                Flow { name, beside, kind, start, paths, scheme, direction, reader }
+                Flow { name, beside, kind, start, paths, scheme, direction, read_rate }
             })
             .collect()
     })
@@ -352,7 +353,11 @@ fn schemes() -> impl Strategy<Value = Vec<SchemeDefinition>> {
     vec((base, option::of(word())), 0..4).prop_map(|schemes| {
         let definition = |(index, (base, about)): (usize, (&str, Option<String>))| {
             let before = index.checked_sub(1).map_or("cmt".to_owned(), |index| format!("mine-{index}"));
-            SchemeDefinition { name: format!("mine-{index}"), is: base.replace("BEFORE", &before), about }
+            SchemeDefinition {
+                name: format!("mine-{index}"),
+                expression: base.replace("BEFORE", &before),
+                about,
+            }
         };
         schemes.into_iter().enumerate().map(definition).collect()
     })
@@ -496,11 +501,11 @@ fn large_input_is_refused_in_little_time() {
     let names: String = (0..100_000).map(|index| format!("\"scheme-{index}\", ")).collect();
     read(&format!("[[path]]\nvia = [{names}]\n[run]\nschemes = [{names}]\n"), &[]);
     let definitions = |is: &dyn Fn(u32) -> String| -> String {
-        (0..50_000).map(|index| format!("[scheme.s{index}]\nis = \"{}\"\n", is(index))).collect()
+        (0..50_000).map(|index| format!("[scheme.s{index}]\nexpression = \"{}\"\n", is(index))).collect()
     };
     read(&definitions(&|index| format!("s{}", index + 1)), &[]);
     read(&definitions(&|_| "cmt".to_owned()), &[]);
-    read(&format!("[scheme.x]\nis = \"{}\"\n", "cmt+".repeat(500_000)), &[]);
+    read(&format!("[scheme.x]\nexpression = \"{}\"\n", "cmt+".repeat(500_000)), &[]);
     let event = "[[path.event]]\nat = \"1 s\"\nup = true\n";
     read(&format!("[[path]]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n{}", event.repeat(50_000)), &[]);
 }

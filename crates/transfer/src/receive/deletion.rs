@@ -76,7 +76,7 @@ impl Deletion {
     /// Reports at the end of the transfer that no entries were removed because files have failed.
     pub(super) fn report_if_partial(&self, report: &Report) {
         if self.begun.is_none() && report.totals().failed_files > 0 {
-            report.note("nothing was removed, because files were left out");
+            report.note("no file was removed, because files were omitted");
         }
     }
 
@@ -136,10 +136,10 @@ impl Deletion {
             Verdict::NotRequested => return Err(TransferError::NotRequested(name.clone())),
         }
         if !self.is_offered(name) {
-            return refuse(format!("nothing is removed from {name}, which is in no folder that was offered"));
+            return refuse(format!("no file is removed from {name}, which is in no offered folder"));
         }
         if self.begun.as_ref().is_none_or(|begun| begun.is_partial) {
-            return refuse(format!("nothing is removed from {name}, because files were left out"));
+            return refuse(format!("no file is removed from {name}, because files were omitted"));
         }
         Ok(Ok(()))
     }
@@ -157,7 +157,7 @@ impl Deletion {
         context: &Context<'_>,
     ) -> Result<(), Failure> {
         let unread = |_| {
-            let text = format!("nothing is removed for {name}, because of a pattern that cannot be read");
+            let text = format!("no file is removed for {name}, because a pattern is invalid");
             Failure::new(Reason::NotAllowed, text)
         };
         let filters = Filters::new(self.rules.clone()).map_err(unread)?;

@@ -113,7 +113,7 @@ impl Machine {
         while !self.is_finished {
             let Some(input) = inputs.blocking_recv() else {
                 self.keep();
-                return Err(TransferError::Lost("the peer is gone".to_owned()));
+                return Err(TransferError::Lost("the peer has left".to_owned()));
             };
             if let Err(error) = self.take(input) {
                 self.send_message(&Message::Fail(refusal(&error)));
@@ -187,7 +187,7 @@ impl Machine {
             && let Some(free) = folder.missing_room_for_any(bytes)
         {
             self.report.note(format!(
-                "{bytes} B are to come and {free} B are free: files that have no room are left out; make room meanwhile"
+                "{bytes} B are to come and {free} B are free: files that do not fit are omitted; free space meanwhile"
             ));
         }
         Ok(())
@@ -259,7 +259,7 @@ impl Machine {
             return if id < self.next_id {
                 Ok(())
             } else {
-                Err(ProtocolError::Unexpected("data of nothing offered").into())
+                Err(ProtocolError::Unexpected("data without an offer").into())
             };
         };
         open.check(index, segment.block_len, self.window_blocks)?;
@@ -331,7 +331,7 @@ impl Machine {
             return if id < self.next_id {
                 Ok(())
             } else {
-                Err(ProtocolError::Unexpected("an end of nothing offered").into())
+                Err(ProtocolError::Unexpected("an end without an offer").into())
             };
         };
         let is_expected = match &open.stage {
@@ -340,7 +340,7 @@ impl Machine {
             Stage::Comparing | Stage::Flow(_) => true,
         };
         if !is_expected || open.end.is_some() || size_of(&open.offer).is_some_and(|size| size != size_bytes) {
-            return Err(ProtocolError::Unexpected("an end that does not fit its offer").into());
+            return Err(ProtocolError::Unexpected("an end that does not match its offer").into());
         }
         if matches!(open.stage, Stage::Comparing) {
             let Some(Open { name, offer, .. }) = self.open.remove(&id) else { return Ok(()) };

@@ -18,7 +18,7 @@ pub(super) fn busy(shown: &str) -> Failure {
 
 pub(super) fn hidden(name: &Name) -> Failure {
     let text = format!(
-        "{name} was left out by the receiver: names that begin with a dot are stored with --hidden or if asked for by name"
+        "{name} was omitted by the receiver: names that begin with a dot are stored with --hidden or if requested by name"
     );
     Failure::new(Reason::NotAllowed, text)
 }

@@ -83,11 +83,11 @@ impl Deletion {
             }
             Some(name) if is_whole => {
                 let text = format!(
-                    "two folders are sent as {name}, so nothing is removed at the receiver; put them into one, or rename one"
+                    "two folders are sent as {name}, so no file is removed at the receiver; put them into one, or rename one"
                 );
                 report.passed(name, Failure::new(Reason::Clash, text));
             }
-            _ => report.note("nothing is removed at the receiver, because files were left out"),
+            _ => report.note("no file is removed at the receiver, because files were omitted"),
         }
         self.stage = Stage::Done;
     }

@@ -85,7 +85,7 @@ impl Lister {
     }
 
     fn fail(&self, name: String, failure: Failure) -> Result<(), ReceiverDropped> {
-        let text = format!("{failure}; nothing that is only at the receiver was removed from it");
+        let text = format!("{failure}; no surplus file of the receiver was removed from it");
         self.emit(Listed::Failed { name, failure: Failure::new(failure.reason, text) })
     }
 
@@ -121,7 +121,7 @@ fn entries(place: &Place) -> Result<Vec<String>, Failure> {
         }
         bytes += name.len() + LISTED_NAME_BYTES;
         if bytes > MAX_LISTED_BYTES {
-            let text = format!("{} holds too many names to compare ({MAX_LISTED_BYTES} B)", place.show());
+            let text = format!("{} has too many names to compare ({MAX_LISTED_BYTES} B)", place.show());
             return Err(Failure::new(Reason::NoSpace, text));
         }
         names.push(name);

@@ -142,7 +142,7 @@ impl Sender {
     #[must_use]
     pub fn with_sender_requests(mut self, mut sender_requests: SenderRequests) -> Self {
         if sender_requests.delete && !self.deletion.has_common_rules() {
-            self.report.note("nothing is removed at the receiver, because sources have different filters");
+            self.report.note("no file is removed at the receiver, because sources have different filters");
             sender_requests.delete = false;
         }
         self.sender_requests = sender_requests;
@@ -373,7 +373,7 @@ impl Sender {
                 self.open_file(id);
                 Ok(())
             }
-            _ => Err(ProtocolError::Unexpected("an answer that does not fit its offer")),
+            _ => Err(ProtocolError::Unexpected("an answer that does not match its offer")),
         }
     }
 

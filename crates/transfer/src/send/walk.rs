@@ -301,7 +301,7 @@ impl Selection {
             return Ok(InspectedEntry::Place(place.clone()));
         }
         let leave = |why: &str| {
-            let text = format!("the symbolic link {} was left out: {why}", place.show());
+            let text = format!("the symbolic link {} was omitted: {why}", place.show());
             Err(Failure::new(Reason::Link, text))
         };
         match self.links {
@@ -495,7 +495,7 @@ impl Walker {
                     && within.iter().any(|level| level.identity == identity)
                 {
                     let text =
-                        format!("{} was left out: its target is a folder that contains it", place.show());
+                        format!("{} was omitted: its target is a folder that contains it", place.show());
                     return self.pass(name, Failure::new(Reason::Link, text)).map(|()| None);
                 }
                 let found = |kind| Item::Found {
@@ -513,7 +513,7 @@ impl Walker {
                 Ok(Some(Level { entries, place, name, identity, end }))
             }
             Ok(None) => {
-                let text = format!("{} was left out: it is neither a file nor a folder", place.show());
+                let text = format!("{} was omitted: it is neither a file nor a folder", place.show());
                 self.pass(name, Failure::new(Reason::NotThere, text)).map(|()| None)
             }
             Err(error) => self.pass(name, inspection_failure(&place, &error)).map(|()| None),

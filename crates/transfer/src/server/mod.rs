@@ -450,15 +450,15 @@ impl Server {
             return Err(self.refuse(association, Failure::new(Reason::NotAllowed, text)).await);
         }
         if !rights.write {
-            return Err(self.refuse(association, lacks("nothing is taken there", "write")).await);
+            return Err(self.refuse(association, lacks("the server accepts no files", "write")).await);
         }
         let may_delete = self.options.allow_delete && matches!(self.store, Store::Folder(_));
         if sender_requests.delete && !may_delete {
-            let text = "nothing is removed there; start it with --allow-delete, or send without --delete";
+            let text = "the server removes no files; start it with --allow-delete, or send without --delete";
             return Err(self.refuse(association, Failure::new(Reason::NotAllowed, text)).await);
         }
         if sender_requests.delete && !rights.delete {
-            return Err(self.refuse(association, lacks("nothing is removed there", "delete")).await);
+            return Err(self.refuse(association, lacks("the server removes no files", "delete")).await);
         }
         let store = match self.store_for(rights).await {
             Ok(store) => store.of_sender(sender).with_sender_requests(sender_requests, self.options.on_clash),
@@ -509,7 +509,7 @@ impl Server {
             return Err(self.refuse(association, Failure::new(Reason::NotAllowed, text)).await);
         };
         if !rights.read {
-            return Err(self.refuse(association, lacks("nothing can be fetched there", "read")).await);
+            return Err(self.refuse(association, lacks("the server offers no files", "read")).await);
         }
         let offered = match offered {
             Offered::Folder(_) => match self.store_for(rights).await {

@@ -91,7 +91,7 @@ impl Folder {
             return Ok(());
         }
         if (deletion.protects)(name, found.is_dir()) {
-            return Err(self.obstructed_name(name, "is of another kind, and is left out"));
+            return Err(self.obstructed_name(name, "is of another kind, and is omitted"));
         }
         if found.is_dir() {
             self.delete_unlisted(name, deletion)?;

@@ -171,7 +171,7 @@ impl Folder {
         self.checksum |= sender_requests.checksum;
         self.advice = match decided {
             None => "send with --on-clash rename to keep both, or overwrite",
-            Some(_) => "the receiver keeps what it has, whatever senders ask (--on-clash refuse)",
+            Some(_) => "the receiver keeps its files (--on-clash refuse)",
         };
         self
     }
@@ -878,7 +878,7 @@ pub(crate) fn explain(shown: &str, error: &io::Error) -> Failure {
         ErrorKind::NotADirectory => (Reason::Clash, "a file is where a folder should be: move it away"),
         ErrorKind::IsADirectory => (Reason::Clash, "a folder is where a file should be: move it away"),
         ErrorKind::AlreadyExists => (Reason::Clash, "something else has the name: move it away"),
-        _ => (Reason::System, "see what the system says, and try again"),
+        _ => (Reason::System, "fix the reported error, and try again"),
     };
     Failure::new(reason, format!("{shown}: {error}; {remedy}"))
 }

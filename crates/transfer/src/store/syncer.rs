@@ -131,5 +131,5 @@ impl Journaled {
 }
 
 fn gone() -> io::Error {
-    io::Error::other("the thread that keeps the journal is gone")
+    io::Error::other("the journal thread has ended")
 }

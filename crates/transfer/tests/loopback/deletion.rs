@@ -220,7 +220,7 @@ fn incomplete_transfer_removes_no_file() {
         let (ended, totals, events) = send(&serving, sources(), DELETE).await;
         ended.expect("the transfer itself goes well");
         assert_eq!((totals.failed_files, totals.deleted), (1, 0));
-        assert!(events.text().contains("because files were left out"), "{}", events.text());
+        assert!(events.text().contains("because files were omitted"), "{}", events.text());
         assert!(serving.dir.path().join("t/old").exists());
         // Without the socket, the file is removed.
         fs::remove_file(&socket).expect("removed");
@@ -374,8 +374,7 @@ fn replaced_or_missing_folder_keeps_files_and_others_remove() {
             };
             let ((ended, totals, events), ()) = tokio::join!(send(&serving, sources, DELETE), swap);
             ended.expect("the transfer itself goes well");
-            let why =
-                "is no longer the folder that was sent; nothing that is only at the receiver was removed";
+            let why = "is no longer the folder that was sent; no surplus file of the receiver was removed";
             assert_eq!(events.text().contains(why), is_replaced, "{}", events.text());
             assert_eq!((totals.failed_files, totals.deleted), (1, 1), "{}", events.text());
             assert_eq!(tree(serving.dir.path()), ["gate", "t", "t/a", "t/old", "u", "u/b"]);
@@ -481,6 +480,6 @@ fn fetching_side_removes_no_file_after_an_omission() {
         let request = Request { accept, delete: true, ..Request::default() };
         let events = fetch(&serving, to.path(), &request).await;
         assert_eq!(tree(to.path()), ["t", "t/file", "t/old"]);
-        assert!(events.text().contains("nothing was removed, because files were left out"));
+        assert!(events.text().contains("no file was removed, because files were omitted"));
     });
 }

@@ -86,7 +86,7 @@ fn sender_chooses_the_clash_rule_where_the_receiver_permits_it() {
             ),
             (None, OnClash::Rename, vec!["old", "new!"], None),
             (None, OnClash::Overwrite, vec!["new!"], None),
-            (Some(OnClash::Refuse), OnClash::Overwrite, vec!["old"], Some("whatever senders ask")),
+            (Some(OnClash::Refuse), OnClash::Overwrite, vec!["old"], Some("the receiver keeps its files")),
             (Some(OnClash::Rename), OnClash::Overwrite, vec!["old", "new!"], None),
             (Some(OnClash::Overwrite), OnClash::Refuse, vec!["new!"], None),
         ] {

@@ -90,7 +90,7 @@ fn fetch_of_all_omits_and_reports_hidden_names() {
         let (ended, totals, events) = serving.fetch(&[], folder(to.path(), OnClash::Refuse)).await;
         ended.expect("the transfer itself goes well");
         assert_eq!((totals.done_files, totals.failed_files), (1, 1), "{}", events.text());
-        assert!(events.text().contains("--hidden or if asked for by name"), "{}", events.text());
+        assert!(events.text().contains("--hidden or if requested by name"), "{}", events.text());
         assert_eq!(names(to.path()), ["tree"]);
         let mode = fs::metadata(to.path().join("tree/.git/run")).expect("there").permissions().mode();
         assert_eq!(mode & 0o7777, 0o755, "inside an accepted folder dot names and x bits are kept");

@@ -93,9 +93,9 @@ fn outside_links_and_devices_are_omitted_and_reported() {
         assert_eq!((totals.done_files, totals.failed_files), (1, 1));
         let text = events.text();
         for expected in [
-            "tree/absolute was left out: it leads out of the folder that is transferred",
-            "tree/up was left out: it leads out of the folder that is transferred",
-            "tree/socket was left out: it is neither a file nor a folder",
+            "tree/absolute was omitted: it leads out of the folder that is transferred",
+            "tree/up was omitted: it leads out of the folder that is transferred",
+            "tree/socket was omitted: it is neither a file nor a folder",
         ] {
             assert!(text.contains(expected), "{text}");
         }

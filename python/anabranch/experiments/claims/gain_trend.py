@@ -61,7 +61,7 @@ class GainTrend(Statement):
         if gains and len(gains) != len(points):
             raise fields.error("gains", f"has {len(gains)} numbers for {len(points)} points")
         if gains and statement.sign == "any":
-            raise fields.error("sign", "is `any`, but `gains` have signs: leave one of them out")
+            raise fields.error("sign", "is `any`, but `gains` have signs: omit one of them")
         return statement
 
     def quantities(self) -> Iterator[Quantity]:

@@ -77,7 +77,7 @@ class CellStatement(Statement):
         values = [[(value,) for value in grid.values_of(axis, at)] for axis in self.at_each]
         found = [dict(zip(self.at_each, cell, strict=True)) for cell in itertools.product(*values)]
         if not found:
-            raise LeftOutError(f"all of {', '.join(self.at_each)} was left out")
+            raise LeftOutError(f"all of {', '.join(self.at_each)} was omitted")
         return cells([check(cell, len(found)) for cell in found], average, self.share)
 
     def where(self) -> str:

@@ -49,7 +49,7 @@ class Trend(CellStatement):
     def judge(self, samples: PairedSamples) -> Iterator[Part]:
         grid = samples.grid(self.a)
         if len(grid.values_of(self.axis, self.a.at)) < 2:
-            raise LeftOutError(f"all but one value of {self.axis} was left out")
+            raise LeftOutError(f"all but one value of {self.axis} was omitted")
         for scheme in self.a.schemes:
             yield Part(self.a.label(scheme), self.in_cells(grid, self.a.at, partial(self._check, grid, scheme)))
 

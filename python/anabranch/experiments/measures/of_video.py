@@ -132,7 +132,7 @@ def _quality(runs: Runs, asked: Measure, metric: SpatialMetric, against: str) ->
     try:
         quality = _pairs(_trace(runs, asked))[against]
     except VideoError as error:
-        _say_once(f"PSNR, SSIM and VQM are left out: {error}")
+        _say_once(f"PSNR, SSIM and VQM are omitted: {error}")
         return pandas.Series(math.nan, index=fates.index)
     shown = {text: shown_by_fates(text) for text in fates.unique()}
     # All missing pairs are compared in one call, so that ffmpeg is started once for thousands of pairs instead of once

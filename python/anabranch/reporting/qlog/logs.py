@@ -87,7 +87,7 @@ def read_logs(files: Sequence[Path]) -> Logs:
             connections[key] = Connection(_group(record), scheme=_writer(record))
         _take(connections[key], record, time_s)
     if left:
-        logs.notes.append(f"Only the first {MAX_CONNECTIONS} connections are shown; {len(left)} more were left out")
+        logs.notes.append(f"Only the first {MAX_CONNECTIONS} connections are shown; {len(left)} more were omitted")
     _name(connections, len(files) > 1)
     logs.connections = list(connections.values())
     return logs

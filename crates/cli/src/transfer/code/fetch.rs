@@ -53,12 +53,12 @@ impl CodeAndHost {
         };
         if let Some(what) = arguments.given_beside_code() {
             return Err(CommandError::usage(format!(
-                "{what}: the code determines the offer; leave the option out, and decline an unwanted offer"
+                "{what}: the code determines the offer; omit the option, and decline an unwanted offer"
             )));
         }
         let read = if code.is_empty() { read_code()? } else { code.to_owned() };
         let code = read.trim().parse().map_err(|wrong| {
-            CommandError::usage(format!("{wrong}; nothing was tried with it, so type it again"))
+            CommandError::usage(format!("{wrong}; the code was not used, so type it again"))
         })?;
         Ok(Some(CodeAndHost { code, host: host.to_owned() }))
     }
@@ -84,7 +84,7 @@ pub(in super::super) fn fetch(
 ) -> Result<Status, CommandError> {
     if !arguments.yes && !std::io::stdin().is_terminal() {
         return Err(CommandError::usage(
-            "there is no terminal for the question; give --yes to accept the offer. The code was not used",
+            "the question needs a terminal; use --yes to accept the offer without it. The code was not used",
         ));
     }
     let host = read_host(&at.host).map_err(CommandError::usage)?;
@@ -116,7 +116,7 @@ async fn fetch_by_code(
             if output::is_err_terminal() {
                 output::notices("\n");
             }
-            arguments.show().note(&format!("nothing was taken; {STILL_VALID}: the same command asks again"));
+            arguments.show().note(&format!("no file was received; {STILL_VALID}: the same command asks again"));
             return Ok(Status::Interrupted);
         }
     };
@@ -245,7 +245,7 @@ fn check_room(catalogue: &Catalogue, arguments: &RecvArguments, store: &Store) -
     let known = catalogue.entries().iter().filter_map(Entry::bytes).fold(0, u64::saturating_add);
     if let Some(most) = arguments.max.filter(|most| known > *most) {
         return Err(CommandError::failure(format!(
-            "nothing was taken: {} are offered, and --max allows {}; {STILL_VALID}: type the command with a larger --max",
+            "no file was received: {} are offered, and --max allows {}; {STILL_VALID}: repeat the command with a larger --max",
             amount(known),
             amount(most)
         )));
@@ -254,7 +254,7 @@ fn check_room(catalogue: &Catalogue, arguments: &RecvArguments, store: &Store) -
     let names: Vec<&str> = catalogue.entries().iter().map(Entry::name).collect();
     match folder.missing_room(known, &names) {
         Some(free) => Err(CommandError::failure(format!(
-            "nothing was taken: {} are offered and {} are free in {}; {STILL_VALID}: make room and type the same command again",
+            "no file was received: {} are offered and {} are free in {}; {STILL_VALID}: free space and repeat the command",
             amount(known),
             amount(free),
             arguments.dir_text()
@@ -286,7 +286,7 @@ async fn confirm(catalogue: &Catalogue, arguments: &RecvArguments) -> Result<(),
     });
     match answer.await {
         Ok(Ok(line)) if matches!(line.trim(), "y" | "Y" | "yes") => Ok(()),
-        _ => Err(CommandError::failure(format!("nothing was taken; {STILL_VALID}"))),
+        _ => Err(CommandError::failure(format!("no file was received; {STILL_VALID}"))),
     }
 }
 
@@ -331,7 +331,7 @@ fn offered_json(catalogue: &Catalogue, most_stream_bytes: u64) -> serde_json::Va
 fn refuse_hidden(catalogue: &Catalogue) -> Result<(), CommandError> {
     match catalogue.entries().iter().find(|entry| entry.name().starts_with('.')) {
         Some(hidden) => Err(CommandError::usage(format!(
-            "nothing was taken: `{}` is offered, and --yes takes no names that begin with a dot; leave --yes out to be asked. \
+            "no file was received: `{}` is offered, and --yes refuses names that begin with a dot; omit --yes to be asked. \
              {STILL_VALID}",
             escape(hidden.name())
         ))),

@@ -121,7 +121,7 @@ fn failed_files_count_as_settled_and_are_reported() {
     let totals = Totals { skipped_bytes: 149_000_000, failed_files: 3, ..usual().totals };
     let snapshot = Snapshot { totals, ..usual() };
     assert!(snapshot.lines(at(80))[0].contains("100%"));
-    assert!(snapshot.lines(at(80))[1].starts_with("344 of 2001 files, 3 left out  "));
+    assert!(snapshot.lines(at(80))[1].starts_with("344 of 2001 files, 3 omitted  "));
 }
 
 #[test]

@@ -70,7 +70,9 @@ pub enum ExpressionError {
         name: String,
     },
     /// Two components have the same role.
-    #[error("`{first}` and `{second}` both take the role of {role}, which a scheme has once; leave one out")]
+    #[error(
+        "`{first}` and `{second}` both take the role of {role}, which a scheme has once; remove one of the two"
+    )]
     SameRole {
         /// Name of the first component.
         first: String,

@@ -216,7 +216,7 @@ fn a_scheme_takes_one_component_of_each_role_and_each_component_once() {
     assert_eq!(refusal("cmt+late+pf+late"), "component `late` is added twice");
     assert_eq!(
         refusal("cmt+turns+late+chance"),
-        "`turns` and `chance` both take the role of scheduler, which a scheme has once; leave one out"
+        "`turns` and `chance` both take the role of scheduler, which a scheme has once; remove one of the two"
     );
 }
 

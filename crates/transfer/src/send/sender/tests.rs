@@ -343,7 +343,7 @@ async fn receiver_with_wrong_kept_data_gets_all_blocks_counted_once() {
         (totals.held_bytes, totals.reused_bytes)
     };
     assert_eq!(counted(&stalled), (bytes(4), bytes(2)));
-    let misfit = Err(ProtocolError::Unexpected("an answer that does not fit its offer"));
+    let misfit = Err(ProtocolError::Unexpected("an answer that does not match its offer"));
     assert_eq!(stalled.receive_message(take(kept)), misfit, "all of them or none");
     stalled.hear_take(0);
     assert_eq!(counted(&stalled), (0, 0));
