@@ -4,7 +4,6 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use anabranch_scenario::Link;
 use anabranch_schemes::registry::{COMPONENTS, PRESETS};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Command, ValueHint};
@@ -12,7 +11,7 @@ use clap_complete::{Shell, generate};
 
 use crate::builtin::SCENARIOS;
 use crate::exit::{CommandError, Status};
-use crate::{init, man, output};
+use crate::{init, man, output, relay};
 
 /// Keys of scenarios, as `--set` and `--sweep` take them.
 static KEYS: LazyLock<Vec<String>> =
@@ -20,7 +19,7 @@ static KEYS: LazyLock<Vec<String>> =
 
 /// Keys of links, as `--link` takes them.
 static LINK_KEYS: LazyLock<Vec<String>> =
-    LazyLock::new(|| Link::fields().iter().map(|field| format!("{}=", field.key)).collect());
+    LazyLock::new(|| relay::link_keys().map(|field| format!("{}=", field.key)).collect());
 
 /// The program's name.
 const NAME: &str = "anabranch";

@@ -47,6 +47,11 @@ MODEL(KEY=VALUE,...), and a list is [VALUE,...]. 10Mbit is 10 Mbit/s, and 50p
 is 50 packets:
 ";
 
+/// Returns the keys of a link that a relay accepts. Cross traffic exists only in the simulator.
+pub(crate) fn link_keys() -> impl Iterator<Item = Field> {
+    Link::fields().into_iter().filter(|field| field.key != "background")
+}
+
 /// Returns the text after the options: examples, and the keys of a link.
 fn after_help() -> String {
     let sections = anabranch_scenario::sections();
@@ -62,8 +67,7 @@ fn after_help() -> String {
         let options = textwrap::Options::new(TEXT_COLUMNS).initial_indent(INDENT).subsequent_indent(INDENT);
         format!("  {}\n{}", field.key, textwrap::fill(&text, options))
     };
-    let keys = Link::fields().into_iter().filter(|field| field.key != "background");
-    EXAMPLES.to_owned() + &keys.map(key).collect::<Vec<_>>().join("\n")
+    EXAMPLES.to_owned() + &link_keys().map(key).collect::<Vec<_>>().join("\n")
 }
 
 /// Impair real UDP traffic with the links of the simulator.
