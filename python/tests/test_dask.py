@@ -217,7 +217,7 @@ def test_lost_scheduler_ends_the_sweep_with_a_message(
     cluster.need(1)
     cache = tmp_path / "cache"
     kill = AfterEntries(cache, 20, cluster.scheduler.kill)
-    with pytest.raises(ExecutorError, match=rf"the scheduler is gone.*\n\d+ of {RUNS} runs are finished and kept"):
+    with pytest.raises(ExecutorError, match=rf"the scheduler has ended.*\n\d+ of {RUNS} runs are finished and kept"):
         sweep(two, OVER, SEEDS, executor=cluster.address, cache=cache)
     kill.join(10)
     assert 20 <= kill.found < RUNS

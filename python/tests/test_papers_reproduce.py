@@ -268,7 +268,7 @@ def test_quick_reproduction_omits_variants_and_reports_other_omissions(
     loss = experiment(outcome, "loss")
     assert (loss["runs"], loss["seeds"], loss["changes"]) == (12, 2, [])
     found = claims(outcome)
-    assert found["loss-gain"]["detail"] == "plr2 = 0.05 was left out"
+    assert found["loss-gain"]["detail"] == "plr2 = 0.05 was omitted"
     assert all(claim["verdict"] in ("cannot tell", "contradictory") or claim["parts"] for claim in found.values())
     assert "This is a quick run" in (tmp_path / "summary.md").read_text()
 

@@ -433,13 +433,13 @@ def test_omitted_value_is_reported() -> None:
     )
     at = {LOSS: (0.05,)}
     judgement = judge(claim(Compare(of("A", at=at), of("B", at=at), "higher")), lambda *_: samples)
-    assert (judgement.verdict, judgement.detail) == (C, "plr = 0.05 was left out")
+    assert (judgement.verdict, judgement.detail) == (C, "plr = 0.05 was omitted")
     assert verdict(Compare(of("A"), of("B"), "higher"), samples) is R
     mean = judge(claim(Number(of("A"), 1050, 1050, "kbit/s")), lambda *_: samples)
     assert (mean.verdict, mean.detail) == (C, "of plr, 1 of 3 values were omitted")
     assert verdict(Number(of("A", at={LOSS: (0.0, 0.1)}), 1050, 1050, "kbit/s"), samples) is R
     line = judge(claim(Regression(of("A"), LOSS, "slope", -30, -30)), lambda *_: samples)
-    assert line.detail == "of plr, 1 of 3 values were left out"
+    assert line.detail == "of plr, 1 of 3 values were omitted"
 
 
 def test_counts_of_shorter_runs_are_not_compared_with_the_paper() -> None:

@@ -168,7 +168,7 @@ def test_a_wrong_scheme_is_named_with_the_nearest() -> None:
 
 @pytest.mark.parametrize("seed", [-1, 2**63, 10**30])
 def test_a_seed_out_of_range_is_refused(seed: int) -> None:
-    with pytest.raises(RunError, match=f"no seed {seed}"):
+    with pytest.raises(RunError, match=f"invalid seed {seed}"):
         run(two_paths(), seed=seed)
 
 

@@ -83,7 +83,7 @@ def test_the_resolved_scenario_has_every_default() -> None:
 
 def test_a_written_scenario_looks_like_one_that_a_person_wrote() -> None:
     event = {"at": "1 s", "up": False, "loss": {"model": "trace", "lost": [3, 17]}}
-    scenario = two_paths().with_values({"path.0.event": [event], "scheme.loss.is": "cmt"})
+    scenario = two_paths().with_values({"path.0.event": [event], "scheme.loss.expression": "cmt"})
     assert (
         scenario.to_toml()
         == """\

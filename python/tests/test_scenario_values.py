@@ -56,7 +56,7 @@ OVERRIDES = [
     ("association", "{ streams = 3 }"),
     ("association", "{}"),
     ("association.ordered", "false"),
-    ("scheme.new.is", '"cmt"'),
+    ("scheme.new.expression", '"cmt"'),
     ("scheme.mine.about", r'"\U0001F980 \"quoted\"\n\u007F"'),
     ("link.shared.delay", '"1 ms"'),
     ("link.*.loss", "0.5"),

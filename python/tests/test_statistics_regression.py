@@ -236,7 +236,7 @@ def test_column_that_cannot_be_regressed_is_named():
         StatisticsError, match=r"'path\.path-1\.loss' is not a swept key; swept are `path\.path-2\.loss`"
     ):
         regressions(losses(), "path.path-1.loss")
-    words = points({"rtx-cwnd": {"cmt": [1.0]}, "rtx-same": {"cmt": [2.0]}}, "scheme.mine.is")
+    words = points({"rtx-cwnd": {"cmt": [1.0]}, "rtx-same": {"cmt": [2.0]}}, "scheme.mine.expression")
     with pytest.raises(StatisticsError, match="no numbers: `rtx-cwnd`, `rtx-same`"):
         regressions(words)
     with pytest.raises(StatisticsError, match="`goodput_kbps` of cmt: 2 points are too few"):

@@ -145,8 +145,10 @@ def test_schemes_are_expressions_written_in_full(two: Path) -> None:
 
 
 def test_a_scheme_can_itself_be_swept(two: Path) -> None:
-    two.write_text(two.read_text() + '[scheme.eager]\nis = "cmt(trigger=2)"\n')
-    results = sweep(two, {"scheme.eager.is": ["cmt(trigger=2)", "cmt(trigger=5)"], "scheme": ["eager"]}, 2, cache=None)
+    two.write_text(two.read_text() + '[scheme.eager]\nexpression = "cmt(trigger=2)"\n')
+    results = sweep(
+        two, {"scheme.eager.expression": ["cmt(trigger=2)", "cmt(trigger=5)"], "scheme": ["eager"]}, 2, cache=None
+    )
     assert results.schemes == ["eager"]
     two.write_text(two.read_text().replace("trigger=2", "trigger=5"))
     five = sweep(two, {"scheme": ["eager"]}, 2, cache=None)

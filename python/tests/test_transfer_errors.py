@@ -31,9 +31,9 @@ from anabranch.transfer import (
         ([], None, "remote: name at least one address of the peer"),
         ("", None, "remote `` is not a host"),
         ("127.0.0.1:0", None, "remote `127.0.0.1:0`: `0` is not a valid destination port; choose one from 1 to 65535"),
-        ("127.0.0.1:65536", None, "`65536` is not a port"),
-        ("127.0.0.1:http", None, "`http` is not a port"),
-        ("sctp://host", None, "is not a port"),
+        ("127.0.0.1:65536", None, "`65536` is not a valid destination port"),
+        ("127.0.0.1:http", None, "`http` is not a valid destination port"),
+        ("sctp://host", None, "is not a valid destination port"),
         (
             ["127.0.0.1:7", "127.0.0.2:7"],
             ["127.0.1.1"],

@@ -364,7 +364,7 @@ fn reason_is_given_where_nothing_is_decrypted() {
             101,
             vec![whole(in_ip(&plain(1))), whole(in_ip(&plain(2)))],
             Decrypted { plain: 2, ..Decrypted::default() },
-            "2 packets of SCTP without protection",
+            "2 packets of SCTP are not protected",
         ),
         (101, vec![(cut, 100)], Decrypted { cut_off: 1, ..Decrypted::default() }, "`tcpdump -s 0`"),
         (

@@ -173,9 +173,9 @@ mod tests {
             ("", "is not a host"),
             (":9899", "is not a host"),
             ("a b", "is not a host"),
-            ("sctp://host", "`//host` is not a port"),
-            ("host:", "`` is not a port"),
-            ("host:70000", "`70000` is not a port"),
+            ("sctp://host", "`//host` is not a valid destination port"),
+            ("host:", "`` is not a valid destination port"),
+            ("host:70000", "`70000` is not a valid destination port"),
             ("host:0", "from 1 to 65535"),
             ("192.0.2.1:0", "from 1 to 65535"),
         ] {

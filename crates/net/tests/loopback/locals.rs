@@ -72,7 +72,7 @@ async fn addresses_that_cannot_be_added_or_removed_are_refused_with_a_reason() {
     let foreign = duo.client.add_local(([192, 0, 2, 1], 0).into()).await.expect_err("it is not ours");
     assert!(matches!(foreign, LocalError::Bind(_)), "{foreign}");
     let unknown = duo.client.remove_local(ip(99)).await.expect_err("it is not there");
-    assert!(unknown.to_string().contains("127.0.0.99 is none of the host's addresses"), "{unknown}");
+    assert!(unknown.to_string().contains("127.0.0.99 is not among the host's addresses"), "{unknown}");
     within(duo.ours.shutdown()).await.expect("gracefully");
 }
 
