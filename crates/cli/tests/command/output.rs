@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -73,10 +74,13 @@ impl Drop for Running {
     }
 }
 
-/// Returns a free UDP port of loopback. The program that gets its number binds it shortly afterwards.
+/// Returns a free UDP port of loopback. The program that gets its number binds it shortly afterwards, so the port is below the range
+/// from which the system assigns ports to other tests.
 fn free_port() -> u16 {
-    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
-    socket.local_addr().expect("an address").port()
+    static NEXT: AtomicU16 = AtomicU16::new(20_000);
+    let ports = std::iter::repeat_with(|| NEXT.fetch_add(1, Ordering::Relaxed));
+    let mut free = ports.filter(|port| UdpSocket::bind(("127.0.0.1", *port)).is_ok());
+    free.next().expect("a free port")
 }
 
 /// Waits until this file exists with this content.
