@@ -17,7 +17,7 @@ pub enum BindError {
     NoAddress,
     /// The address is unspecified (all addresses).
     #[error(
-        "{0} stands for every address of the machine; name those that are to be used, one socket is bound to each"
+        "{0} is the wildcard address; name the local addresses to use, because a socket is bound to each"
     )]
     Unspecified(SocketAddr),
     /// An IP address was given twice.

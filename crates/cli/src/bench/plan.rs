@@ -145,7 +145,7 @@ impl Plan {
         };
         within("the length of a message", length, 1, LONGEST_MESSAGE)?;
         within("the number of streams", streams.into(), 1, MOST_STREAMS.into())?;
-        within("the time left out", omit_ms, 0, LONGEST_TEST_MS)?;
+        within("the omitted time", omit_ms, 0, LONGEST_TEST_MS)?;
         within("the interval", interval_ms, 0, LONGEST_TEST_MS)?;
         within("the rate", rate_bps.unwrap_or(1), 1, u64::MAX)?;
         match limit {
@@ -219,7 +219,7 @@ pub(super) mod tests {
             (Plan { limit: Limit::TimeMs(u64::MAX), ..PLAN }, "the time is"),
             (Plan { limit: Limit::Bytes(0), ..PLAN }, "number of bytes is 0"),
             (Plan { rate_bps: Some(0), ..PLAN }, "the rate is 0"),
-            (Plan { omit_ms: u64::MAX, ..PLAN }, "left out"),
+            (Plan { omit_ms: u64::MAX, ..PLAN }, "the omitted time"),
         ] {
             assert!(plan.check().is_err_and(|error| error.contains(expected)), "{plan:?}");
         }

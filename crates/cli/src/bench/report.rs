@@ -153,7 +153,7 @@ fn interval_lines(SenderInterval { interval, ours }: &SenderInterval, terminal: 
         format!("{:>9} {:>12}", amount::bytes(bytes), amount::rate(rate(bytes, interval.seconds())))
     };
     let line = |columns: Vec<(u8, String)>| {
-        let omitted = interval.omitted.then(|| (1, "left out".to_owned()));
+        let omitted = interval.omitted.then(|| (1, "omitted".to_owned()));
         let columns = columns.into_iter().chain(omitted).collect();
         fitting(columns, "  ", terminal.unwrap_or(usize::MAX)).join("  ").trim_end().to_owned() + "\n"
     };

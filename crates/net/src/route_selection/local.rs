@@ -202,7 +202,7 @@ fn is_link_local(address: IpAddr) -> bool {
 
 fn can_bind(address: IpAddr) -> Result<(), String> {
     if address.is_unspecified() {
-        return Err("it stands for all".to_owned());
+        return Err("it is the wildcard address; name an address of an interface".to_owned());
     }
     UdpSocket::bind(SocketAddr::new(address, 0)).map(drop).map_err(|error| error.to_string())
 }
@@ -306,7 +306,7 @@ mod tests {
         assert!(of("bare").contains("fe80::4 (link-local)"));
         assert!(of("wlan7").contains("there are lo, card0, card1, docker0, bare"));
         assert!(of("203.0.113.77").contains("--path 203.0.113.77: no path can begin"));
-        assert!(of("0.0.0.0").contains("it stands for all"));
+        assert!(of("0.0.0.0").contains("it is the wildcard address"));
         // No machine has the usable address of this artificial machine, so it has no route.
         let none = machine().choose(&[], &resolved("192.0.2.1:7"), OPTIONS).expect_err("no way");
         assert!(none.starts_with("no local address has a way to 192.0.2.1:7:"), "{none}");

@@ -67,8 +67,8 @@ async fn addresses_that_cannot_be_added_or_removed_are_refused_with_a_reason() {
     let own = duo.client.locals().await[0];
     let twice = duo.client.add_local(own).await.expect_err("it is there");
     assert!(twice.to_string().contains("given twice"), "{twice}");
-    let every = duo.client.add_local(([0, 0, 0, 0], 0).into()).await.expect_err("it stands for all");
-    assert!(every.to_string().contains("every address"), "{every}");
+    let every = duo.client.add_local(([0, 0, 0, 0], 0).into()).await.expect_err("it is the wildcard address");
+    assert!(every.to_string().contains("wildcard address"), "{every}");
     let foreign = duo.client.add_local(([192, 0, 2, 1], 0).into()).await.expect_err("it is not ours");
     assert!(matches!(foreign, LocalError::Bind(_)), "{foreign}");
     let unknown = duo.client.remove_local(ip(99)).await.expect_err("it is not there");
