@@ -37,7 +37,7 @@ impl Dispatcher<'_> {
     }
 
     /// Applies a transition of the sender, and publishes its counts and window. Transitions that change neither need not use this
-    /// method.
+    /// method. A caller that applies several transitions before the policies see the view publishes once behind the last one.
     pub(crate) fn update_sender<T>(&mut self, transition: impl FnOnce(&mut Sender) -> T) -> T {
         let outcome = transition(self.sender);
         self.publish_counts();

@@ -162,10 +162,17 @@ impl Transmission {
 
     /// Ends the opportunity, and keeps the state for the next ones.
     fn end(&mut self) {
-        (self.resend_from, self.copies, self.moved) = (None, None, None);
-        (self.tail_probes, self.released) = (PathSet::EMPTY, PathSet::EMPTY);
-        (self.new_data, self.new_data_left) = (false, false);
-        (self.head_of_line_declined, self.after_loss_event) = (false, false);
+        let Transmission { announced, cause, next_at, paced, data_allowed, burst_armed, block, .. } = *self;
+        *self = Transmission {
+            announced,
+            cause,
+            next_at,
+            paced,
+            data_allowed,
+            burst_armed,
+            block,
+            ..Transmission::closed()
+        };
     }
 
     /// Schedules the next opportunity for this time, unless an earlier one is scheduled. Returns `false` if the time has passed:
