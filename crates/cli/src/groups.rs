@@ -24,12 +24,13 @@ pub(crate) fn group(command: Command) -> Command {
 
 fn lists(command: &Command) -> String {
     let style = *command.get_styles().get_header();
+    let width = GROUPS.iter().flat_map(|(_, names)| *names).map(|name| name.len()).max().unwrap_or_default();
     let mut text = String::new();
     for (heading, names) in GROUPS {
         let _ = writeln!(text, "{style}{heading}:{style:#}");
         for (name, about) in names.iter().filter_map(|name| Some((name, about(command, name)?))) {
             let style = *command.get_styles().get_literal();
-            let _ = writeln!(text, "  {style}{name:<11}{style:#}  {about}");
+            let _ = writeln!(text, "  {style}{name:<width$}{style:#}  {about}");
         }
         text.push('\n');
     }
