@@ -80,7 +80,7 @@ def test_figures_are_those_of_the_run_and_of_an_evaluation_of_its_arrivals(clip:
     assert found.quality is not None
     for metric in METRICS:
         assert figures[metric]["mean"] == found.quality.mean(metric)
-    assert figures["given_up"]["mean"] == kept["result"]["flows"][0]["abandoned"]["messages"] > 0
+    assert figures["abandoned"]["mean"] == kept["result"]["flows"][0]["abandoned"]["messages"] > 0
 
 
 def test_finished_runs_are_reused_and_new_ones_computed(

@@ -239,14 +239,14 @@ def _report(options: argparse.Namespace, sent: Sent, frames: int) -> None:
         "frames_sent": sent.frames,
         "packets_sent": sent.packets,
         "packets_overdue": sent.overdue_packets,
-        "messages_given_up": sent.given_up_messages,
+        "messages_abandoned": sent.abandoned_messages,
         "complete": sent.is_complete,
     }
     if options.json:
         print(json.dumps(figures), flush=True)
     elif not options.quiet and sent.frames:
         print(
-            f"{sent.frames} of {frames} frames sent, {sent.packets} packets; {sent.given_up_messages} abandoned, "
+            f"{sent.frames} of {frames} frames sent, {sent.packets} packets; {sent.abandoned_messages} abandoned, "
             f"{sent.overdue_packets} too late to be sent",
             flush=True,
         )

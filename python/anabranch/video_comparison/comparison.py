@@ -44,7 +44,7 @@ FIGURES: tuple[Figure, ...] = (
     Figure("stall_s", "stall time", "s", 2, -1),
     Figure("longest_stall_s", "longest stall", "s", 2, -1),
     Figure("delay_p95_ms", "delay, 95th percentile", "ms", 1, -1),
-    Figure("given_up", "abandoned", "messages", 1),
+    Figure("abandoned", "abandoned", "messages", 1),
     Figure("psnr_db", "PSNR", "dB", 2, 1),
     Figure("ssim", "SSIM", "", 4, 1),
     Figure("vqm", "VQM", "", 3, -1),
@@ -85,7 +85,7 @@ def _figures(run: SimulatedRun, measures: DeliveryMeasures, judged: Quality | No
         "stall_s": measures.stall_s,
         "longest_stall_s": measures.longest_stall_s,
         "delay_p95_ms": math.nan if delays is None else delays.percentiles_ms[95],
-        "given_up": math.nan if run.given_up is None else run.given_up,
+        "abandoned": math.nan if run.abandoned is None else run.abandoned,
         **{metric: math.nan if judged is None else judged.mean(metric) for metric in METRICS},
     }
 

@@ -98,7 +98,7 @@ def cell_of_coding(comparison: Comparison, figure: Figure) -> str:
     if figure.name in METRICS:
         metric = next(metric for metric in METRICS if metric == figure.name)
         return rounded(comparison.coding.mean(metric), figure.decimals)
-    return {"decodable_percent": "100.0", "delay_p95_ms": "-", "given_up": "-"}.get(figure.name, "0")
+    return {"decodable_percent": "100.0", "delay_p95_ms": "-", "abandoned": "-"}.get(figure.name, "0")
 
 
 def warnings_of(comparison: Comparison) -> list[str]:

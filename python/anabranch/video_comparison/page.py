@@ -43,7 +43,7 @@ _METRIC_DIGITS: Mapping[Metric, int] = {"psnr_db": 2, "ssim": 4, "vqm": 3, "vmaf
 _TABLES = {
     "Shown frames": ("decodable_percent", *METRICS, "stalls", "stall_s", "longest_stall_s"),
     "Fates of frames": (
-        *("not_shown_I", "not_shown_P", "not_shown_B", "lost", "late", "undecodable", "delay_p95_ms", "given_up"),
+        *("not_shown_I", "not_shown_P", "not_shown_B", "lost", "late", "undecodable", "delay_p95_ms", "abandoned"),
     ),
 }
 # Colours that differ in lightness, too. The bars of the strip also differ in height.

@@ -44,7 +44,7 @@ class SimulatedRun:
         return _native.run_label(self.scheme, self.seed)
 
     @property
-    def given_up(self) -> int | None:
+    def abandoned(self) -> int | None:
         """Number of messages that the sender abandoned."""
         flow = next(flow for flow in self.result["flows"] if flow["name"] == FLOW)
         abandoned = flow.get("abandoned")

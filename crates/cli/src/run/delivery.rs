@@ -11,7 +11,7 @@ pub(super) type SchemeRuns<'a> = (&'a str, &'a [&'a RunResult]);
 /// Returns the tables with their notes. The tables are empty if no flow has videos or abandoned messages. Labels of notes take
 /// `label` columns.
 pub(super) fn tables(groups: &[SchemeRuns<'_>], label: usize) -> String {
-    videos(groups, label) + &given_up(groups)
+    videos(groups, label) + &abandonments(groups)
 }
 
 /// Returns the figures of all runs for each scheme and flow for which `of` returns one.
@@ -69,12 +69,12 @@ fn videos_cut(flows: &[(&str, &str, Vec<&VideoResult>)]) -> u64 {
     flows.iter().flat_map(|(.., videos)| videos.iter().map(|video| video.not_due)).max().unwrap_or(0)
 }
 
-fn given_up(groups: &[SchemeRuns<'_>]) -> String {
+fn abandonments(groups: &[SchemeRuns<'_>]) -> String {
     let flows = each_flow(groups, |flow| flow.abandoned);
     if flows.is_empty() {
         return String::new();
     }
-    let mut table = TextTable::new().text("scheme").text("flow").figure("messages\ngiven up");
+    let mut table = TextTable::new().text("scheme").text("flow").figure("messages\nabandoned");
     for header in ["unsent", "by retr.", "by lifetime", "by priority", "by streams", "KiB", "FORWARD-\nTSN"] {
         table = table.figure(header);
     }

@@ -25,13 +25,13 @@ _ANSWER_LIMIT_S = 30.0
 class Sent:
     """Progress of a sender. `overdue_packets` were never handed over, since their lifetime had passed before.
 
-    `given_up_messages` counts messages that the endpoint abandoned. Parts of them may have arrived.
+    `abandoned_messages` counts messages that the endpoint abandoned. Parts of them may have arrived.
     """
 
     frames: int = 0
     packets: int = 0
     overdue_packets: int = 0
-    given_up_messages: int = 0
+    abandoned_messages: int = 0
     is_complete: bool = False
 
 
@@ -66,7 +66,7 @@ class ClipSender:
             statistics.abandoned_by_retransmissions,
             statistics.abandoned_by_priority,
         )
-        self.sent.given_up_messages = sum(sum(count) for count in counts)
+        self.sent.abandoned_messages = sum(sum(count) for count in counts)
         self.sent.is_complete = True
 
     def _check_peer(self, association: Association) -> None:
