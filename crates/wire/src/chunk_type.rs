@@ -64,6 +64,8 @@ chunk_types! {
     DTLS = 0x41, "DTLS";
     /// Answers an ASCONF (RFC 5061 section 4.1.2).
     ASCONF_ACK = 0x80, "ASCONF-ACK";
+    /// Requests or answers changes of streams (RFC 6525 section 3.1).
+    RE_CONFIG = 0x82, "RE-CONFIG";
     /// Pads a packet, for probing (RFC 4820 section 3).
     PAD = 0x84, "PAD";
     /// Repeats, under protection, fields that its sender received in the clear (Anabranch).

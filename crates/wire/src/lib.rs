@@ -75,8 +75,8 @@ pub use chunk::{
     DTLS_CONTENT_TYPE, DTLS_HEADER_LEN, DTLS_RECORD_HEADER_LEN, DataFlags, DataRepr, DataView,
     DtlsRecordHeader, DtlsUse, DtlsView, ErrorView, FORWARD_TSN_HEADER_LEN, ForwardTsnView, GapBlock,
     HEARTBEAT_HEADER_LEN, HeartbeatView, INIT_HEADER_LEN, InitRepr, InitView, NR_SACK_HEADER_LEN, NrSackView,
-    PendingAuth, PlainEnd, PlainRecord, RawChunk, SACK_HEADER_LEN, SHUTDOWN_LEN, SackRepr, SackView,
-    TRANSCRIPT_LEN, cookie_echo_len, dtls_content, dtls_overhead, forward_tsn_len, heartbeat_len,
+    PendingAuth, PlainEnd, PlainRecord, RawChunk, ReConfigView, SACK_HEADER_LEN, SHUTDOWN_LEN, SackRepr,
+    SackView, TRANSCRIPT_LEN, cookie_echo_len, dtls_content, dtls_overhead, forward_tsn_len, heartbeat_len,
     nr_sack_len, sack_len,
 };
 pub use chunk_type::ChunkType;
@@ -86,7 +86,8 @@ pub use header::{COMMON_HEADER_LEN, Header};
 pub use list::{Item, Items, List};
 pub use packet::{Chunks, PacketView};
 pub use param::{
-    DtlsKeyManagement, KeyManagementMethod, Param, ParamList, ParamType, Params, RawParam, RawParams,
+    DtlsKeyManagement, KeyManagementMethod, OutgoingReset, Param, ParamList, ParamType, Params, RawParam,
+    RawParams, ReconfigResult,
 };
 pub use quoted::QuotedInit;
 pub use reader::padded_len;

@@ -56,6 +56,7 @@ macro_rules! item {
 pub(crate) use item;
 
 item!(u16, 2, u16::from_be_bytes, u16::to_be_bytes);
+item!(StreamId, 2, |wire| StreamId::new(u16::from_be_bytes(wire)), |id: StreamId| id.get().to_be_bytes());
 item!(Tsn, 4, |wire| Tsn::new(u32::from_be_bytes(wire)), |tsn: Tsn| tsn.get().to_be_bytes());
 item!(
     (StreamId, Ssn),

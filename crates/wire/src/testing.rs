@@ -3,9 +3,9 @@
 use crate::cursor::Cursor;
 use crate::{
     AuthRepr, Cause, CauseCode, Chunk, ChunkType, ConfirmationRepr, DataFlags, DataRepr, DtlsKeyManagement,
-    GapBlock, Header, InitRepr, KeyManagementMethod, List, NoSpace, PacketView, PacketWriter, Param,
-    ParamList, ParamType, ParseError, ParseErrorKind, PlainEnd, RawCauses, RawChunk, RawParam, SackRepr, Ssn,
-    StreamId, Tsn,
+    GapBlock, Header, InitRepr, KeyManagementMethod, List, NoSpace, OutgoingReset, PacketView, PacketWriter,
+    Param, ParamList, ParamType, ParseError, ParseErrorKind, PlainEnd, RawCauses, RawChunk, RawParam,
+    ReconfigResult, SackRepr, Ssn, StreamId, Tsn,
 };
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -168,6 +168,27 @@ const LAST_ADDRESS: &[u8] = &[0, 0xA0, 0, 20, 0xC0, 2, 0, 16, 0, 0, 0, 2, 0, 5, 
 const ASCONF_ACK_PARAMS: [Param<'static>; 2] =
     [Param::Success { correlation: 1 }, Param::ErrorCause { correlation: 2, causes: LAST_ADDRESS }];
 
+const RESET_PARAMS: [Param<'static>; 2] = [
+    Param::ReconfigResponse {
+        response: 0x2000,
+        result: ReconfigResult::PERFORMED,
+        next_tsns: Some((Tsn::new(1), Tsn::new(2))),
+    },
+    Param::OutgoingReset(OutgoingReset {
+        request: 0x1000,
+        response: 0x2000,
+        last_tsn: Tsn::new(0x1005),
+        streams: List::new(&[StreamId::new(3), StreamId::new(7), StreamId::new(9)]),
+    }),
+];
+
+const STREAM_PARAMS: [Param<'static>; 4] = [
+    Param::AddOutgoingStreams { request: 0x1001, streams: 4 },
+    Param::AddIncomingStreams { request: 0x1002, streams: 5 },
+    Param::IncomingReset { request: 0x1003, streams: List::new(&[StreamId::new(2)]) },
+    Param::SsnTsnReset { request: 0x1004 },
+];
+
 const ABORT_CAUSES: [Cause<'static>; 10] = [
     Cause::OutOfResource,
     Cause::InvalidParameter,
@@ -193,7 +214,7 @@ const DTLS_VALUE: [u8; 25] =
     [0, 0x2B, 0x5A, 0xA5, 9, 9, 9, 9, 9, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7];
 
 /// One sample of every chunk type, with values in all fields.
-pub(crate) const SAMPLES: [(&str, Sample); 27] = [
+pub(crate) const SAMPLES: [(&str, Sample); 29] = [
     ("data", |packet| packet.data(&DATA, b"payload")),
     ("data-fragment", |packet| {
         let flags = DataFlags { unordered: true, immediate: true, ..DataFlags::default() };
@@ -227,6 +248,8 @@ pub(crate) const SAMPLES: [(&str, Sample); 27] = [
     }),
     ("asconf", |packet| packet.asconf(0x1000, IpAddr::V4(Ipv4Addr::UNSPECIFIED), ASCONF_PARAMS)),
     ("asconf-ack", |packet| packet.asconf_ack(0x1000, ASCONF_ACK_PARAMS)),
+    ("re-config", |packet| packet.re_config(RESET_PARAMS)),
+    ("re-config-streams", |packet| packet.re_config(STREAM_PARAMS)),
     ("pad", |packet| packet.pad(11)),
     ("dtls", |packet| packet.raw_parts(ChunkType::DTLS, 0, &DTLS_VALUE)),
     ("dtls-restart", |packet| packet.raw_parts(ChunkType::DTLS, 1, &DTLS_VALUE)),
@@ -269,6 +292,24 @@ fn chunk_types() -> impl Strategy<Value = List<'static, ChunkType>> {
 
 fn param_types() -> impl Strategy<Value = List<'static, ParamType>> {
     prop::collection::vec(any::<u16>().prop_map(ParamType), 0..9).prop_map(|types| List::new(leaked(types)))
+}
+
+fn streams() -> impl Strategy<Value = List<'static, StreamId>> {
+    prop::collection::vec(any::<u16>().prop_map(StreamId::new), 0..9)
+        .prop_map(|streams| List::new(leaked(streams)))
+}
+
+fn outgoing_reset() -> impl Strategy<Value = Param<'static>> {
+    (any::<(u32, u32, u32)>(), streams()).prop_map(|((request, response, tsn), streams)| {
+        Param::OutgoingReset(OutgoingReset { request, response, last_tsn: Tsn::new(tsn), streams })
+    })
+}
+
+fn reconfig_response() -> impl Strategy<Value = Param<'static>> {
+    any::<(u32, u32, Option<(u32, u32)>)>().prop_map(|(response, result, tsns)| {
+        let next_tsns = tsns.map(|(sender, receiver)| (Tsn::new(sender), Tsn::new(receiver)));
+        Param::ReconfigResponse { response, result: ReconfigResult(result), next_tsns }
+    })
 }
 
 fn key_management() -> impl Strategy<Value = DtlsKeyManagement<'static>> {
@@ -314,6 +355,12 @@ pub(crate) fn param() -> impl Strategy<Value = Param<'static>> {
         (any::<u32>(), some_bytes())
             .prop_map(|(correlation, causes)| Param::ErrorCause { correlation, causes }),
         any::<u32>().prop_map(|correlation| Param::Success { correlation }),
+        outgoing_reset(),
+        (any::<u32>(), streams()).prop_map(|(request, streams)| Param::IncomingReset { request, streams }),
+        any::<u32>().prop_map(|request| Param::SsnTsnReset { request }),
+        reconfig_response(),
+        any::<(u32, u16)>().prop_map(|(request, streams)| Param::AddOutgoingStreams { request, streams }),
+        any::<(u32, u16)>().prop_map(|(request, streams)| Param::AddIncomingStreams { request, streams }),
         unknown_param(),
     ]
 }

@@ -275,6 +275,7 @@ fn accessors(view: &str) -> Vec<String> {
         "AsconfAck" => "asconf".to_owned(),
         "NrSack" => "nr_sack".to_owned(),
         "ForwardTsn" => "forward_tsn".to_owned(),
+        "ReConfig" => "re_config".to_owned(),
         other => other.to_lowercase(),
     };
     let path = format!("crates/wire/src/chunk/{file}.rs");

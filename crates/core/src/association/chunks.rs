@@ -156,6 +156,7 @@ impl Association {
             | Chunk::AsconfAck(_)
             | Chunk::Dtls(_)
             | Chunk::Confirmation(_)
+            | Chunk::ReConfig(_)
             | Chunk::Unknown(_) => {
                 return Ok(self.handle_unknown(source, raw));
             }

@@ -23,6 +23,7 @@ mod heartbeat;
 mod init;
 mod nr_sack;
 mod pad;
+mod re_config;
 mod sack;
 mod shutdown;
 
@@ -48,6 +49,7 @@ pub use forward_tsn::{FORWARD_TSN_HEADER_LEN, ForwardTsnView, forward_tsn_len};
 pub use heartbeat::{HEARTBEAT_HEADER_LEN, HeartbeatView, heartbeat_len};
 pub use init::{INIT_HEADER_LEN, InitRepr, InitView};
 pub use nr_sack::{NR_SACK_HEADER_LEN, NrSackView, nr_sack_len};
+pub use re_config::ReConfigView;
 pub use sack::{GapBlock, SACK_HEADER_LEN, SackRepr, SackView, sack_len};
 pub use shutdown::SHUTDOWN_LEN;
 
@@ -127,6 +129,7 @@ impl<'a> RawChunk<'a> {
             ChunkType::AUTH => Chunk::Auth(AuthView::decode(*self)?),
             ChunkType::ASCONF => Chunk::Asconf(AsconfView::decode(*self)?),
             ChunkType::ASCONF_ACK => Chunk::AsconfAck(AsconfAckView::decode(*self)?),
+            ChunkType::RE_CONFIG => Chunk::ReConfig(ReConfigView::decode(*self)),
             ChunkType::DTLS => Chunk::Dtls(DtlsView::decode(*self)),
             ChunkType::CONFIRMATION => Chunk::Confirmation(ConfirmationRepr::decode(*self)?),
             ChunkType::PAD => Chunk::Pad(*self),
@@ -224,6 +227,8 @@ pub enum Chunk<'a> {
     Asconf(AsconfView<'a>),
     /// Answers an ASCONF.
     AsconfAck(AsconfAckView<'a>),
+    /// Requests or answers changes of streams.
+    ReConfig(ReConfigView<'a>),
     /// Carries the other chunks of the packet, protected.
     Dtls(DtlsView<'a>),
     /// Repeats fields that its sender received in the clear.
@@ -258,6 +263,7 @@ impl Chunk<'_> {
             Self::Auth(_) => ChunkType::AUTH,
             Self::Asconf(_) => ChunkType::ASCONF,
             Self::AsconfAck(_) => ChunkType::ASCONF_ACK,
+            Self::ReConfig(_) => ChunkType::RE_CONFIG,
             Self::Dtls(_) => ChunkType::DTLS,
             Self::Confirmation(_) => ChunkType::CONFIRMATION,
             Self::Pad(raw) | Self::Unknown(raw) => raw.kind(),

@@ -64,6 +64,7 @@ fn walk(raw: &RawChunk<'_>) {
             walk_params(asconf.params());
         }
         Chunk::AsconfAck(ack) => walk_params(ack.params()),
+        Chunk::ReConfig(config) => walk_params(config.params()),
         Chunk::Dtls(dtls) => {
             if let Ok((header, encrypted)) = dtls.record() {
                 assert_eq!(header.epoch_bits() & !3, 0);
@@ -163,6 +164,7 @@ fn emit(packet: &mut PacketWriter<'_>, chunk: &Chunk<'_>) -> Option<Result<(), N
         Chunk::Auth(auth) => emit_auth(packet, auth.repr(), auth.code()),
         Chunk::Asconf(asconf) => packet.asconf(asconf.serial(), asconf.address(), readable(asconf.params())?),
         Chunk::AsconfAck(ack) => packet.asconf_ack(ack.serial(), readable(ack.params())?),
+        Chunk::ReConfig(config) => packet.re_config(readable(config.params())?),
         Chunk::Dtls(dtls) => packet.raw(dtls.raw_chunk()),
         Chunk::Confirmation(confirmation) => packet.confirmation(confirmation),
         Chunk::Pad(raw) | Chunk::Unknown(raw) => packet.raw(*raw),
@@ -192,6 +194,7 @@ fn is_same(a: &Chunk<'_>, b: &Chunk<'_>) -> bool {
         (Chunk::Asconf(a), Chunk::Asconf(b)) => {
             (a.serial(), a.address()) == (b.serial(), b.address()) && a.params().eq(b.params())
         }
+        (Chunk::ReConfig(a), Chunk::ReConfig(b)) => a.params().eq(b.params()),
         (Chunk::AsconfAck(a), Chunk::AsconfAck(b)) => a.serial() == b.serial() && a.params().eq(b.params()),
         _ => a == b,
     }

@@ -27,7 +27,7 @@ fn packet(chunks: &[u8]) -> Vec<u8> {
 }
 
 /// Malformed or unusual chunks. The name describes the defect.
-const ODD_CHUNKS: [(&str, &[u8]); 42] = [
+const ODD_CHUNKS: [(&str, &[u8]); 46] = [
     ("chunk-zero-length", &[11, 0, 0, 4, 3, 0, 0, 0, 0, 0, 0, 0]),
     ("chunk-length-three", &[11, 0, 0, 3]),
     ("chunk-past-end", &[10, 0, 0, 9, 1, 2, 3, 4]),
@@ -77,6 +77,10 @@ const ODD_CHUNKS: [(&str, &[u8]); 42] = [
             0,
         ],
     ),
+    ("re-config-empty", &[0x82, 0, 0, 4]),
+    ("re-config-half-stream", &[0x82, 0, 0, 13, 0, 14, 0, 9, 0, 0, 0, 1, 5, 0, 0, 0]),
+    ("re-config-add-too-short", &[0x82, 0, 0, 14, 0, 17, 0, 10, 0, 0, 0, 1, 0, 1, 0, 0]),
+    ("re-config-response-with-one-tsn", &[0x82, 0, 0, 20, 0, 16, 0, 16, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 9]),
     ("abort-dtls-cause-with-value", &[6, 0, 0, 12, 0, 100, 0, 8, 1, 2, 3, 4]),
     ("dtls-empty", &[0x41, 0, 0, 4]),
     ("dtls-header-cut", &[0x41, 0, 0, 7, 0, 0x2B, 1, 0]),

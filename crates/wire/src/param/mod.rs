@@ -9,23 +9,29 @@
 //!  +---------------------------------------------------------------+
 //! ```
 
+mod add_streams;
 mod address;
 mod auth;
 mod cookie;
 mod dtls;
 mod extension;
+mod reconfig_response;
 mod reconfiguration;
+mod stream_reset;
 
 use crate::chunk_type::ChunkType;
 use crate::cursor::Cursor;
 use crate::error::{NoSpace, ParseError, ParseErrorKind};
 use crate::list::{Item, List, item};
 use crate::reader::{Reader, TLV_HEADER_LEN, Tlv, Tlvs};
+use crate::serial::{StreamId, Tsn};
 use crate::unknown::UnknownAction;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 pub use dtls::{DtlsKeyManagement, KeyManagementMethod};
+pub use reconfig_response::ReconfigResult;
+pub use stream_reset::OutgoingReset;
 
 /// Type of a parameter (RFC 9260 section 3.2.1).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,6 +79,18 @@ param_types! {
     HOST_NAME_ADDRESS = 0x000B, "Host Name Address";
     /// Address types that the sender supports (RFC 9260 section 3.3.2.1.5).
     SUPPORTED_ADDRESS_TYPES = 0x000C, "Supported Address Types";
+    /// Request to reset streams on which the sender sends (RFC 6525 section 4.1).
+    OUTGOING_RESET = 0x000D, "Outgoing SSN Reset Request";
+    /// Request to reset streams on which the receiver sends (RFC 6525 section 4.2).
+    INCOMING_RESET = 0x000E, "Incoming SSN Reset Request";
+    /// Request to reset all streams and both TSNs (RFC 6525 section 4.3).
+    SSN_TSN_RESET = 0x000F, "SSN/TSN Reset Request";
+    /// Answer to one of these requests (RFC 6525 section 4.4).
+    RECONFIG_RESPONSE = 0x0010, "Re-configuration Response";
+    /// Request for more streams on which the sender sends (RFC 6525 section 4.5).
+    ADD_OUTGOING_STREAMS = 0x0011, "Add Outgoing Streams Request";
+    /// Request for more streams on which the receiver sends (RFC 6525 section 4.6).
+    ADD_INCOMING_STREAMS = 0x0012, "Add Incoming Streams Request";
     /// Support for ECNE and CWR (RFC 4960 appendix A).
     ECN_CAPABLE = 0x8000, "ECN Capable";
     /// Random number for AUTH (RFC 4895 section 3.1).
@@ -184,8 +202,23 @@ impl<'a> RawParam<'a> {
             ParamType::ADAPTATION_INDICATION => {
                 Param::AdaptationIndication(extension::read_indication(value)?)
             }
-            _ => return self.decode_reconfiguration(value),
+            _ => return self.decode_request(value),
         })
+    }
+
+    /// Decodes the parameters of RE-CONFIG.
+    fn decode_request(&self, value: Reader<'a>) -> Result<Param<'a>, ParseError> {
+        match self.kind {
+            ParamType::OUTGOING_RESET => stream_reset::read_outgoing(value),
+            ParamType::INCOMING_RESET => stream_reset::read_incoming(value),
+            ParamType::SSN_TSN_RESET => stream_reset::read_ssn_tsn(value),
+            ParamType::RECONFIG_RESPONSE => reconfig_response::read(value),
+            ParamType::ADD_OUTGOING_STREAMS => add_streams::read(value)
+                .map(|(request, streams)| Param::AddOutgoingStreams { request, streams }),
+            ParamType::ADD_INCOMING_STREAMS => add_streams::read(value)
+                .map(|(request, streams)| Param::AddIncomingStreams { request, streams }),
+            _ => self.decode_reconfiguration(value),
+        }
     }
 
     /// Decodes the parameters of ASCONF and ASCONF-ACK.
@@ -299,6 +332,43 @@ pub enum Param<'a> {
         /// Correlation identifier of the ASCONF parameter.
         correlation: u32,
     },
+    /// Request to reset streams on which the sender sends.
+    OutgoingReset(OutgoingReset<'a>),
+    /// Request to reset streams on which the receiver sends.
+    IncomingReset {
+        /// Sequence number of the request.
+        request: u32,
+        /// Streams to reset. An empty list means all.
+        streams: List<'a, StreamId>,
+    },
+    /// Request to reset all streams and both TSNs.
+    SsnTsnReset {
+        /// Sequence number of the request.
+        request: u32,
+    },
+    /// Answer to a request of a RE-CONFIG chunk.
+    ReconfigResponse {
+        /// Sequence number of the request.
+        response: u32,
+        /// Result of the request.
+        result: ReconfigResult,
+        /// Next TSNs of the sender and of the receiver of the answer, in the answer to an SSN/TSN reset.
+        next_tsns: Option<(Tsn, Tsn)>,
+    },
+    /// Request for more streams on which the sender sends.
+    AddOutgoingStreams {
+        /// Sequence number of the request.
+        request: u32,
+        /// Number of new streams.
+        streams: u16,
+    },
+    /// Request for more streams on which the receiver sends.
+    AddIncomingStreams {
+        /// Sequence number of the request.
+        request: u32,
+        /// Number of new streams.
+        streams: u16,
+    },
     /// Parameter of a type that this crate does not know; see [`ParamType::unknown_action`].
     Unknown(RawParam<'a>),
 }
@@ -327,6 +397,12 @@ impl Param<'_> {
             Self::SetPrimary { .. } => ParamType::SET_PRIMARY,
             Self::ErrorCause { .. } => ParamType::ERROR_CAUSE,
             Self::Success { .. } => ParamType::SUCCESS,
+            Self::OutgoingReset(_) => ParamType::OUTGOING_RESET,
+            Self::IncomingReset { .. } => ParamType::INCOMING_RESET,
+            Self::SsnTsnReset { .. } => ParamType::SSN_TSN_RESET,
+            Self::ReconfigResponse { .. } => ParamType::RECONFIG_RESPONSE,
+            Self::AddOutgoingStreams { .. } => ParamType::ADD_OUTGOING_STREAMS,
+            Self::AddIncomingStreams { .. } => ParamType::ADD_INCOMING_STREAMS,
             Self::Unknown(raw) => raw.kind(),
         }
     }
@@ -369,6 +445,15 @@ impl Param<'_> {
                 value.put(causes)
             }
             Self::Success { correlation } => value.u32(correlation),
+            Self::OutgoingReset(reset) => stream_reset::write_outgoing(value, reset),
+            Self::IncomingReset { request, streams } => stream_reset::write_incoming(value, request, streams),
+            Self::SsnTsnReset { request } => value.u32(request),
+            Self::ReconfigResponse { response, result, next_tsns } => {
+                reconfig_response::write(value, response, result, next_tsns)
+            }
+            Self::AddOutgoingStreams { request, streams } | Self::AddIncomingStreams { request, streams } => {
+                add_streams::write(value, request, streams)
+            }
             Self::Unknown(raw) => value.put(raw.value()),
         }
     }
