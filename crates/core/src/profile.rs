@@ -113,11 +113,11 @@ pub enum T3Restart {
     Any,
 }
 
-/// Outcome of a copy that is in flight when another copy of its chunk is acknowledged.
+/// Outcome of a copy that is in flight when another copy of its chunk is acknowledged or lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyFate {
-    /// Unknown: the copy leaves the flight at a duplicate report, at the next delivery on its path, or at T3. The acknowledgement
-    /// credits the copy on the path of the SACK, else the latest.
+    /// Unknown: the copy leaves the flight at the loss of its chunk, at a duplicate report, at the next delivery on its path, or at
+    /// T3. The acknowledgement credits the copy on the path of the SACK, else the latest.
     Unjudged,
     /// Delivered if the peer reports a duplicate, and lost if later packets of the path overtake the copy by the packet or the time
     /// threshold of RFC 9002 section 6.1. Judging begins with the first report of a duplicate, because some peers report none. The

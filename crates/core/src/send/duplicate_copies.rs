@@ -1,7 +1,7 @@
-//! Duplicate copies: copies in flight whose chunk was acknowledged in another copy.
+//! Duplicate copies: copies in flight whose chunk was acknowledged or lost in another copy.
 //!
-//! A duplicate copy is still on its way. It counts as in flight until the peer reports it as a duplicate, until later
-//! packets of its path overtake it, or until T3 expires.
+//! A duplicate copy is still on its way. It counts as in flight until it is acknowledged or the peer reports it as a duplicate, until
+//! later packets of its path overtake it, or until T3 expires.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use crate::units::ChunkBytes;
 /// Later packets of the path that must arrive before a duplicate copy counts as lost (RFC 9002 section 6.1.1, kPacketThreshold).
 const PACKET_THRESHOLD: usize = 3;
 
-/// Copy in flight whose chunk is acknowledged.
+/// Copy in flight whose chunk is acknowledged or was lost in another copy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DuplicateCopy {
     pub(crate) tsn: u64,
@@ -63,6 +63,16 @@ impl DuplicateCopies {
     /// Takes the copy of this TSN.
     pub(super) fn take(&mut self, tsn: u64) -> Option<DuplicateCopy> {
         self.take_first(|copy| copy.tsn == tsn)
+    }
+
+    /// Returns `true` if there is a copy of this TSN with these stamps.
+    pub(super) fn contains(&self, tsn: u64, stamps: SendStamps) -> bool {
+        self.0.iter().any(|copy| copy.tsn == tsn && copy.stamps == stamps)
+    }
+
+    /// Takes the copy of this TSN with these stamps.
+    pub(super) fn take_sent_with(&mut self, tsn: u64, stamps: SendStamps) -> Option<DuplicateCopy> {
+        self.take_first(|copy| copy.tsn == tsn && copy.stamps == stamps)
     }
 
     /// Takes the first copy.

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use crate::intervals::Interval;
 use crate::path_id::{MAX_PATHS, PathId, PathSet};
 use crate::policy::{AssociationFacts, DeliverySample, HeadOfLine, Limiter, LossCause, SendStamps};
-use crate::profile::Profile;
+use crate::profile::{CopyFate, Profile};
 use crate::send::delivery::{Delivered, Delivery};
 use crate::send::duplicate_copies::{DuplicateCopies, DuplicateCopy, LatestDelivered};
 use crate::send::partial::ForwardTsnState;
@@ -268,15 +268,25 @@ impl Sender {
 
     #[inline]
     pub(crate) fn has_duplicate_on(&self, path: PathId, tsn: u64) -> bool {
-        self.paths[path.index()].duplicates.iter().any(|copy| copy.tsn == tsn)
+        self.duplicates(path).any(|copy| copy.tsn == tsn)
     }
 
-    /// Returns the copy that an acknowledgement credits. Of the copies in flight it is the one on the path of the SACK, because the
-    /// receiver answers on the path of the latest DATA (RFC 9260 section 6.4); otherwise it is the latest.
+    /// Returns the transmissions of a chunk that may still arrive, the latest first: those in flight, and duplicate copies.
+    pub(crate) fn arriving(&self, tsn: u64) -> impl Iterator<Item = &Transmission> {
+        self.outstanding
+            .transmissions_of(tsn)
+            .filter(move |copy| copy.in_flight || self.is_duplicate(tsn, copy))
+    }
+
+    fn is_duplicate(&self, tsn: u64, copy: &Transmission) -> bool {
+        !copy.in_flight && self.paths[copy.path.index()].duplicates.contains(tsn, copy.stamps)
+    }
+
+    /// Returns the copy that an acknowledgement credits. Of the copies that may arrive it is the one on the path of the SACK,
+    /// because the receiver answers on the path of the latest DATA (RFC 9260 section 6.4); otherwise it is the latest.
     pub(crate) fn credited_copy(&self, tsn: u64, source: Option<PathId>) -> Option<Transmission> {
-        let in_flight = || self.outstanding.transmissions_of(tsn).filter(|copy| copy.in_flight);
-        let on_source = in_flight().find(|copy| Some(copy.path) == source);
-        on_source.or_else(|| in_flight().next()).or_else(|| self.outstanding.latest_of(tsn)).copied()
+        let on_source = self.arriving(tsn).find(|copy| Some(copy.path) == source);
+        on_source.or_else(|| self.arriving(tsn).next()).or_else(|| self.outstanding.latest_of(tsn)).copied()
     }
 
     pub(super) fn cost(&self, bytes: ChunkBytes) -> WindowBytes {
@@ -499,7 +509,8 @@ impl Sender {
 
 /// Losses and acknowledgements.
 impl Sender {
-    /// Declares a chunk lost: its copies no longer count as in flight.
+    /// Declares a chunk lost: its latest transmission no longer counts as in flight. Copies on other paths become duplicate copies if
+    /// the profile judges copies, and otherwise leave the flight too.
     pub(crate) fn declare_lost(&mut self, tsn: u64, cause: LossCause) -> Option<Loss> {
         let stamps = self.outstanding.latest_of(tsn).map(|transmission| transmission.stamps);
         let chunk = self.outstanding.get(tsn).filter(|chunk| chunk.state.is_awaited())?;
@@ -514,11 +525,7 @@ impl Sender {
             }
         });
         if !again {
-            let Sender { outstanding, paths, changed, .. } = self;
-            outstanding.end_flights(tsn, |copy| {
-                changed.insert(copy.path);
-                paths[copy.path.index()].bytes.in_flight -= copy.bytes;
-            });
+            self.end_flights_of_lost(tsn, path);
             self.lost.insert(tsn);
             self.window.release_lost(self.cost(bytes), &self.profile);
             let counts = &mut self.path_mut(path).bytes;
@@ -531,22 +538,41 @@ impl Sender {
         Some(Loss { path, bytes, stamps: stamps.unwrap_or_default(), again })
     }
 
+    fn end_flights_of_lost(&mut self, tsn: u64, lost_on: PathId) {
+        let Sender { outstanding, paths, changed, profile, .. } = self;
+        outstanding.end_flights(tsn, |copy| {
+            changed.insert(copy.path);
+            let path = &mut paths[copy.path.index()];
+            if copy.path != lost_on && profile.copy_fate == CopyFate::Judged {
+                path.duplicates.push(tsn, copy.bytes, copy.stamps);
+            } else {
+                path.bytes.in_flight -= copy.bytes;
+            }
+        });
+    }
+
     /// Revokes the loss of a chunk that has arrived before its retransmission. Until it is acknowledged, it counts as in flight on
-    /// the path of its latest transmission.
-    pub(crate) fn revoke_loss(&mut self, tsn: u64) {
+    /// the path of its latest transmission, unless the credited copy is a duplicate copy, which does already.
+    pub(crate) fn revoke_loss(&mut self, tsn: u64, credited: &Transmission) {
         let Some(chunk) = self.outstanding.get(tsn) else { return };
         let (path, bytes) = (chunk.path, chunk.bytes());
+        let counts_already = self.is_duplicate(tsn, credited);
         self.lost.remove(tsn);
         self.window.revoke_loss(self.cost(bytes));
         let counts = &mut self.path_mut(path).bytes;
         counts.lost_unsent -= bytes;
-        counts.in_flight += bytes;
+        if !counts_already {
+            counts.in_flight += bytes;
+        }
     }
 
     /// Acknowledges a chunk in the copy that is credited. The bytes of that copy stay in flight until [`settle`](Self::settle),
     /// because windows grow by the bytes in flight before a SACK. Copies on other paths become duplicates.
     pub(crate) fn acknowledge(&mut self, tsn: u64, credited: &Transmission) {
         let Some(bytes) = self.outstanding.get(tsn).map(Chunk::bytes) else { return };
+        if self.is_duplicate(tsn, credited) {
+            self.paths[credited.path.index()].duplicates.take_sent_with(tsn, credited.stamps);
+        }
         self.end_other_flights(tsn, credited);
         self.outstanding.mark_acked(tsn);
         self.window.acknowledge(self.cost(bytes));

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::path_id::{MAX_PATHS, PathId};
 use crate::policy::LossCause;
-use crate::profile::Profile;
+use crate::profile::{CopyFate, Profile};
 use crate::send::{
     AbandonCause, ChunkState, Delivered, MessageKey, Reliability, SendOptions, SendQueue, Sender,
 };
@@ -237,7 +237,7 @@ fn acknowledge(sender: &mut Sender, at: usize, source: PathId, now: Time) {
     let Some(credited) = sender.credited_copy(tsn, Some(source)) else { return };
     let lost = sender.outstanding().get(tsn).is_some_and(|chunk| chunk.state != ChunkState::InFlight);
     if lost {
-        sender.revoke_loss(tsn);
+        sender.revoke_loss(tsn, &credited);
     }
     sender.acknowledge(tsn, &credited);
     sender.end_overtaken_duplicates(credited.path, credited.stamps.sent_at);
@@ -262,7 +262,13 @@ fn discard(sender: &mut Sender) {
 }
 
 fn profiles() -> impl Strategy<Value = Profile> {
-    prop_oneof![Just(Profile::rfc9260()), Just(Profile::ns2()), Just(Profile::net().multipath())]
+    let judging = Profile { copy_fate: CopyFate::Judged, ..Profile::rfc9260() };
+    prop_oneof![
+        Just(Profile::rfc9260()),
+        Just(Profile::ns2()),
+        Just(Profile::net().multipath()),
+        Just(judging)
+    ]
 }
 
 proptest! {

@@ -44,7 +44,7 @@ impl LossRecovery {
     }
 }
 
-/// Returns the copy in flight that has most likely just arrived. `guess` is the copy on the path of the SACK, or else the latest
+/// Returns the copy that has most likely just arrived. `guess` is the copy on the path of the SACK, or else the latest
 /// one. For each copy, the time since it was sent is compared with the smoothed round-trip time of its path. If this deviation is
 /// smaller for another copy, by more than half the smoothed round-trip time, the function returns that copy. This is necessary
 /// because a SACK that a duplicate causes on a slow path also acknowledges chunks that arrived on fast paths.
@@ -54,8 +54,9 @@ fn plausible_copy(tsn: u64, guess: Transmission, d: &Dispatcher<'_>) -> Transmis
         Some((d.now.since(copy.stamps.sent_at).abs_diff(smoothed), smoothed))
     };
     let Some((guessed, smoothed)) = deviation(&guess) else { return guess };
-    let in_flight = d.sender.outstanding().transmissions_of(tsn).filter(|copy| copy.in_flight);
-    let nearest = in_flight
+    let nearest = d
+        .sender
+        .arriving(tsn)
         .filter_map(|copy| deviation(copy).map(|(deviation, _)| (deviation, copy)))
         .min_by_key(|(deviation, _)| *deviation);
     match nearest {

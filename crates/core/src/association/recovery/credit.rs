@@ -23,7 +23,7 @@ impl LossRecovery {
         let was_lost = matches!(chunk.state, ChunkState::Lost(_));
         d.update_sender(|sender| {
             if was_lost {
-                sender.revoke_loss(tsn);
+                sender.revoke_loss(tsn, credited);
             }
             sender.acknowledge(tsn, credited);
             if !was_lost && !judges {

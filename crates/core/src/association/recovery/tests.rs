@@ -240,3 +240,54 @@ fn copies_are_not_judged_before_a_copy_is_reported() {
         .expect("a valid SACK");
     assert_eq!((rig.in_flight(b()), rig.sender.bytes(b()).lost.get()), (0, 0));
 }
+
+#[test]
+fn copy_of_chunk_lost_elsewhere_stays_in_flight_if_judged() {
+    for (profile, in_flight, delivered) in [(Profile::rfc9260(), 0, 0), (judging(), 1, CHUNK)] {
+        let (mut rig, mut recovery) = begin(profile);
+        measure_round_trips(&mut rig, &mut recovery);
+        let before = rig.sender.bytes(b()).delivered.get();
+        rig.send(b(), 1);
+        copy(&mut rig, FIRST + 2, a());
+        rig.dispatcher().mark_path_lost(a(), LossCause::Timeout, true);
+        assert_eq!((rig.in_flight(a()), rig.in_flight(b())), (0, in_flight));
+        rig.sender.check();
+        // It arrives before the chunk is retransmitted.
+        rig.now += Span::from_millis(1_000);
+        sack((&mut rig, &mut recovery), 3, &[]).expect("a valid SACK");
+        assert_eq!((rig.in_flight(a()), rig.in_flight(b())), (0, 0));
+        assert_eq!(rig.sender.bytes(b()).delivered.get() - before, delivered);
+    }
+}
+
+#[test]
+fn arrived_copy_is_credited_and_retransmission_stays_in_flight() {
+    let (mut rig, mut recovery) = begin(judging());
+    measure_round_trips(&mut rig, &mut recovery);
+    rig.send(b(), 1);
+    copy(&mut rig, FIRST + 2, a());
+    rig.dispatcher().mark_path_lost(a(), LossCause::Timeout, true);
+    rig.now += Span::from_millis(995);
+    rig.resend(FIRST + 2, a());
+    rig.now += Span::from_millis(5);
+    sack((&mut rig, &mut recovery), 3, &[]).expect("a valid SACK");
+    assert_eq!((rig.in_flight(a()), rig.in_flight(b())), (1, 0));
+    rig.sender.check();
+}
+
+#[test]
+fn copy_of_chunk_lost_elsewhere_is_lost_once_later_packets_overtake_it() {
+    let (mut rig, mut recovery) = begin(judging());
+    recovery.peer_reports_duplicates = true;
+    measure_round_trips(&mut rig, &mut recovery);
+    rig.send(b(), 1);
+    copy(&mut rig, FIRST + 2, a());
+    rig.dispatcher().mark_path_lost(a(), LossCause::Timeout, true);
+    rig.now += Span::from_millis(1);
+    rig.send(b(), 3);
+    rig.now += Span::from_millis(1_000);
+    with_sack(FIRST + 1, &[(2, 4)], &[], |sack| recovery.on_sack(b(), sack, &mut rig.dispatcher()))
+        .expect("a valid SACK");
+    assert_eq!((rig.in_flight(b()), rig.sender.bytes(b()).lost.get()), (0, CHUNK));
+    rig.sender.check();
+}

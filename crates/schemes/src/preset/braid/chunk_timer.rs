@@ -45,6 +45,8 @@ const PART_OF_WAITING: u64 = 4;
 #[derive(Clone, Copy, Debug)]
 struct Timer {
     tsn: u64,
+    /// Send time of the retransmission.
+    sent_at: Time,
     /// Expiry; `None` while the chunk waits for its next retransmission.
     due: Option<Time>,
     expiries: u32,
@@ -88,12 +90,17 @@ impl ChunkTimer {
                     } else {
                         wait.times(1 << timer.expiries)
                     };
-                timer.due = Some(due);
+                (timer.sent_at, timer.due) = (now, Some(due));
                 due
             }
             Err(at) if self.timers.len() < MOST_TIMERS => {
-                let timer =
-                    Timer { tsn: sent.tsn, due: Some(now + wait), expiries: 0, first_retransmission: now };
+                let timer = Timer {
+                    tsn: sent.tsn,
+                    sent_at: now,
+                    due: Some(now + wait),
+                    expiries: 0,
+                    first_retransmission: now,
+                };
                 self.timers.insert(at, timer);
                 now + wait
             }
@@ -102,10 +109,10 @@ impl ChunkTimer {
         self.earliest = Some(self.earliest.map_or(due, |earliest| earliest.min(due)));
     }
 
-    /// Stops the timer while the chunk waits for its next retransmission.
-    fn pause(&mut self, tsn: u64) {
-        if let Ok(at) = self.place(tsn) {
-            self.timers[at].due = None;
+    /// Stops the timer while the chunk waits for its next retransmission. The loss of an earlier copy does not stop it.
+    fn pause(&mut self, tsn: u64, sent_at: Time) {
+        if let Some(timer) = self.place(tsn).ok().map(|at| &mut self.timers[at]) {
+            timer.due = timer.due.filter(|_| timer.sent_at != sent_at);
         }
     }
 
@@ -156,7 +163,7 @@ impl Slot for ChunkTimer {
         match *event {
             Event::Sent(sent) if sent.kind == SendKind::Retransmission => self.start(sent, view),
             Event::Acked(acked) => self.stop(acked.tsn),
-            Event::Lost { tsn, .. } => self.pause(tsn),
+            Event::Lost { tsn, sent_at, .. } => self.pause(tsn, sent_at),
             Event::Abandoned { tsn, .. } => self.stop(tsn),
             Event::SackDone(done) => self.stop_up_to(done.cumulative),
             _ => {}
@@ -293,6 +300,19 @@ mod tests {
         assert!(!rig.is_overdue(8));
         rig.later(1);
         assert!(rig.is_overdue(8));
+    }
+
+    #[test]
+    fn loss_of_earlier_copy_does_not_stop_the_timer() {
+        let mut rig = Rig::new();
+        let copied_at = rig.world.now;
+        rig.later(10);
+        rig.send(7, SendKind::Retransmission);
+        let cause = LossCause::FastRetransmit;
+        let lost = Event::Lost { path: path(1), tsn: 7, bytes: bytes(M), sent_at: copied_at, cause };
+        rig.world.dispatch(&mut rig.timer, &lost);
+        rig.later(142);
+        assert!(rig.is_overdue(7));
     }
 
     #[test]
