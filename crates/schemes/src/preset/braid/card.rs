@@ -5,10 +5,9 @@ use crate::component::rack;
 use crate::definition::{Card, Choice, Equation, SACK_PROCESSING};
 use crate::preset::braid::{
     ambiguous_rtt, chunk_timer, coupling, drain, head_of_line_retransmission, in_order, loss, mode, model,
-    pace, path_probe, policer, redundant_retransmission, round_trips, window,
+    pace, path_probe, policer, redundant_retransmission, round_trips, soonest, window,
 };
 use crate::preset::{bonded, cmt_pf};
-use crate::retransmit::soonest::RTX_SOONEST;
 
 pub(super) const CARD: Card = Card {
     summary: &[
@@ -31,6 +30,7 @@ pub(super) const CARD: Card = Card {
         coupling::RULES,
         pace::RULES,
         in_order::RULES,
+        soonest::RULES,
         redundant_retransmission::RULES,
         chunk_timer::RULES,
         head_of_line_retransmission::RULES,
@@ -41,7 +41,6 @@ pub(super) const CARD: Card = Card {
 };
 
 const OTHERS: &[Equation] = &[
-    RTX_SOONEST,
     Equation {
         name: "T3",
         rule: "restarts with every acknowledgement on its path: RACK detects losses on a path that answers",

@@ -64,7 +64,7 @@ pub struct InOrder;
 #[derive(Clone, Copy, Debug)]
 struct Expected<'a> {
     facts: &'a PathFacts,
-    /// Seconds until data sent now leaves the receive buffer.
+    /// Seconds until the acknowledgement of data sent now.
     holding: f64,
     /// Holding time plus the average effect of losses. Only the order depends on it.
     rank: f64,
@@ -77,27 +77,38 @@ struct Expected<'a> {
 }
 
 fn expected<'a>(facts: &'a PathFacts, window: f64, view: &View<'_>) -> Expected<'a> {
-    let chunk = facts.largest_chunk.get() as f64;
-    let Some(least) = facts.estimates.propagation.map(seconds) else {
+    let (Some(holding), Some(base)) = (holding(facts, view), facts.estimates.propagation) else {
         return Expected { facts, holding: 0.0, rank: 0.0, at_worst: 0.0, rate: 0.0, most: 0.0 };
     };
-    let present = least + facts.estimates.queueing.map_or(0.0, |queue| queue.as_secs_f64());
-    let smoothed = facts.rtt.smoothed.map_or(present, seconds);
+    let delivered = 1.0 - facts.estimates.loss_rate.unwrap_or(0.0).clamp(0.0, 1.0);
+    let rank = holding * (2.0 - power(delivered, (window / facts.largest_chunk.get() as f64) as u32));
+    let longest = facts.estimates.longest_queueing.map_or(0.0, |queue| queue.as_secs_f64());
+    let rate = rate(facts, smoothed(facts, base));
+    let most = facts.estimates.largest_rate.map_or(rate, |largest| rate.max(largest.as_bps() as f64 / 8.0));
+    Expected { facts, holding, rank, at_worst: holding.max(seconds(base) + longest), rate, most }
+}
+
+/// Returns the seconds until the acknowledgement of data sent now on a path; `None` before its first round trip.
+pub(super) fn holding(facts: &PathFacts, view: &View<'_>) -> Option<f64> {
+    let base = facts.estimates.propagation?;
     let used = facts.last_sent_at.is_some_and(|at| view.now.since(at) < FRESH) && !facts.in_flight.is_zero();
     let queued = match facts.estimates.bottleneck_rate {
         Some(rate) if rate.as_bps() > 0 => {
-            (facts.in_flight.get() as f64 + chunk) * 8.0 / rate.as_bps() as f64
+            (facts.in_flight + facts.largest_chunk).get() as f64 * 8.0 / rate.as_bps() as f64
         }
         _ => 0.0,
     };
-    let holding = if used { present } else { least }.max(queued.min(MOST_ROUNDS_QUEUED * smoothed));
-    let delivered = 1.0 - facts.estimates.loss_rate.unwrap_or(0.0).clamp(0.0, 1.0);
-    let rank = holding * (2.0 - power(delivered, (window / chunk) as u32));
-    let at_worst =
-        holding.max(least + facts.estimates.longest_queueing.map_or(0.0, |queue| queue.as_secs_f64()));
-    let rate = rate(facts, smoothed);
-    let most = facts.estimates.largest_rate.map_or(rate, |largest| rate.max(largest.as_bps() as f64 / 8.0));
-    Expected { facts, holding, rank, at_worst, rate, most }
+    let latest = if used { present(facts, base) } else { seconds(base) };
+    Some(latest.max(queued.min(MOST_ROUNDS_QUEUED * smoothed(facts, base))))
+}
+
+/// Returns the round-trip time with the present queue, in seconds.
+fn present(facts: &PathFacts, base: Span) -> f64 {
+    seconds(base) + facts.estimates.queueing.map_or(0.0, |queue| queue.as_secs_f64())
+}
+
+fn smoothed(facts: &PathFacts, base: Span) -> f64 {
+    facts.rtt.smoothed.map_or(present(facts, base), seconds)
 }
 
 /// Returns the rate of a path's window in this round trip, in bytes per second.

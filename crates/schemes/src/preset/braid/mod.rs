@@ -20,8 +20,8 @@ use crate::preset::braid::head_of_line_retransmission::HeadOfLineRetransmission;
 use crate::preset::braid::in_order::InOrder;
 use crate::preset::braid::model::PathModel;
 use crate::preset::braid::redundant_retransmission::RedundantRetransmission;
+use crate::preset::braid::soonest::SoonestForAll;
 use crate::preset::cmt_pf::PotentiallyFailed;
-use crate::retransmit::Soonest;
 
 mod ambiguous_rtt;
 mod card;
@@ -39,6 +39,7 @@ mod path_probe;
 mod policer;
 pub mod redundant_retransmission;
 mod round_trips;
+pub mod soonest;
 mod window;
 
 const PARAMETERS: &[Parameter] = &[
@@ -156,7 +157,7 @@ fn build(values: &Values) -> Policies {
         retransmit: if values.switch("double") {
             Box::new(RedundantRetransmission::default())
         } else {
-            Box::new(Soonest)
+            Box::new(SoonestForAll)
         },
         head_of_line: if values.switch("copies") {
             Box::new(HeadOfLineRetransmission)

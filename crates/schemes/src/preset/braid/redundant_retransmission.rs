@@ -14,7 +14,7 @@ use anabranch_core::time::Span;
 
 use crate::definition::{Equation, text};
 use crate::preset::braid::in_order::{rate, seconds};
-use crate::retransmit::Soonest;
+use crate::preset::braid::soonest::SoonestForAll;
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "retransmission on two paths",
@@ -32,7 +32,7 @@ const CHUNKS_PER_COPY: u32 = 16;
 /// Maximum number of copies in a burst, as after a burst of losses.
 const MOST_AT_ONCE: u32 = 8;
 
-/// Routes a retransmission like [`Soonest`], and copies it to another path while the peer's window limits the paths.
+/// Routes a retransmission like [`SoonestForAll`], and copies it to another path while the peer's window limits the paths.
 #[derive(Clone, Copy, Debug)]
 pub struct RedundantRetransmission {
     /// New chunks not yet counted for a copy.
@@ -82,7 +82,7 @@ impl RetransmitPath for RedundantRetransmission {
         view: &View<'_>,
         context: &mut Context<'_>,
     ) -> Decision<RetransmitChoice> {
-        let decision = Soonest.route(chunk, view, context);
+        let decision = SoonestForAll.route(chunk, view, context);
         let RetransmitChoice::Path(path) = decision.choice else { return decision };
         let facts = view.path(path);
         let Some(round_trip) = facts.rtt.smoothed else { return decision };
@@ -112,7 +112,8 @@ mod tests {
     fn world<const N: usize>(rtts: [u64; N], window_chunks: u64) -> World {
         let mut world = World::new(Profile::net().multipath(), N);
         for (facts, rtt) in world.paths.iter_mut().zip(rtts) {
-            facts.rtt.smoothed = Some(Span::from_millis(rtt));
+            let rtt = Span::from_millis(rtt);
+            (facts.estimates.propagation, facts.rtt.smoothed) = (Some(rtt), Some(rtt));
             facts.cwnd = bytes(10 * M);
         }
         world.association.peer_window = WindowBytes::new(window_chunks * M);
