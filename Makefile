@@ -379,7 +379,7 @@ studies-check: venv ## Check quick parts of three studies: fails if a limit is b
 studies-store: venv ## Store the broken limits of these parts in known.json, after a change of results.
 	$(STUDY) $(BOUNDS_QUICK) --store-known studies/bounds/known.json
 	$(STUDY) $(DEGRADATION_QUICK) --store-known studies/degradation/known.json
-	$(STUDY) $(ADVERSARY_QUICK) --checks cases --store-known studies/adversary/known.json
+	$(STUDY) $(ADVERSARY_QUICK) --store-known studies/adversary/known.json
 
 bench: venv ## [measure] Measure the simulator, schemes' decisions, observation, protection, small files and Python.
 	$(CARGO) bench --profile fast --locked -p anabranch-sim --bench two_links
