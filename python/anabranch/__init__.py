@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from anabranch.scenario import Aggregation as Aggregation
     from anabranch.scenario import AssociationSettings as AssociationSettings
     from anabranch.scenario import Background as Background
+    from anabranch.scenario import CapacityTrace as CapacityTrace
     from anabranch.scenario import Flow as Flow
     from anabranch.scenario import Jitter as Jitter
     from anabranch.scenario import Link as Link
@@ -48,11 +49,13 @@ if TYPE_CHECKING:
     from anabranch.scenario import Loss as Loss
     from anabranch.scenario import Path as Path
     from anabranch.scenario import Policer as Policer
+    from anabranch.scenario import Queue as Queue
     from anabranch.scenario import Reliability as Reliability
     from anabranch.scenario import Reverse as Reverse
     from anabranch.scenario import RunSettings as RunSettings
     from anabranch.scenario import Scenario as Scenario
     from anabranch.scenario import Scheme as Scheme
+    from anabranch.scenario import SeriesTrace as SeriesTrace
     from anabranch.scenario import SmallMessages as SmallMessages
     from anabranch.series import Series as Series
     from anabranch.series import read_trace as read_trace
@@ -77,6 +80,7 @@ _HOMES = {
     "Background": "anabranch.scenario",
     "Bind": "anabranch.policy",
     "CacheWarning": "anabranch.sweeps",
+    "CapacityTrace": "anabranch.scenario",
     "Card": "anabranch.catalogue",
     "Catalogue": "anabranch.catalogue",
     "CongestionControl": "anabranch.policy",
@@ -92,6 +96,7 @@ _HOMES = {
     "Path": "anabranch.scenario",
     "Policer": "anabranch.scenario",
     "Precision": "anabranch.sweeps",
+    "Queue": "anabranch.scenario",
     "Reliability": "anabranch.scenario",
     "Results": "anabranch.results",
     "Retransmit": "anabranch.policy",
@@ -102,6 +107,7 @@ _HOMES = {
     "Scheduler": "anabranch.policy",
     "Scheme": "anabranch.scenario",
     "Series": "anabranch.series",
+    "SeriesTrace": "anabranch.scenario",
     "SmallMessages": "anabranch.scenario",
     "Wait": "anabranch.policy",
     "Window": "anabranch.policy",

@@ -14,6 +14,7 @@ from anabranch.scenario import (
     Aggregation,
     AssociationSettings,
     Background,
+    CapacityTrace,
     Flow,
     Jitter,
     Link,
@@ -21,10 +22,12 @@ from anabranch.scenario import (
     Loss,
     Path,
     Policer,
+    Queue,
     Reverse,
     RunSettings,
     Scenario,
     Scheme,
+    SeriesTrace,
     SmallMessages,
 )
 from anabranch.scenario.table import Table
@@ -68,6 +71,15 @@ TABLES: list[tuple[type[Table], list[str]]] = [
         ],
     ),
     (Aggregation, ['[[path]]\nrate = "1 Mbit/s"\n[path.aggregation]\nno-such-key = 1']),
+    (
+        Queue,
+        [
+            f'[[path]]\nrate = "1 Mbit/s"\n[path.queue]\ndiscipline = "{discipline}"\nno-such-key = 1'
+            for discipline in ("drop-tail", "codel", "fq-codel", "pie", "red")
+        ],
+    ),
+    (CapacityTrace, ["[[path]]\n[path.capacity]\nno-such-key = 1"]),
+    (SeriesTrace, ["[[path]]\n[path.delay_trace]\nno-such-key = 1"]),
     (SmallMessages, ['[[flow]]\n[flow.messages]\nsize = "200 B"\ninterval = "20 ms"\nno-such-key = 1']),
     (Flow, [f'[[flow]]\nkind = "{kind}"\nno-such-key = 1' for kind in ("bulk", "file", "messages", "video")]),
 ]
@@ -95,6 +107,8 @@ def test_the_book_lists_the_fields_of_each_dataclass() -> None:
         "Policer": Policer,
         "Jitter": Jitter,
         "Aggregation": Aggregation,
+        "Queues": Queue,
+        "Traces": CapacityTrace,
         "`[[path.background]]`, `[[link.background]]`": Background,
         "`[[path.event]]`, `[[link.event]]`": LinkEvent,
         "`[[flow]]`": Flow,

@@ -7,6 +7,7 @@ import json
 import math
 import multiprocessing
 import random
+import re
 import threading
 import time
 import warnings
@@ -455,6 +456,19 @@ def test_a_file_that_is_sent_is_part_of_the_key(tmp_path: Path) -> None:
     assert second.effort is not None
     assert second.effort.computed == 2
     assert not set(first.runs["run"].to_pylist()) & set(second.runs["run"].to_pylist())
+
+
+def test_trace_of_a_link_is_part_of_the_key(tmp_path: Path) -> None:
+    scenario = write_scenario(tmp_path)
+    scenario.write_text(re.sub(r"(?m)^rate = .*$", 'capacity = "drive.csv"', scenario.read_text()))
+    runs = []
+    for rate in (3, 4):
+        (tmp_path / "drive.csv").write_text(f"0,{rate}\n1,{rate}\n")
+        runs.append(sweep(scenario, seeds=1, cache=tmp_path / "cache"))
+    assert not set(runs[0].runs["run"].to_pylist()) & set(runs[1].runs["run"].to_pylist())
+    (tmp_path / "drive.csv").unlink()
+    with pytest.raises(SweepError, match=rf"`path.path-1.capacity`: {tmp_path}/drive.csv: No such file"):
+        sweep(scenario, cache=None)
 
 
 def test_a_file_that_is_missing_is_found_before_the_first_run(tmp_path: Path) -> None:

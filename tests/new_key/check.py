@@ -184,8 +184,9 @@ def check_generated(copy: Path) -> None:
     for row in ("| `ecn` | `true`, `false` | `false` |", "| `reorder` | table, see below | none |", "| `lag` |"):
         if row not in book:
             sys.exit(f"new keys: docs/src/scenarios.md has no row {row}")
-    tree = ast.parse((copy / "python/anabranch/scenario/tables.py").read_text(encoding="utf-8"))
-    classes = {node.name: fields(node) for node in tree.body if isinstance(node, ast.ClassDef)}
+    files = [copy / f"python/anabranch/scenario/{name}.py" for name in ("tables", "link_tables")]
+    nodes = [node for file in files for node in ast.parse(file.read_text(encoding="utf-8")).body]
+    classes = {node.name: fields(node) for node in nodes if isinstance(node, ast.ClassDef)}
     expected = {
         "AssociationSettings": {"ecn": "bool | None"},
         "Reorder": {"kind": "Literal['packets', 'time']", "depth": "int | None", "lag": "str | None"},

@@ -10,7 +10,6 @@
     reason = "a benchmark measures wall-clock time"
 )]
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -52,7 +51,7 @@ fn job(scheme: &str) -> Job {
         conventions: Arc::new(conventions),
         scheme: parse(scheme).expect(scheme).into(),
         seed: 1,
-        folder: PathBuf::from("."),
+        files: Arc::default(),
         pcap: None,
         trace: None,
         part: TracePart::default(),

@@ -11,6 +11,7 @@ mod live_links;
 mod message_flows;
 mod physics;
 mod protected;
+mod recorded;
 mod stopping;
 mod trace_parts;
 mod video_flows;

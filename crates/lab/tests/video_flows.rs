@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::common::job;
-use anabranch_lab::run::{Job, RunError, RunResult};
+use anabranch_lab::run::{Job, RunError, RunResult, ScenarioFiles};
 use anabranch_lab::video::{FateCounts, VideoResult};
 
 /// Returns groups of nine frames of the structure IBBPBBPBB, 25 per second. An I frame takes three packets, a P frame two.
@@ -39,7 +40,7 @@ trace = "trace.csv"
 {flow}
 "#
     );
-    Job { folder, ..job(&text, "sctp", 1) }
+    Job { files: Arc::new(ScenarioFiles::new(folder)), ..job(&text, "sctp", 1) }
 }
 
 fn outcome(result: &RunResult) -> &VideoResult {
@@ -135,16 +136,17 @@ fn invalid_or_missing_trace_is_refused_with_the_remedy() {
         Err(error @ RunError::Video(_)) => error.to_string(),
         other => panic!("{other:?}"),
     };
-    fs::write(job.folder.join("trace.csv"), "number,type,size_bytes,time_ms\n0,Z,1,0\n").expect("a trace");
+    fs::write(job.files.folder().join("trace.csv"), "number,type,size_bytes,time_ms\n0,Z,1,0\n")
+        .expect("a trace");
     let error = said(&job);
     assert!(error.ends_with("trace.csv: line 2: `type` is \"Z\"; it has to be I, P or B"), "{error}");
-    fs::remove_file(job.folder.join("trace.csv")).expect("a trace to remove");
+    fs::remove_file(job.files.folder().join("trace.csv")).expect("a trace to remove");
     assert!(
         said(&job).contains("`anabranch video encode CLIP --out FOLDER` makes a trace"),
         "{}",
         said(&job)
     );
-    assert!(Path::new(&job.folder).exists());
+    assert!(job.files.folder().exists());
 }
 
 #[test]
@@ -152,7 +154,8 @@ fn example_shows_most_frames_and_abandons_packets() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/video/two-paths.toml");
     let text = fs::read_to_string(&file).expect("the example");
     let folder = file.parent().expect("its folder").to_owned();
-    let result = Job { folder, ..job(&text, "cmt", 1) }.run().expect("a run");
+    let result =
+        Job { files: Arc::new(ScenarioFiles::new(folder)), ..job(&text, "cmt", 1) }.run().expect("a run");
     let found = outcome(&result);
     assert_eq!((found.frames, found.not_due), (270, 0));
     assert!(found.decodable_frame_ratio > 0.5 && found.decodable_frame_ratio < 1.0, "{found:?}");

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anabranch_lab::conventions::Conventions;
-use anabranch_lab::run::{Captures, Job, JobScheme, RunError as LabError, TracePart};
+use anabranch_lab::run::{Captures, Job, JobScheme, RunError as LabError, ScenarioFiles, TracePart};
 use anabranch_scenario::Scenario;
 use anabranch_schemes::registry::NamedScheme;
 use pyo3::prelude::*;
@@ -22,7 +22,7 @@ pub struct Prepared {
     conventions: Arc<Conventions>,
     scheme: NamedScheme,
     own: Option<Arc<OwnPolicies>>,
-    folder: PathBuf,
+    files: Arc<ScenarioFiles>,
     file: String,
 }
 
@@ -73,7 +73,7 @@ impl Prepared {
             conventions: Arc::new(conventions),
             scheme,
             own: own.map(Arc::new),
-            folder,
+            files: Arc::new(ScenarioFiles::new(folder)),
             file: file.to_owned(),
         };
         let fault = Fault::default();
@@ -105,7 +105,7 @@ impl Prepared {
             conventions: Arc::clone(&self.conventions),
             scheme: self.scheme(seed, fault),
             seed,
-            folder: self.folder.clone(),
+            files: Arc::clone(&self.files),
             pcap: output.pcap.clone(),
             trace: output.trace.clone(),
             part: output.part.clone(),
@@ -131,6 +131,8 @@ pub(crate) fn refused(file: &str, error: &LabError) -> PyErr {
         LabError::Network(_) => ScenarioError::new_err(format!("{file}: {error}")),
         LabError::Panicked { .. } => RunError::new_err(format!("{file}: {error}")),
         // The message begins with the file that cannot be read or written.
-        LabError::File { .. } | LabError::Video(_) => RunError::new_err(error.to_string()),
+        LabError::File { .. } | LabError::Video(_) | LabError::TraceFile(_) => {
+            RunError::new_err(error.to_string())
+        }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use anabranch_scenario::{Document, Draft, FileSource, FlowKind, Link, Override, RawValue, Scenario};
+use anabranch_scenario::{
+    Document, Draft, FileSource, FlowKind, Link, Override, RawValue, Scenario, TraceFile,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -113,7 +115,7 @@ impl NativeScenario {
         Ok(names)
     }
 
-    /// Returns the files that flows send: the key of each, and its path as given.
+    /// Returns the files that flows send and links follow: the key of each, and its path as given.
     #[getter]
     fn files(&self) -> Vec<(String, String)> {
         let file = |flow: &anabranch_scenario::Flow| match &flow.kind {
@@ -124,7 +126,11 @@ impl NativeScenario {
             _ => None,
         };
         let files = self.scenario().flows.iter().filter_map(file);
-        files.map(|(key, path)| (key, path.to_string_lossy().into_owned())).collect()
+        let traces = self.scenario().ways().flat_map(|(place, way)| {
+            let key = move |(key, trace): (&str, &TraceFile)| (format!("{place}.{key}"), trace.path.clone());
+            way.traces().map(key).collect::<Vec<_>>()
+        });
+        files.chain(traces).map(|(key, path)| (key, path.to_string_lossy().into_owned())).collect()
     }
 
     /// Returns `true` if a flow sends a file, whose generated content depends on the seed.

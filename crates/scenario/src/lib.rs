@@ -47,6 +47,7 @@ mod names;
 mod origin;
 mod overrides;
 mod path;
+mod queue;
 mod reader;
 mod reading;
 mod reliability;
@@ -57,12 +58,13 @@ mod section;
 mod sections;
 mod sweep;
 mod text;
+mod trace;
 pub mod units;
 mod whole;
 mod writer;
 
 use std::fs;
-use std::path::Path as FilePath;
+use std::path::{Path as FilePath, PathBuf};
 
 use anabranch_schemes::registry::Vocabulary;
 
@@ -85,16 +87,18 @@ pub use crate::field::{About, Field, Presence};
 pub use crate::flow::{FileSource, Flow, FlowKind, MOST_PAYLOAD_BYTES, VideoFlow};
 pub use crate::frame_type::FrameType;
 pub use crate::impairment::Impairments;
-pub use crate::link::{Duplex, Link, OneWay};
+pub use crate::link::{Capacity, Delay, Duplex, Link, OneWay};
 pub use crate::loss::{EACH_FLOW, Loss};
 pub use crate::overrides::{Override, OverrideError};
 pub use crate::path::Path;
+pub use crate::queue::Queue;
 pub use crate::reliability::FrameReliability;
 pub use crate::run::{Run, Stop};
 pub use crate::scheme::SchemeDefinition;
 pub use crate::sections::{SectionInfo, keys, sections};
 pub use crate::sweep::{Sweep, SweepError};
 pub use crate::text::without_mark;
+pub use crate::trace::{CapacityFile, SeriesFile, TraceFile};
 
 /// A scenario with every default filled in and every reference checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -148,6 +152,25 @@ impl Scenario {
     /// changed after reading and is invalid is omitted.
     pub fn vocabulary(&self) -> Vocabulary {
         scheme::vocabulary(&self.schemes)
+    }
+
+    /// Returns both directions of all links, with their keys.
+    pub fn ways(&self) -> impl Iterator<Item = (String, &OneWay)> {
+        let links = self.links.iter().map(|link| ("link", &link.name, &link.duplex));
+        let paths = self.paths.iter().filter_map(|path| Some(("path", &path.name, path.own.as_ref()?)));
+        links.chain(paths).flat_map(|(list, name, duplex)| {
+            let key = format!("{list}.{name}");
+            [(key.clone(), &duplex.forward), (format!("{key}.reverse"), &duplex.reverse)]
+        })
+    }
+
+    /// Replaces the paths of all traces of links.
+    pub fn map_trace_paths(&mut self, map: impl Fn(&FilePath) -> PathBuf) {
+        let links = self.links.iter_mut().map(|link| &mut link.duplex);
+        for duplex in links.chain(self.paths.iter_mut().filter_map(|path| path.own.as_mut())) {
+            duplex.forward.map_trace_paths(&map);
+            duplex.reverse.map_trace_paths(&map);
+        }
     }
 
     /// Returns the scenario as a file with all values, which reads as the same scenario.

@@ -22,6 +22,9 @@ use crate::writer::Writer;
 /// Maximum depth of tables and lists.
 const DEEPEST: usize = 8;
 
+/// Quotes of a string in TOML, the longer ones first.
+const QUOTES: [&str; 4] = ["\"\"\"", "'''", "\"", "'"];
+
 /// Characters that end a key or a value without quotes.
 const SPECIAL: [char; 8] = ['=', ',', '(', ')', '[', ']', '{', '}'];
 
@@ -175,19 +178,31 @@ impl<'t> Parser<'t> {
     fn bare(&mut self) -> (&'t str, Range<usize>) {
         self.skip_blanks();
         let start = self.at;
-        let (mut quote, mut is_escaped) = (None, false);
-        let rest = &self.text[start..];
-        let end = rest.find(|c: char| {
-            match quote {
-                Some(_) if is_escaped => is_escaped = false,
-                Some('"') if c == '\\' => is_escaped = true,
-                Some(open) if c == open => quote = None,
-                None if c == '"' || c == '\'' => quote = Some(c),
-                _ => {}
+        let mut open: Option<&str> = None;
+        while let Some(c) = self.peek() {
+            let rest = &self.text[self.at..];
+            let quote = QUOTES.into_iter().find(|quote| rest.starts_with(open.unwrap_or(quote)));
+            match (open, quote) {
+                (None, None) if SPECIAL.contains(&c) => break,
+                (None, Some(quote)) => {
+                    open = Some(quote);
+                    self.at += quote.len();
+                }
+                (Some(end), Some(_)) => {
+                    open = None;
+                    self.at += end.len();
+                    // Quotes before the end of a string in three quotes belong to it.
+                    while end.len() == 3 && self.text[self.at..].starts_with(&end[..1]) {
+                        self.at += 1;
+                    }
+                }
+                (Some("\"" | "\"\"\""), None) if c == '\\' => {
+                    self.at += 1;
+                    self.at += self.peek().map_or(0, char::len_utf8);
+                }
+                _ => self.at += c.len_utf8(),
             }
-            quote.is_none() && SPECIAL.contains(&c)
-        });
-        self.at = start + end.unwrap_or(rest.len());
+        }
         let word = self.text[start..self.at].trim_end();
         (word, start..start + word.len())
     }

@@ -52,8 +52,8 @@ fn read(mut reader: Reader<'_>, links: &Names, names: &mut Names) -> Option<Path
     let name = names.add(&reader);
     let rows = PathRows::read_rows(&mut reader);
     let via = rows.and_then(|rows| links.resolve(&reader, "via", &rows.via.unwrap_or_default()));
-    let own = if reader.has("via") && !reader.has("rate") {
-        reader.know(&["rate"]);
+    let own = if reader.has("via") && !reader.has("rate") && !reader.has("capacity") {
+        reader.know(&["rate", "capacity"]);
         refuse_duplex(&mut reader);
         Some(None)
     } else {

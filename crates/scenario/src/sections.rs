@@ -15,10 +15,12 @@ use crate::impairment::JitterRows;
 use crate::link::{DuplexRows, Link, OneWayRows};
 use crate::loss::LossRows;
 use crate::path::PathRows;
+use crate::queue::QueueRows;
 use crate::reliability::{FrameLimitRows, LimitRows};
 use crate::run::RunRows;
 use crate::scheme::SchemeRows;
 use crate::section::Section;
+use crate::trace::{CapacityRows, TraceRows};
 
 /// Description of one table of a scenario file.
 #[derive(Clone, Debug)]
@@ -35,8 +37,7 @@ pub struct SectionInfo {
 
 /// Returns the sections of scenario files. A class follows those that its fields use.
 pub fn sections() -> Vec<SectionInfo> {
-    let section = |class, header, about, fields| SectionInfo { class, header, about, fields };
-    vec![
+    let mut sections = vec![
         section("RunSettings", "run", "Duration, repetitions and schemes, `[run]`.", RunRows::fields()),
         section(
             "AssociationSettings",
@@ -50,31 +51,9 @@ pub fn sections() -> Vec<SectionInfo> {
             "Name for a scheme expression, `[scheme.NAME]`.",
             SchemeRows::fields(),
         ),
-        section("Loss", "", "Process that loses packets on a link.", LossRows::fields()),
-        section(
-            "Policer",
-            "",
-            "Token bucket that drops packets above a rate before they reach the queue.",
-            Policer::fields(),
-        ),
-        section(
-            "Jitter",
-            "",
-            "Delay that is drawn for each packet and added to `delay`.",
-            JitterRows::fields(),
-        ),
-        section(
-            "Aggregation",
-            "",
-            "Transmission in batches, for which packets wait in the queue.",
-            Aggregation::fields(),
-        ),
-        section(
-            "Reverse",
-            "path.reverse",
-            "Reverse direction of a link. Omitted `rate`, `delay` and `queue` are as forward; omitted impairments do not apply.",
-            OneWayRows::fields(),
-        ),
+    ];
+    sections.extend(sections_of_one_way());
+    sections.extend([
         section("Background", "path.background", "Cross traffic on one link.", BackgroundRows::fields()),
         section(
             "LinkEvent",
@@ -103,6 +82,60 @@ pub fn sections() -> Vec<SectionInfo> {
             MessagesBeside::fields(),
         ),
         section("Flow", "flow", "One association and its traffic, `[[flow]]`.", FlowRows::fields()),
+    ]);
+    sections
+}
+
+fn section(
+    class: &'static str,
+    header: &'static str,
+    about: &'static str,
+    fields: Vec<Field>,
+) -> SectionInfo {
+    SectionInfo { class, header, about, fields }
+}
+
+/// Returns the sections of one direction of a link.
+fn sections_of_one_way() -> Vec<SectionInfo> {
+    vec![
+        section("Loss", "", "Process that loses packets on a link.", LossRows::fields()),
+        section(
+            "Policer",
+            "",
+            "Token bucket that drops packets above a rate before they reach the queue.",
+            Policer::fields(),
+        ),
+        section(
+            "Jitter",
+            "",
+            "Delay that is drawn for each packet and added to `delay`.",
+            JitterRows::fields(),
+        ),
+        section(
+            "Aggregation",
+            "",
+            "Transmission in batches, for which packets wait in the queue.",
+            Aggregation::fields(),
+        ),
+        section("Queue", "", "Queue of one direction of a link, with its discipline.", QueueRows::fields()),
+        section(
+            "CapacityTrace",
+            "",
+            "Trace of the capacity of a link: a file of Mahimahi, or a table of times and rates.",
+            CapacityRows::fields(),
+        ),
+        section(
+            "SeriesTrace",
+            "",
+            "Trace of the delay, the loss or the outages of a link: a table of times and values.",
+            TraceRows::fields(),
+        ),
+        section(
+            "Reverse",
+            "path.reverse",
+            "Reverse direction of a link. Omitted `rate`, `delay`, `queue` and `outage_trace` are as forward; omitted impairments do not apply.",
+            OneWayRows::fields(),
+        ),
     ]
 }
 

@@ -96,6 +96,6 @@ pub use rng::{Seeds, Stream};
 pub use route::{HostId, LinkId, SourceId};
 pub use sctp::{Application, SctpHost};
 pub use tap::{PacketEvent, PacketView, Place, Tap};
-pub use trace::{CapacityTrace, Playback, Series, TraceError};
+pub use trace::{CapacityTrace, Columns, Playback, RateUnit, Series, TraceError};
 pub use traffic::{TrafficConfig, TrafficKind};
 pub use world::World;

@@ -7,11 +7,13 @@ mod capacity;
 mod course;
 mod lines;
 mod series;
+mod table;
 
-pub use capacity::{CapacityTrace, OPPORTUNITY};
+pub use capacity::{CapacityTrace, OPPORTUNITY, RateUnit};
 pub(crate) use course::TraceCursor;
 pub use series::Series;
 pub(crate) use series::SeriesCursor;
+pub use table::Columns;
 
 use anabranch_core::time::Span;
 
@@ -81,6 +83,16 @@ pub enum TraceError {
         expected: usize,
         /// Names of the columns.
         columns: &'static str,
+    },
+    /// A column of the table is missing.
+    #[error("line {line}: there is no column {name:?}; the columns are {}", columns.join(", "))]
+    NoColumn {
+        /// Number of the line with the names, from 1.
+        line: u64,
+        /// Name of the column.
+        name: String,
+        /// Names of the columns.
+        columns: Vec<String>,
     },
     /// A field is not a number, or out of its range.
     #[error("line {line}: {text:?} is no {quantity}; {remedy}")]

@@ -7,7 +7,8 @@ use anabranch_core::PacketBuffer;
 use anabranch_core::time::{Rate, Span, Time};
 use anabranch_core::units::WireBytes;
 use anabranch_sim::{
-    CapacityTrace, Lane, LinkChange, LinkConfig, Playback, QueueConfig, Seeds, Series, Stream, TraceError,
+    CapacityTrace, Columns, Lane, LinkChange, LinkConfig, Playback, QueueConfig, Seeds, Series, Stream,
+    TraceError,
 };
 
 fn lane(capacity: Playback<CapacityTrace>, delay: Span) -> Lane {
@@ -125,7 +126,8 @@ fn packets_leave_when_the_oracle_says_on_recorded_networks() {
             compare(&text, 5000);
             continue;
         }
-        let rates = CapacityTrace::read_rates(text.as_bytes()).expect("a valid trace");
+        let rates =
+            CapacityTrace::read_rates(text.as_bytes(), &Columns::default(), None).expect("a valid trace");
         let mut mahimahi = Vec::new();
         rates.write_mahimahi(&mut mahimahi).expect("memory");
         compare(std::str::from_utf8(&mahimahi).expect("numbers"), 5000);
@@ -149,7 +151,7 @@ fn constant_rates_of_a_trace_are_those_of_a_link() {
 #[test]
 fn packet_that_meets_a_change_of_rate_takes_its_bytes_at_each_rate() {
     let text = "0,8\n1,0\n2,4\n3,4\n";
-    let trace = CapacityTrace::read_rates(text.as_bytes()).expect("a valid trace");
+    let trace = CapacityTrace::read_rates(text.as_bytes(), &Columns::default(), None).expect("a valid trace");
     assert_eq!(trace.duration(), Span::from_secs(4));
     let mut lane = lane(Playback::repeated(trace), Span::ZERO);
     // 1,000 bytes take 1 ms at 8 Mbit/s, and 2 ms at 4.
@@ -185,7 +187,8 @@ fn two_links_follow_their_traces_on_one_clock() {
     // Both traces have the same time: the first link is down when the second is up.
     let traces = ["0,8\n10,0\n20,0\n", "0,0\n10,8\n20,8\n"];
     let left = traces.map(|text| {
-        let trace = CapacityTrace::read_rates(text.as_bytes()).expect("a valid trace");
+        let trace =
+            CapacityTrace::read_rates(text.as_bytes(), &Columns::default(), None).expect("a valid trace");
         let arrivals: Vec<_> = (0..120).map(|second| (second * 1_000_000_000, 1000)).collect();
         departures(&mut lane(Playback::repeated(trace), Span::ZERO), &arrivals)
     });
@@ -205,9 +208,9 @@ fn change_of_rate_ends_a_trace() {
 #[test]
 fn series_of_delay_loss_and_outages_change_a_link_beside_its_capacity() {
     let series = [
-        Series::read_delays(&b"0 10\n1 50\n2 10\n"[..]),
-        Series::read_losses(&b"0 0\n3 1\n4 0\n"[..]),
-        Series::read_outages(&b"0 1\n5 0\n6 1\n"[..]),
+        Series::read_delays(&b"0 10\n1 50\n2 10\n"[..], &Columns::default()),
+        Series::read_losses(&b"0 0\n3 1\n4 0\n"[..], &Columns::default()),
+        Series::read_outages(&b"0 1\n5 0\n6 1\n"[..], &Columns::default()),
     ];
     let trace = CapacityTrace::read_mahimahi(&b"1\n"[..]).expect("a valid trace");
     let mut config = LinkConfig::new("link", Rate::from_bps(1), Span::ZERO, QueueConfig::unlimited())
@@ -226,7 +229,7 @@ fn series_of_delay_loss_and_outages_change_a_link_beside_its_capacity() {
 #[test]
 fn malformed_traces_name_the_line_and_the_remedy() {
     let mahimahi = |text: &str| CapacityTrace::read_mahimahi(text.as_bytes());
-    let rates = |text: &str| CapacityTrace::read_rates(text.as_bytes());
+    let rates = |text: &str| CapacityTrace::read_rates(text.as_bytes(), &Columns::default(), None);
     for (result, expected) in [
         (
             mahimahi(""),
@@ -331,10 +334,10 @@ fn cut_scaled_and_resampled_traces_keep_their_bits() {
 #[test]
 fn written_rates_are_read_as_the_same_trace() {
     let text = "0,8\n1,0.5\n2,4.000001\n3,0\n";
-    let trace = CapacityTrace::read_rates(text.as_bytes()).expect("a valid trace");
+    let trace = CapacityTrace::read_rates(text.as_bytes(), &Columns::default(), None).expect("a valid trace");
     let mut written = Vec::new();
     trace.write_rates(Span::from_secs(1), &mut written).expect("memory");
-    assert_eq!(CapacityTrace::read_rates(&written[..]), Ok(trace));
+    assert_eq!(CapacityTrace::read_rates(&written[..], &Columns::default(), None), Ok(trace));
 }
 
 #[test]
@@ -349,7 +352,8 @@ fn mahimahi_file_of_a_rate_carries_as_much() {
 
 #[test]
 fn impossible_operations_are_refused() {
-    let trace = CapacityTrace::read_rates(&b"0 8\n1 0\n2 4\n"[..]).expect("a valid trace");
+    let trace =
+        CapacityTrace::read_rates(&b"0 8\n1 0\n2 4\n"[..], &Columns::default(), None).expect("a valid trace");
     let s = Span::from_secs;
     for refused in [
         trace.cut(s(1), s(1)),

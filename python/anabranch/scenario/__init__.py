@@ -4,28 +4,28 @@ The dataclasses have the keys of scenario files, which the book's chapter "Scena
 """
 
 from anabranch.scenario.flow import Flow
-from anabranch.scenario.scenario import Scenario, load
-from anabranch.scenario.tables import (
+from anabranch.scenario.link_tables import (
     Aggregation,
-    AssociationSettings,
     Background,
+    CapacityTrace,
     Jitter,
     Link,
     LinkEvent,
     Loss,
     Path,
     Policer,
-    Reliability,
+    Queue,
     Reverse,
-    RunSettings,
-    Scheme,
-    SmallMessages,
+    SeriesTrace,
 )
+from anabranch.scenario.scenario import Scenario, load
+from anabranch.scenario.tables import AssociationSettings, Reliability, RunSettings, Scheme, SmallMessages
 
 __all__ = [
     "Aggregation",
     "AssociationSettings",
     "Background",
+    "CapacityTrace",
     "Flow",
     "Jitter",
     "Link",
@@ -33,11 +33,13 @@ __all__ = [
     "Loss",
     "Path",
     "Policer",
+    "Queue",
     "Reliability",
     "Reverse",
     "RunSettings",
     "Scenario",
     "Scheme",
+    "SeriesTrace",
     "SmallMessages",
     "load",
 ]

@@ -14,8 +14,9 @@ from anabranch import _native
 from anabranch._native import ScenarioError
 from anabranch.scenario.flow import Flow
 from anabranch.scenario.layout import document, literal
+from anabranch.scenario.link_tables import Link, Path
 from anabranch.scenario.table import Table, plain, written
-from anabranch.scenario.tables import AssociationSettings, Link, Path, RunSettings, Scheme
+from anabranch.scenario.tables import AssociationSettings, RunSettings, Scheme
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

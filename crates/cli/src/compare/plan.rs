@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anabranch_core::Encapsulation;
 use anabranch_core::time::Rate;
 use anabranch_lab::conventions::{Conventions, Goodput};
-use anabranch_lab::run::{Job, bulk_queue_bytes, path_lanes};
+use anabranch_lab::run::{Job, ScenarioFiles, bulk_queue_bytes, path_lanes};
 use anabranch_scenario::{FlowKind, Protection, Scenario, UDP, units};
 
 use super::CompareArguments;
@@ -37,7 +37,8 @@ impl Comparison {
         let Some(plan) = plans.into_iter().next() else { return Err(CommandError::usage("nothing to run")) };
         let file = arguments.scenario.display();
         let refuse = |problem: String| CommandError::usage(format!("{file}: {problem}"));
-        check(&plan.scenario, &plan.conventions).map_err(refuse)?;
+        let files = plan.jobs.first().map(|job| Arc::clone(&job.files)).unwrap_or_default();
+        check(&plan.scenario, &plan.conventions, &files).map_err(refuse)?;
         let (scenario, changed) = alike(&plan.scenario);
         // Only the simulator observes packets at an interface.
         let conventions =
@@ -57,7 +58,7 @@ impl Comparison {
 }
 
 /// Returns an error, by key, for features that sockets cannot emulate.
-fn check(scenario: &Scenario, conventions: &Conventions) -> Result<(), String> {
+fn check(scenario: &Scenario, conventions: &Conventions, files: &ScenarioFiles) -> Result<(), String> {
     let mut users: Vec<Option<&str>> = vec![None; scenario.paths.len()];
     let mut sum = 0_u64;
     for flow in &scenario.flows {
@@ -87,7 +88,7 @@ fn check(scenario: &Scenario, conventions: &Conventions) -> Result<(), String> {
                     flow.name
                 ));
             }
-            let lanes = path_lanes(scenario, conventions, path).map_err(|error| error.to_string())?;
+            let lanes = path_lanes(scenario, conventions, files, path).map_err(|error| error.to_string())?;
             let way = lanes.forward.link.rate.as_bps().max(lanes.reverse.link.rate.as_bps());
             sum = sum.saturating_add(way);
             if sum > FASTEST.as_bps() {
@@ -131,7 +132,7 @@ mod tests {
     fn refused(text: &str) -> Option<String> {
         let text = format!("[run]\nduration = \"9 s\"\n{text}");
         let scenario = Scenario::parse(&text, "test.toml", &[]).expect("a scenario");
-        check(&scenario, &Conventions::named("rfc9260").expect("a profile")).err()
+        check(&scenario, &Conventions::named("rfc9260").expect("a profile"), &ScenarioFiles::default()).err()
     }
 
     #[test]

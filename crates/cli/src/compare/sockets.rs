@@ -158,7 +158,7 @@ fn start(job: &Job, index: usize, times: Times, over: watch::Receiver<bool>) -> 
 }
 
 fn relay(job: &Job, flow: usize, (path, position): (usize, usize), to: SocketAddr) -> anyhow::Result<Relay> {
-    let lanes = path_lanes(&job.scenario, &job.conventions, path)?;
+    let lanes = path_lanes(&job.scenario, &job.conventions, &job.files, path)?;
     let mut config = plan::config(address(BETWEEN, flow, position), to, lanes);
     config.from = Some(address(SEEN, flow, 0).ip());
     // Links of the simulator carry any size.

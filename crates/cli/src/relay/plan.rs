@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use anabranch_core::time::Time;
-use anabranch_lab::run::{PathLanes, link_lanes};
+use anabranch_lab::run::{PathLanes, ScenarioFiles, link_lanes};
 use anabranch_relay::{Direction, RelayConfig};
 use anabranch_scenario::{Link, units};
 use anabranch_sim::{LinkChange, Seeds};
@@ -57,8 +57,8 @@ fn link(text: &str, default_name: &str, mtu_bytes: u64) -> Result<(String, PathL
             "--link '{text}': a `policer` with a burst of {burst} drops every packet as large as --mtu; give at least {mtu}"
         ));
     }
-    let lanes =
-        link_lanes(&link, RelayConfig::SOURCE).map_err(|error| format!("--link '{text}': {error}"))?;
+    let lanes = link_lanes(&link, RelayConfig::SOURCE, &ScenarioFiles::default())
+        .map_err(|error| format!("--link '{text}': {error}"))?;
     Ok((link.name, lanes))
 }
 

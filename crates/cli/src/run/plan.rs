@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anabranch_lab::conventions::Conventions;
-use anabranch_lab::run::{Captures, Job, RunError, TracePart};
+use anabranch_lab::run::{Captures, Job, RunError, ScenarioFiles, TracePart};
 use anabranch_scenario::{Override, Scenario};
 use anabranch_schemes::registry::NamedScheme;
 use anabranch_sim::pcapng::SnapLength;
@@ -94,12 +94,13 @@ impl Plan {
         let trace = output(&arguments.trace);
         let snap_length = arguments.snaplen.unwrap_or(SnapLength::HEADERS);
         let pcap = output(&arguments.pcap).map(|folder| Captures { folder, snap_length });
+        let files = Arc::new(ScenarioFiles::new(folder));
         let job = |scheme: &NamedScheme, seed| Job {
             scenario: Arc::clone(&scenario),
             conventions: Arc::clone(&conventions),
             scheme: scheme.clone().into(),
             seed,
-            folder: folder.to_owned(),
+            files: Arc::clone(&files),
             pcap: pcap.clone(),
             trace: trace.clone(),
             part: TracePart::default(),
@@ -119,9 +120,10 @@ impl Plan {
     fn check(&self, arguments: &RunArguments) -> Result<(), CommandError> {
         let Some(job) = self.jobs.first() else { return Ok(()) };
         job.check().map_err(|error| match error {
-            RunError::File { .. } | RunError::Video(_) | RunError::Panicked { .. } => {
-                CommandError::from(anyhow::Error::new(error))
-            }
+            RunError::File { .. }
+            | RunError::Video(_)
+            | RunError::TraceFile(_)
+            | RunError::Panicked { .. } => CommandError::from(anyhow::Error::new(error)),
             RunError::Scheme { .. } | RunError::Network(_) => {
                 let place = arguments.scenario.display().to_string();
                 let value = self.value.as_ref().map(|value| format!(" with {value}")).unwrap_or_default();

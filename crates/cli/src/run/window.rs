@@ -2,7 +2,7 @@
 
 use anabranch_lab::run::RunResult;
 use anabranch_scenario::units::format_size;
-use anabranch_scenario::{Path, Scenario};
+use anabranch_scenario::{OneWay, Path, Scenario};
 
 /// Fraction of the time above which the buffer counts as the limit.
 const MOST_OF_IT: f64 = 0.5;
@@ -54,8 +54,10 @@ fn line(scenario: &Scenario, path: &Path) -> (f64, f64) {
     let mut rate_bps = f64::INFINITY;
     let mut round_trip_s = 0.0;
     for duplex in shared.chain(&path.own) {
-        rate_bps = rate_bps.min(duplex.forward.rate.as_bps() as f64);
-        round_trip_s += (duplex.forward.delay + duplex.reverse.delay).as_secs_f64();
+        // Links that follow traces are left out.
+        rate_bps = duplex.forward.rate().map_or(rate_bps, |rate| rate_bps.min(rate.as_bps() as f64));
+        let delays = [&duplex.forward, &duplex.reverse].into_iter().filter_map(OneWay::delay);
+        round_trip_s += delays.map(|delay| delay.as_secs_f64()).sum::<f64>();
     }
     (if rate_bps.is_finite() { rate_bps } else { 0.0 }, round_trip_s)
 }

@@ -1,41 +1,94 @@
 //! Capacity of a path: the rate of its narrowest link over time.
 
-use anabranch_scenario::{Direction, Duplex, Scenario};
+use anabranch_core::time::Time;
+use anabranch_scenario::{Capacity, Direction, Duplex, OneWay, Scenario};
+use anabranch_sim::{CapacityTrace, LinkChange, Playback, Series};
+
+use crate::run::{ScenarioFiles, SeriesKind, TraceFileError};
+
+/// Length of the pieces in which links with traces are compared, in ns.
+const PIECE: u64 = 100_000_000;
+
+/// One direction of a link, with its traces.
+struct Way<'a> {
+    duplex: &'a Duplex,
+    direction: Direction,
+    capacity: Option<Playback<CapacityTrace>>,
+    outages: Option<Playback<Series>>,
+}
 
 /// Returns the bits that the named path could have carried between two times in nanoseconds, or `None` if there is no such path. A
 /// link that is down carries nothing, and one with a policer at most the policer's rate. Other flows and cross traffic on the links
 /// are not subtracted.
-pub(super) fn bits(scenario: &Scenario, path: &str, reverse: bool, from: u64, until: u64) -> Option<f64> {
+pub(super) fn bits(
+    scenario: &Scenario,
+    files: &ScenarioFiles,
+    path: &str,
+    reverse: bool,
+    from: u64,
+    until: u64,
+) -> Option<Result<f64, TraceFileError>> {
     let path = scenario.paths.iter().find(|p| p.name == path)?;
-    let links: Vec<&Duplex> =
-        path.via.iter().map(|&link| &scenario.links[link].duplex).chain(&path.own).collect();
+    let duplexes = path.via.iter().map(|&link| &scenario.links[link].duplex).chain(&path.own);
     let direction = if reverse { Direction::Reverse } else { Direction::Forward };
-    let events = links.iter().flat_map(|link| &link.events).filter(|event| event.direction == direction);
-    let mut moments: Vec<u64> = events.map(|event| event.at.as_nanos()).collect();
-    moments.extend([from, until]);
-    moments.retain(|moment| (from..=until).contains(moment));
-    moments.sort_unstable();
-    let pieces = moments.windows(2).map(|piece| {
-        let rate = links.iter().map(|link| rate_at(link, direction, piece[0])).min().unwrap_or(0);
-        rate as f64 * (piece[1] - piece[0]) as f64 / 1e9
-    });
-    Some(pieces.sum())
+    let ways: Result<Vec<Way<'_>>, TraceFileError> =
+        duplexes.map(|duplex| Way::new(duplex, direction, files)).collect();
+    Some(ways.map(|ways| bits_of(&ways, from, until)))
 }
 
-/// Returns the bits per second from a time on.
-fn rate_at(link: &Duplex, direction: Direction, at: u64) -> u64 {
-    let way = match direction {
-        Direction::Forward => &link.forward,
-        Direction::Reverse => &link.reverse,
-    };
-    let (mut rate, mut up) = (way.rate.as_bps(), true);
-    let past = link.events.iter().filter(|e| e.direction == direction && e.at.as_nanos() <= at);
-    for event in past {
-        rate = event.change.rate.map_or(rate, |rate| rate.as_bps());
-        up = event.change.up.unwrap_or(up);
+fn bits_of(ways: &[Way<'_>], from: u64, until: u64) -> f64 {
+    let events = ways.iter().flat_map(|way| way.duplex.events.iter().map(|event| (way.direction, event)));
+    let mut moments: Vec<u64> = events
+        .filter(|(direction, event)| event.direction == *direction)
+        .map(|(_, event)| event.at.as_nanos())
+        .collect();
+    moments.extend([from, until]);
+    if ways.iter().any(|way| way.capacity.is_some() || way.outages.is_some()) {
+        moments.extend((from..until).step_by(PIECE as usize));
     }
-    let policed = way.impairments.policer.map_or(u64::MAX, |policer| policer.rate.as_bps());
-    if up { rate.min(policed) } else { 0 }
+    moments.retain(|moment| (from..=until).contains(moment));
+    moments.sort_unstable();
+    let narrowest = |from, to| ways.iter().map(|way| way.bits(from, to)).fold(f64::INFINITY, f64::min);
+    moments.windows(2).map(|piece| narrowest(piece[0], piece[1])).sum()
+}
+
+impl<'a> Way<'a> {
+    fn new(duplex: &'a Duplex, direction: Direction, files: &ScenarioFiles) -> Result<Self, TraceFileError> {
+        let mut way = Way { duplex, direction, capacity: None, outages: None };
+        if let Capacity::Trace(trace) = &way.one_way().capacity {
+            way.capacity = Some(files.capacity(trace)?);
+        }
+        let outages = way.one_way().outage_trace.as_ref();
+        way.outages = outages.map(|trace| files.series(SeriesKind::Outage, trace)).transpose()?;
+        Ok(way)
+    }
+
+    fn one_way(&self) -> &'a OneWay {
+        match self.direction {
+            Direction::Forward => &self.duplex.forward,
+            Direction::Reverse => &self.duplex.reverse,
+        }
+    }
+
+    /// Returns the bits that the link could have carried between two times without a change between them.
+    fn bits(&self, from: u64, to: u64) -> f64 {
+        let (mut rate, mut up) = (self.one_way().rate().map(|rate| rate.as_bps()), true);
+        let past = self.duplex.events.iter();
+        for event in past.filter(|e| e.direction == self.direction && e.at.as_nanos() <= from) {
+            rate = event.change.rate.map(|rate| rate.as_bps()).or(rate);
+            up = event.change.up.unwrap_or(up);
+        }
+        let times = [from, to].map(Time::from_nanos);
+        let is_out = self.outages.as_ref().is_some_and(|outages| *outages.at(times[0]) == LinkChange::Down);
+        if !up || is_out {
+            return 0.0;
+        }
+        let of_rate = |bps: u64| bps as f64 * (to - from) as f64 / 1e9;
+        let recorded = self.capacity.as_ref().map(|trace| trace.bits_between(times[0], times[1]) as f64);
+        let sent = recorded.or(rate.map(of_rate)).unwrap_or(f64::INFINITY);
+        let policer = self.one_way().impairments.policer;
+        sent.min(policer.map_or(f64::INFINITY, |policer| of_rate(policer.rate.as_bps())))
+    }
 }
 
 #[cfg(test)]
@@ -60,11 +113,14 @@ mod tests {
         "#;
         let scenario = Scenario::parse(text, "test", &[]).expect("a scenario");
         let second = 1_000_000_000;
-        let mbit = |reverse, from, until| bits(&scenario, "a", reverse, from * second, until * second);
+        let files = ScenarioFiles::default();
+        let mbit = |reverse, from, until| {
+            bits(&scenario, &files, "a", reverse, from * second, until * second).and_then(Result::ok)
+        };
         // 1 s at 3, 3 s at 1, 1 s down, 4 s at 1 Mbit/s.
         assert_eq!(mbit(false, 1, 10), Some(10e6));
         // 2 s at 4, 8 s at 1 Mbit/s.
         assert_eq!(mbit(true, 0, 10), Some(16e6));
-        assert_eq!(bits(&scenario, "b", false, 0, second), None);
+        assert_eq!(bits(&scenario, &files, "b", false, 0, second), None);
     }
 }

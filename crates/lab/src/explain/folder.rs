@@ -9,9 +9,10 @@ use serde::Deserialize;
 
 use crate::explain::ExplainError;
 use crate::explain::table::{Limit, nanoseconds};
+use crate::run::ScenarioFiles;
 use crate::text_file;
 use crate::trace::{FORMAT, Manifest, RESULT_FILE, RUN_FILE, SCENARIO_FILE, Sender, Vantage};
-use anabranch_scenario::Scenario;
+use anabranch_scenario::{Capacity, OneWay, Scenario};
 
 /// File with the packets of all flows.
 pub(super) const PACKETS: &str = "packets.csv";
@@ -71,6 +72,8 @@ pub(super) struct Folder {
     pub(super) manifest: Manifest,
     /// Scenario; `None` if the file is missing.
     pub(super) scenario: Option<Scenario>,
+    /// Traces of the scenario's links.
+    pub(super) files: ScenarioFiles,
     /// Result; `None` if the run did not end.
     pub(super) ended: Option<ResultFile>,
     /// Readable part of each file.
@@ -131,7 +134,9 @@ impl Folder {
         };
         let (limits, notes) = (BTreeMap::new(), Vec::new());
         let whole = true;
-        let mut folder = Folder { path: path.to_owned(), manifest, scenario, ended, limits, whole, notes };
+        let files = ScenarioFiles::new(path);
+        let mut folder =
+            Folder { path: path.to_owned(), manifest, scenario, files, ended, limits, whole, notes };
         folder.measure()?;
         Ok(folder)
     }
@@ -167,7 +172,19 @@ impl Folder {
         } else if self.scenario.is_none() {
             self.notes.push(format!("{SCENARIO_FILE} is missing, so the rates of the paths are unknown"));
         }
+        self.notes.extend(self.unreadable_trace());
         Ok(())
+    }
+
+    /// Returns a note on a trace of the scenario's links that cannot be read.
+    fn unreadable_trace(&self) -> Option<String> {
+        let ways = self.scenario.iter().flat_map(Scenario::ways);
+        let read = |(_, way): (String, &OneWay)| match &way.capacity {
+            Capacity::Trace(trace) => self.files.capacity(trace).err(),
+            Capacity::Rate(_) => None,
+        };
+        let error = ways.into_iter().find_map(read)?;
+        Some(format!("{error}; the rates of paths with this trace are unknown"))
     }
 
     /// Measures a file up to its last complete row. Returns `false` if the run wrote a longer file or did not end.

@@ -290,7 +290,10 @@ fn flow(reader: &Reader, folder: &Folder) -> FlowExplanation {
     let name = |path: usize| sender.paths[path].clone();
     let capacity = |path: &str| {
         let scenario = folder.scenario.as_ref()?;
-        capacity::bits(scenario, path, sender.direction == "reverse", account.from, until)
+        let bits =
+            capacity::bits(scenario, &folder.files, path, sender.direction == "reverse", account.from, until);
+        // The folder's notes state the reason if a trace cannot be read.
+        bits?.ok()
     };
     let paths = sender.paths.iter().zip(&account.sums);
     let mut flow = FlowExplanation {

@@ -55,7 +55,7 @@ pub(crate) fn build(job: &Job) -> Result<BuiltWorld, RunError> {
     if job.digest {
         world.enable_digest();
     }
-    let network = lay(&mut world, &job.scenario, job.conventions.in_service_counts)?;
+    let network = lay(&mut world, &job.scenario, job.conventions.in_service_counts, &job.files)?;
     let mut flows = Vec::new();
     for index in 0..job.scenario.flows.len() {
         flows.push(add_flow(&mut world, job, index, &network)?);

@@ -116,7 +116,6 @@ fn paths(association: &Association, samples: Option<&Samples>) -> Vec<SenderPath
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
     use std::sync::Arc;
 
     use super::*;
@@ -144,7 +143,7 @@ direction = "both"
             scenario: Arc::new(scenario),
             conventions: Arc::new(Conventions::named("rfc9260").expect("a profile")),
             seed: 1,
-            folder: PathBuf::new(),
+            files: Arc::default(),
             pcap: None,
             trace: None,
             part: TracePart::default(),

@@ -1,14 +1,15 @@
 //! Links of a scenario in the form that the simulator uses, one direction at a time: for a world, and for callers with packets and
 //! a clock of their own, such as a relay.
 
-use anabranch_core::time::Time;
+use anabranch_core::time::{Rate, Span, Time};
 use anabranch_scenario::{
-    Change, Direction, Duplex, EACH_FLOW, Event, Impairments, Link, OneWay, Path, Scenario,
+    Capacity, Change, Delay, Direction, Duplex, EACH_FLOW, Event, Impairments, Link, OneWay, Path, Scenario,
 };
 use anabranch_sim::{LinkChange, LinkConfig, LossModel, LossTrace, QueueConfig};
 use thiserror::Error;
 
 use crate::conventions::Conventions;
+use crate::run::{ScenarioFiles, SeriesKind, TraceFileError};
 
 /// One direction of a path with a single link, and its changes during a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,9 +29,9 @@ pub struct PathLanes {
     pub reverse: LaneConfig,
 }
 
-/// Reason for which a path has more than one link per direction.
+/// Reason for which a path is not one link per direction.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum MultipleLinks {
+pub enum LaneError {
     /// The path uses links of the scenario.
     #[error(
         "`{key}`: the path goes through links that others may share; give it a `rate` and a `delay` of its own"
@@ -53,34 +54,42 @@ pub enum MultipleLinks {
         /// Number of processes.
         count: usize,
     },
+    /// The trace of a link is invalid.
+    #[error(transparent)]
+    TraceFile(#[from] TraceFileError),
 }
 
 /// Returns the links of a path without a world. A [`Lane`](anabranch_sim::Lane) or relay with these configurations loses the same
 /// packets as the simulated links if it has the seeds of the run, and a flow's name as its source.
 ///
 /// # Errors
-/// Returns [`MultipleLinks`], with the key that requires more links.
+/// Returns [`LaneError`]: the key that requires more links, or the invalid trace.
 ///
 /// # Panics
 /// Panics if no path has this index.
 pub fn path_lanes(
     scenario: &Scenario,
     conventions: &Conventions,
+    files: &ScenarioFiles,
     path: usize,
-) -> Result<PathLanes, MultipleLinks> {
+) -> Result<PathLanes, LaneError> {
     let Path { name, via, own } = &scenario.paths[path];
     let Some(duplex) = own.as_ref().filter(|_| via.is_empty()) else {
-        return Err(MultipleLinks::Via { key: format!("path.{name}.via") });
+        return Err(LaneError::Via { key: format!("path.{name}.via") });
     };
-    LaneMaker::new(scenario, conventions.in_service_counts).lanes(name, duplex, &format!("path.{name}."))
+    LaneMaker::new(scenario, conventions.in_service_counts, files).lanes(
+        name,
+        duplex,
+        &format!("path.{name}."),
+    )
 }
 
-/// Returns a link without a scenario, for packets of one source.
+/// Returns a link without a scenario, for packets of one source. The traces that it names are in the folder of `files`.
 ///
 /// # Errors
-/// Returns [`MultipleLinks`], with the key that requires more links.
-pub fn link_lanes(link: &Link, source: &str) -> Result<PathLanes, MultipleLinks> {
-    LaneMaker { in_service_counts: false, flows: vec![source] }.lanes(&link.name, &link.duplex, "")
+/// Returns [`LaneError`]: the key that requires more links, or the invalid trace.
+pub fn link_lanes(link: &Link, source: &str, files: &ScenarioFiles) -> Result<PathLanes, LaneError> {
+    LaneMaker { in_service_counts: false, flows: vec![source], files }.lanes(&link.name, &link.duplex, "")
 }
 
 fn one_way(duplex: &Duplex, direction: Direction) -> &OneWay {
@@ -94,25 +103,27 @@ fn one_way(duplex: &Duplex, direction: Direction) -> &OneWay {
 pub(crate) struct LaneMaker<'a> {
     in_service_counts: bool,
     flows: Vec<&'a str>,
+    files: &'a ScenarioFiles,
 }
 
 impl<'a> LaneMaker<'a> {
-    pub(crate) fn new(scenario: &'a Scenario, in_service_counts: bool) -> Self {
-        LaneMaker { in_service_counts, flows: scenario.flows.iter().map(|flow| flow.name.as_str()).collect() }
+    pub(crate) fn new(scenario: &'a Scenario, in_service_counts: bool, files: &'a ScenarioFiles) -> Self {
+        let flows = scenario.flows.iter().map(|flow| flow.name.as_str()).collect();
+        LaneMaker { in_service_counts, flows, files }
     }
 
     /// Returns both directions of a link. `above` is the path of its table with a dot, for errors.
-    fn lanes(&self, name: &str, duplex: &Duplex, above: &str) -> Result<PathLanes, MultipleLinks> {
+    fn lanes(&self, name: &str, duplex: &Duplex, above: &str) -> Result<PathLanes, LaneError> {
         if !duplex.background.is_empty() {
-            return Err(MultipleLinks::Background { key: format!("{above}background") });
+            return Err(LaneError::Background { key: format!("{above}background") });
         }
         let lane = |direction: Direction, word: &str, key: &str| {
             let way = one_way(duplex, direction);
             if way.loss.len() > 1 {
                 let key = format!("{above}{key}");
-                return Err(MultipleLinks::SeveralLosses { key, count: way.loss.len() });
+                return Err(LaneError::SeveralLosses { key, count: way.loss.len() });
             }
-            let link = self.link(&format!("{name}/{word}"), way);
+            let link = self.link(&format!("{name}/{word}"), way)?;
             Ok(LaneConfig { link, changes: self.changes(duplex, direction) })
         };
         Ok(PathLanes {
@@ -121,19 +132,35 @@ impl<'a> LaneMaker<'a> {
         })
     }
 
-    /// Returns the link itself, with the first of its losses.
-    pub(crate) fn link(&self, name: &str, way: &OneWay) -> LinkConfig {
+    /// Returns the link itself, with the first of its losses and its traces.
+    pub(crate) fn link(&self, name: &str, way: &OneWay) -> Result<LinkConfig, TraceFileError> {
         let Impairments { policer, jitter, aggregation } = way.impairments;
-        let queue = QueueConfig::limited(way.queue);
+        let queue = QueueConfig::limited(way.queue.limit).with_discipline(way.queue.discipline);
         let queue = if self.in_service_counts { queue.counting_in_service() } else { queue };
-        let link = LinkConfig::new(name, way.rate, way.delay, queue)
+        // A trace replaces these before the first packet.
+        let (rate, delay) = (way.rate().unwrap_or(Rate::from_bps(1)), way.delay().unwrap_or(Span::ZERO));
+        let mut link = LinkConfig::new(name, rate, delay, queue)
             .with_policer(policer)
             .with_jitter(jitter)
             .with_aggregation(aggregation);
-        match way.loss.first() {
-            Some(loss) => link.with_loss(self.model(&loss.model), loss.place),
-            None => link,
+        if let Some(loss) = way.loss.first() {
+            link = link.with_loss(self.model(&loss.model), loss.place);
         }
+        if let Capacity::Trace(trace) = &way.capacity {
+            link = link.with_capacity(self.files.capacity(trace)?);
+        }
+        let delay = if let Delay::Trace(trace) = &way.delay { Some(trace) } else { None };
+        let series = [
+            (SeriesKind::Delay, delay),
+            (SeriesKind::Loss, way.loss_trace.as_ref()),
+            (SeriesKind::Outage, way.outage_trace.as_ref()),
+        ];
+        for (kind, trace) in series {
+            if let Some(trace) = trace {
+                link = link.with_series(self.files.series(kind, trace)?);
+            }
+        }
+        Ok(link)
     }
 
     /// Returns the changes of a direction, by time.
@@ -168,16 +195,15 @@ impl<'a> LaneMaker<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anabranch_core::time::{Rate, Span};
     use anabranch_core::units::WireBytes;
     use anabranch_sim::{
         Aggregation, GilbertElliott, Jitter, JitterDistribution, JitterOrder, LossPlace, Policer,
     };
 
-    fn lanes(rest: &str, profile: &str) -> Result<PathLanes, MultipleLinks> {
+    fn lanes(rest: &str, profile: &str) -> Result<PathLanes, LaneError> {
         let text = format!("[run]\nduration = \"9 s\"\n{rest}");
         let scenario = Scenario::parse(&text, "test.toml", &[]).expect("a scenario");
-        path_lanes(&scenario, &Conventions::named(profile).expect("a profile"), 0)
+        path_lanes(&scenario, &Conventions::named(profile).expect("a profile"), &ScenarioFiles::default(), 0)
     }
 
     const WHOLE: &str = r#"

@@ -1,6 +1,6 @@
 //! Description of a run in its trace folder: `run.toml` and `scenario.toml` before it begins, `result.json` after its end.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::run::{Job, RunResult, TracePart, TraceTable};
 use crate::trace::{FORMAT, Manifest, PACKET_FILE, SCENARIO_FILE, Sender, TraceError, Vantage, put};
@@ -24,9 +24,15 @@ pub(crate) fn write(manifest: &Manifest, job: &Job, folder: &Path) -> Result<(),
     let mut scenario = (*job.scenario).clone();
     scenario.run.schemes = vec![job.scheme.to_string()];
     scenario.run.seeds = vec![job.seed];
+    scenario.map_trace_paths(|path| absolute(&job.files.folder().join(path)));
     manifest.write(folder)?;
     put(&folder.join(SCENARIO_FILE), &scenario.to_toml())?;
     Manifest::reopen(folder)
+}
+
+/// Returns a path that is valid in every folder.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Writes the result of the run. The traces have to be complete.

@@ -8,6 +8,7 @@ mod build;
 mod capture;
 mod details;
 mod expected;
+mod files;
 mod keys;
 mod lane;
 mod manifest;
@@ -26,7 +27,9 @@ pub use batch::{Batch, Failed, Outcome, run_catching_panic, run_each};
 pub use capture::Captures;
 pub use details::{Details, SenderDetails, SenderPath};
 pub use expected::{Expected, Piece};
-pub use lane::{LaneConfig, MultipleLinks, PathLanes, link_lanes, path_lanes};
+pub(crate) use files::SeriesKind;
+pub use files::{ScenarioFiles, TraceFileError, TraceFileFault};
+pub use lane::{LaneConfig, LaneError, PathLanes, link_lanes, path_lanes};
 pub use metrics::{
     AbandonedResult, DeliveryFault, FlowResult, MessageDelays, PathResult, RunResult, flow_failure,
 };
@@ -71,8 +74,8 @@ pub struct Job {
     pub scheme: JobScheme,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Folder of the scenario file, for files that flows send.
-    pub folder: PathBuf,
+    /// Files that the scenario names.
+    pub files: Arc<ScenarioFiles>,
     /// Captures to write, if any.
     pub pcap: Option<Captures>,
     /// Folder for traces, if any.
@@ -105,6 +108,9 @@ pub enum RunError {
     /// The trace of a video flow is invalid.
     #[error(transparent)]
     Video(#[from] crate::video::VideoError),
+    /// The trace of a link is invalid.
+    #[error(transparent)]
+    TraceFile(#[from] TraceFileError),
     /// The simulator rejects the scenario.
     #[error("the network cannot be built: {0}")]
     Network(#[from] anabranch_sim::ConfigError),

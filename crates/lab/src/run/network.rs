@@ -6,6 +6,7 @@ use anabranch_sim::{ConfigError, LinkConfig, LinkId, LossPlace, QueueConfig, Tra
 
 use crate::run::address::address;
 use crate::run::lane::LaneMaker;
+use crate::run::{RunError, ScenarioFiles};
 
 /// One direction of a link: usually one link of the simulator, more if it loses packets in several ways.
 type Chain = Vec<LinkId>;
@@ -20,8 +21,9 @@ pub(crate) fn lay(
     world: &mut World,
     scenario: &Scenario,
     in_service_counts: bool,
-) -> Result<Network, ConfigError> {
-    let layer = Layer(LaneMaker::new(scenario, in_service_counts));
+    files: &ScenarioFiles,
+) -> Result<Network, RunError> {
+    let layer = Layer(LaneMaker::new(scenario, in_service_counts, files));
     let mut shared = Vec::new();
     for link in &scenario.links {
         shared.push(layer.duplex(world, &link.name, &link.duplex)?);
@@ -57,7 +59,7 @@ impl Network {
 struct Layer<'a>(LaneMaker<'a>);
 
 impl Layer<'_> {
-    fn duplex(&self, world: &mut World, name: &str, duplex: &Duplex) -> Result<[Chain; 2], ConfigError> {
+    fn duplex(&self, world: &mut World, name: &str, duplex: &Duplex) -> Result<[Chain; 2], RunError> {
         let forward = self.one_way(world, &format!("{name}/forward"), &duplex.forward)?;
         let reverse = self.one_way(world, &format!("{name}/reverse"), &duplex.reverse)?;
         let main = [forward.0, reverse.0];
@@ -76,8 +78,8 @@ impl Layer<'_> {
     }
 
     /// Adds the link and returns it with its chain. Further losses are links without length before or after it.
-    fn one_way(&self, world: &mut World, name: &str, way: &OneWay) -> Result<(LinkId, Chain), ConfigError> {
-        let main = self.0.link(name, way);
+    fn one_way(&self, world: &mut World, name: &str, way: &OneWay) -> Result<(LinkId, Chain), RunError> {
+        let main = self.0.link(name, way)?;
         let (mut before, mut after) = (Chain::new(), Chain::new());
         for (index, loss) in way.loss.iter().skip(1).enumerate() {
             let extra = LinkConfig::new(

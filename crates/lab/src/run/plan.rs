@@ -67,7 +67,7 @@ impl Workload {
             FlowKind::Bulk => Workload::Bulk { message: Bytes::from(vec![0x5A; message_bytes(job, config)]) },
             FlowKind::File(source) => {
                 let content = match source {
-                    FileSource::Path(path) => payload::read_file(&job.folder, path)?,
+                    FileSource::Path(path) => payload::read_file(job.files.folder(), path)?,
                     FileSource::SizeBytes(size) => generated(*size),
                 };
                 Workload::Transfer { content, message_bytes: message_bytes(job, config) }
@@ -172,7 +172,7 @@ fn association_config(job: &Job, flow: &Flow, scheme: &JobScheme) -> Association
 
 fn video_plan(job: &Job, video: &VideoFlow, config: &AssociationConfig) -> Result<VideoPlan, RunError> {
     let payload_bytes = video.payload_bytes.unwrap_or_else(|| largest_message_bytes(job, config) as u64);
-    let path = job.folder.join(&video.trace);
+    let path = job.files.folder().join(&video.trace);
     Ok(VideoPlan::load(&path, payload_bytes, video.deadline.as_millis_f64())?)
 }
 

@@ -1,10 +1,9 @@
 //! Jobs from scenario texts.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use anabranch_lab::conventions::Conventions;
-use anabranch_lab::run::{Job, RunResult, TracePart};
+use anabranch_lab::run::{Job, RunResult, ScenarioFiles, TracePart};
 use anabranch_scenario::Scenario;
 
 /// Returns a job for a scenario, a scheme and a seed, with a digest of all packets.
@@ -16,7 +15,7 @@ pub(crate) fn job(text: &str, scheme: &str, seed: u64) -> Job {
         conventions: Arc::new(conventions),
         scheme: anabranch_schemes::registry::parse(scheme).expect("a known scheme").into(),
         seed,
-        folder: PathBuf::from(env!("CARGO_MANIFEST_DIR")),
+        files: Arc::new(ScenarioFiles::new(env!("CARGO_MANIFEST_DIR"))),
         pcap: None,
         trace: None,
         part: TracePart::default(),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anabranch_core::time::{Rate, Span};
-use anabranch_scenario::{Direction, FlowKind, Loss, Override, Scenario, ScenarioError, Stop};
+use anabranch_scenario::{Direction, FlowKind, Loss, Override, Queue, Scenario, ScenarioError, Stop};
 use anabranch_sim::{LossModel, LossPlace, QueueLimit};
 use expect_test::expect_file;
 
@@ -79,8 +79,11 @@ fn omitted_keys_have_defaults() {
     assert_eq!(scenario.flows[0].kind, FlowKind::Bulk);
     assert_eq!(scenario.flows[0].paths, [0, 1]);
     let own = scenario.paths[0].own.as_ref().expect("a link of its own");
-    assert_eq!(own.forward.queue, QueueLimit::Packets(50));
-    assert_eq!((own.reverse.rate, own.reverse.delay), (Rate::from_bps(10_000_000), Span::from_millis(45)));
+    assert_eq!(own.forward.queue, Queue::drop_tail(QueueLimit::Packets(50)));
+    assert_eq!(
+        (own.reverse.rate(), own.reverse.delay()),
+        (Some(Rate::from_bps(10_000_000)), Some(Span::from_millis(45)))
+    );
     assert_eq!((&own.forward.loss, &own.reverse.loss), (&bernoulli(0.1), &Vec::new()));
 }
 
@@ -123,7 +126,7 @@ fn overrides_reach_every_kind_of_place() {
     let [first, slow] = [0, 1].map(|index| scenario.paths[index].own.as_ref().expect("a link of its own"));
     assert_eq!(first.forward.loss, bernoulli(0.02));
     assert_eq!((&first.reverse.loss, &slow.reverse.loss), (&bernoulli(0.5), &bernoulli(0.5)));
-    assert_eq!(slow.forward.delay, Span::from_millis(80));
+    assert_eq!(slow.forward.delay(), Some(Span::from_millis(80)));
     assert_eq!(slow.background[0].direction, Direction::Reverse);
     assert!(matches!(scenario.flows[0].kind, FlowKind::Messages { size_bytes: 1000, .. }));
 }
@@ -134,7 +137,7 @@ fn the_last_override_wins() {
         SMALL,
         &["path.*.delay=1 ms", "path.slow.delay=2 ms", "path.slow.name=fast", "path.fast.delay=3 ms"],
     );
-    let delays = scenario.paths.iter().map(|path| path.own.as_ref().map(|own| own.forward.delay));
+    let delays = scenario.paths.iter().map(|path| path.own.as_ref().and_then(|own| own.forward.delay()));
     assert!(delays.eq([Some(Span::from_millis(1)), Some(Span::from_millis(3))]));
 }
 

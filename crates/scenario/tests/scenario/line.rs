@@ -15,8 +15,8 @@ fn short_and_long_forms_describe_the_same_link() {
     assert_eq!(short, read("queue=50 packets, loss=0.01, delay=\"45 ms\", rate='10 Mbit/s'"));
     assert_eq!(short.name, "link-1");
     let way = &short.duplex.forward;
-    assert_eq!((way.rate, way.delay), (Rate::from_bps(10_000_000), Span::from_millis(45)));
-    assert_eq!((way.queue, &way.loss[0].model), (QueueLimit::Packets(50), &LossModel::Bernoulli(0.01)));
+    assert_eq!((way.rate(), way.delay()), (Some(Rate::from_bps(10_000_000)), Some(Span::from_millis(45))));
+    assert_eq!((way.queue.limit, &way.loss[0].model), (QueueLimit::Packets(50), &LossModel::Bernoulli(0.01)));
     let called =
         read("rate=1Mbit,delay=0s,loss=gilbert-elliott(p=1%,r=0.25),jitter=normal(mean=5ms,deviation=2ms)");
     let tables = "rate=1Mbit,delay=0s,loss=[(model=gilbert-elliott,p=0.01,r=25%)],\
@@ -31,8 +31,8 @@ fn directions_differ_only_with_reverse() {
     let Link { duplex, .. } =
         read("rate=10Mbit,delay=45ms,loss=1%,reverse=(rate=1Mbit,loss=trace(lost=[3,17]))");
     assert_eq!(
-        (duplex.reverse.rate, duplex.reverse.delay),
-        (Rate::from_bps(1_000_000), duplex.forward.delay)
+        (duplex.reverse.rate(), duplex.reverse.delay()),
+        (Some(Rate::from_bps(1_000_000)), duplex.forward.delay())
     );
     assert!(matches!(&duplex.reverse.loss[0].model, LossModel::Trace(_)), "{duplex:?}");
     let events = read("rate=1Mbit,delay=0s,event=[(at=5s,up=false),(at=10s,up=true)]").duplex.events;

@@ -10,13 +10,14 @@ use anabranch_scenario::units::{
     format_queue, format_rate, format_size, format_span, parse_queue, parse_rate, parse_size, parse_span,
 };
 use anabranch_scenario::{
-    Association, Background, Change, Direction, Directions, Duplex, EACH_FLOW, Event, FileSource, Flow,
-    FlowKind, FrameReliability, Impairments, Link, Loss, MessagesBeside, OneWay, Override, Path, Protection,
-    Run, Scenario, SchemeDefinition, Stop, UDP, VideoFlow,
+    Association, Background, Capacity, CapacityFile, Change, Delay, Direction, Directions, Duplex, EACH_FLOW,
+    Event, FileSource, Flow, FlowKind, FrameReliability, Impairments, Link, Loss, MessagesBeside, OneWay,
+    Override, Path, Protection, Queue, Run, Scenario, SchemeDefinition, SeriesFile, Stop, TraceFile, UDP,
+    VideoFlow,
 };
 use anabranch_sim::{
-    Aggregation, GilbertElliott, Jitter, JitterDistribution, JitterOrder, LossModel, LossPlace, LossTrace,
-    Policer, QueueLimit, TrafficKind,
+    Aggregation, CoDel, Columns, Discipline, FqCoDel, GilbertElliott, Jitter, JitterDistribution,
+    JitterOrder, LossModel, LossPlace, LossTrace, Pie, Policer, QueueLimit, RateUnit, Red, TrafficKind,
 };
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::option;
@@ -136,10 +137,87 @@ fn queue() -> impl Strategy<Value = QueueLimit> {
     ]
 }
 
+fn discipline() -> impl Strategy<Value = Discipline> {
+    let span = || (2u64..=1_000_000_000).prop_map(Span::from_nanos);
+    let size = || (1u64..=65_535).prop_map(WireBytes::new);
+    let codel = || {
+        (span(), span())
+            .prop_filter("a target below the interval", |(target, interval)| target < interval)
+            .prop_map(|(target, interval)| CoDel { target, interval, ..CoDel::default() })
+    };
+    prop_oneof![
+        Just(Discipline::DropTail),
+        codel().prop_map(Discipline::CoDel),
+        (codel(), size(), 1u32..=65_536).prop_map(|(codel, quantum, flows)| Discipline::FqCoDel(FqCoDel {
+            codel,
+            quantum,
+            flows
+        })),
+        (span(), span(), span(), size()).prop_map(|(target, update, burst, mean_packet)| {
+            Discipline::Pie(Pie { target, update, burst, mean_packet })
+        }),
+        (0.0..100.0f64, 100.1..1e6, 1e-9..=1.0, 1e-9..0.999, size()).prop_map(
+            |(min_packets, max_packets, max_probability, weight, mean_packet)| {
+                let usual = Red::default();
+                Discipline::Red(Red {
+                    min_packets,
+                    max_packets,
+                    max_probability,
+                    weight,
+                    mean_packet,
+                    ..usual
+                })
+            }
+        ),
+    ]
+}
+
+fn trace() -> impl Strategy<Value = TraceFile> {
+    let columns = (option::of(word()), option::of(word())).prop_map(|(time, value)| Columns { time, value });
+    (word(), columns, millis(0..1_000_000), any::<bool>(), 1e-6..=1000.0f64).prop_map(
+        |(path, columns, start, repeat, scale)| TraceFile {
+            path: PathBuf::from(path),
+            columns,
+            start,
+            repeat,
+            scale,
+        },
+    )
+}
+
+fn unscaled(file: TraceFile) -> SeriesFile {
+    SeriesFile(TraceFile { scale: 1.0, ..file })
+}
+
+fn capacity() -> impl Strategy<Value = Capacity> {
+    let unit = select(vec![RateUnit::BitPerSecond, RateUnit::MegabitPerSecond, RateUnit::BytePerSecond]);
+    let trace = (trace(), option::of(unit), option::of(millis(1..1000)));
+    prop_oneof![
+        rate().prop_map(Capacity::Rate),
+        trace.prop_map(|(file, unit, resample)| Capacity::Trace(CapacityFile { file, unit, resample })),
+    ]
+}
+
 fn one_way() -> impl Strategy<Value = OneWay> {
-    let delay = (0u64..=3_600_000_000_000).prop_map(Span::from_nanos);
-    (rate(), delay, queue(), vec(loss(), 0..3), impairments())
-        .prop_map(|(rate, delay, queue, loss, impairments)| OneWay { rate, delay, queue, loss, impairments })
+    let delay = (0u64..=3_600_000_000_000).prop_map(|nanos| Delay::Span(Span::from_nanos(nanos)));
+    let delay = prop_oneof![delay, trace().prop_map(|file| Delay::Trace(SeriesFile(file)))];
+    let queue = (queue(), discipline()).prop_map(|(limit, discipline)| Queue { limit, discipline });
+    let loss = prop_oneof![
+        vec(loss(), 0..3).prop_map(|loss| (loss, None)),
+        trace().prop_map(|file| (Vec::new(), Some(unscaled(file)))),
+    ];
+    let outage = option::of(trace().prop_map(unscaled));
+    (capacity(), delay, queue, loss, outage, impairments()).prop_map(
+        |(capacity, delay, queue, (loss, loss_trace), outage_trace, impairments)| OneWay {
+            capacity,
+            delay,
+            queue,
+            loss,
+            loss_trace,
+            outage_trace,
+            impairments,
+        },
+    )
 }
 
 fn impairments() -> impl Strategy<Value = Impairments> {
@@ -203,8 +281,16 @@ fn duplex() -> impl Strategy<Value = Duplex> {
     let events = btree_map(0u64..1_000_000, event(), 0..3).prop_map(|events: BTreeMap<u64, Event>| {
         events.into_iter().map(|(at, event)| Event { at: Span::from_nanos(at), ..event }).collect()
     });
-    (one_way(), one_way(), vec(background(), 0..3), events)
-        .prop_map(|(forward, reverse, background, events)| Duplex { forward, reverse, background, events })
+    (one_way(), one_way(), vec(background(), 0..3), events).prop_map(
+        |(forward, mut reverse, background, mut events): (OneWay, OneWay, _, Vec<Event>)| {
+            // The reverse direction has the outages of the forward one by default.
+            reverse.outage_trace = reverse.outage_trace.or_else(|| forward.outage_trace.clone());
+            if forward.traces().next().is_some() || reverse.traces().next().is_some() {
+                events.clear();
+            }
+            Duplex { forward, reverse, background, events }
+        },
+    )
 }
 
 /// Returns different names: random ones with their index appended.

@@ -3,11 +3,12 @@
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 
-use anabranch_core::time::{Rate, Span};
+use anabranch_core::time::{Rate, Span, Time};
 use anabranch_core::units::WireBytes;
 
-use super::lines::{Lines, decimal, fields};
-use super::{MAX_DURATION, MAX_POINTS, MAX_RATE, TraceError};
+use super::lines::{Lines, decimal};
+use super::table::{Columns, Table};
+use super::{MAX_DURATION, MAX_POINTS, MAX_RATE, Playback, TraceError};
 
 /// Bytes of a delivery opportunity in a Mahimahi file: an Ethernet frame's payload and four bytes of the tunnel's header.
 pub const OPPORTUNITY: WireBytes = WireBytes::new(1504);
@@ -68,6 +69,46 @@ impl Curve {
     }
 }
 
+/// Unit of the rates in a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateUnit {
+    /// bit/s.
+    BitPerSecond,
+    /// kbit/s.
+    KilobitPerSecond,
+    /// Mbit/s.
+    MegabitPerSecond,
+    /// B/s.
+    BytePerSecond,
+}
+
+impl RateUnit {
+    /// Names of columns that state a unit.
+    const COLUMNS: [(&str, RateUnit); 3] = [
+        ("bytes_per_second", RateUnit::BytePerSecond),
+        ("kbit_per_second", RateUnit::KilobitPerSecond),
+        ("bits_per_second", RateUnit::BitPerSecond),
+    ];
+
+    /// Returns the unit that the name of a column states, or Mbit/s.
+    fn of_column(name: &str) -> Self {
+        let stated = Self::COLUMNS.iter().find(|(column, _)| name.eq_ignore_ascii_case(column));
+        stated.map_or(RateUnit::MegabitPerSecond, |(_, unit)| *unit)
+    }
+
+    /// Parses a rate as bit/s.
+    fn read(self, text: &str) -> Option<u64> {
+        match self {
+            RateUnit::BitPerSecond => decimal(text, 0),
+            RateUnit::KilobitPerSecond => decimal(text, 3),
+            RateUnit::MegabitPerSecond => decimal(text, 6),
+            RateUnit::BytePerSecond => {
+                decimal(text, 3).and_then(|thousandths| Some(thousandths.checked_mul(8)? / 1000))
+            }
+        }
+    }
+}
+
 const RATE_COLUMNS: &str = "the time in seconds and the rate in Mbit/s";
 
 impl CapacityTrace {
@@ -78,7 +119,10 @@ impl CapacityTrace {
     /// Returns [`TraceError`] with the line, if the file is malformed, out of order, too large, or has no opportunity after time
     /// zero.
     pub fn read_mahimahi(input: impl BufRead) -> Result<Self, TraceError> {
-        let mut lines = Lines::new(input);
+        Self::opportunities_of(Lines::new(input))
+    }
+
+    fn opportunities_of(mut lines: Lines<impl BufRead>) -> Result<Self, TraceError> {
         let mut builder = OpportunityBuilder::default();
         while let Some((line, text)) = lines.next()? {
             let value = || TraceError::Value {
@@ -106,23 +150,50 @@ impl CapacityTrace {
         builder.build()
     }
 
-    /// Reads lines of a time in seconds and a rate in Mbit/s, separated by a comma, semicolon, tab or blanks. A rate holds until the next
-    /// time, and the last one as long as the one before it. Times count from the first. The first line may be a header.
+    /// Reads a table with a time and a rate in each line, separated by a comma, semicolon, tab or blanks. A rate holds until the next
+    /// time. Without `unit`, rates are in Mbit/s, or in the unit that the name of their column states: `bytes_per_second`,
+    /// `kbit_per_second` or `bits_per_second`.
     ///
     /// # Errors
     /// Returns [`TraceError`] with the line, if the file is malformed, out of order, too large, has fewer than two points, or no
     /// capacity.
-    pub fn read_rates(input: impl BufRead) -> Result<Self, TraceError> {
-        let points = read_columns(input, RATE_COLUMNS, |line, text| {
-            let rate = decimal(text, 6).filter(|bps| *bps <= MAX_RATE);
+    pub fn read_rates(
+        input: impl BufRead,
+        columns: &Columns,
+        unit: Option<RateUnit>,
+    ) -> Result<Self, TraceError> {
+        Self::rates_of(Lines::new(input), columns, unit)
+    }
+
+    /// Reads a file of Mahimahi if its first line is a whole number alone, or else a table of rates.
+    ///
+    /// # Errors
+    /// As [`read_mahimahi`](Self::read_mahimahi) and [`read_rates`](Self::read_rates).
+    pub fn read(input: impl BufRead, columns: &Columns, unit: Option<RateUnit>) -> Result<Self, TraceError> {
+        let mut lines = Lines::new(input);
+        let first = lines.peek()?.unwrap_or_default();
+        if !first.is_empty() && first.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Self::opportunities_of(lines);
+        }
+        Self::rates_of(lines, columns, unit)
+    }
+
+    fn rates_of(
+        lines: Lines<impl BufRead>,
+        columns: &Columns,
+        unit: Option<RateUnit>,
+    ) -> Result<Self, TraceError> {
+        let table = Table::read(lines, columns, RATE_COLUMNS, |name, line, text| {
+            let unit = unit.unwrap_or_else(|| RateUnit::of_column(name));
+            let rate = unit.read(text).filter(|bps| *bps <= MAX_RATE);
             rate.map(Rate::from_bps).ok_or_else(|| TraceError::Value {
                 line,
                 text: text.to_owned(),
-                quantity: "rate in Mbit/s",
-                remedy: "give a number from 0 to 1000000, and leave lines without a measurement out",
+                quantity: "rate of at most 1 Tbit/s",
+                remedy: "give a number that is not negative, and leave the field empty where nothing was measured",
             })
         })?;
-        let duration = duration_of(&points, "two lines of a time and a rate")?;
+        let Table { points, duration } = table.nonempty("two lines of a time and a rate")?;
         Self::from_rates(points, duration)
     }
 
@@ -369,6 +440,21 @@ pub(super) fn rate_of(before: Point, point: Point) -> u128 {
     }
 }
 
+impl Playback<CapacityTrace> {
+    /// Returns the capacity between two times of a run, in bits.
+    pub fn bits_between(&self, from: Time, to: Time) -> u64 {
+        let period = self.trace.duration.as_nanos();
+        let until = |time: Time| {
+            let at = (time + self.offset).as_nanos();
+            if !self.repeat {
+                return self.trace.work_until(at.min(period));
+            }
+            u128::from(at / period) * self.trace.curve.total() + self.trace.work_until(at % period)
+        };
+        u64::try_from(self.trace.bits(until(to).saturating_sub(until(from)))).unwrap_or(u64::MAX)
+    }
+}
+
 #[derive(Default)]
 struct OpportunityBuilder {
     points: Vec<Point>,
@@ -404,55 +490,5 @@ impl OpportunityBuilder {
         self.points.shrink_to_fit();
         let kind = Kind::Opportunities { size: OPPORTUNITY.get() };
         Ok(CapacityTrace { curve: Arc::new(Curve { points: self.points }), duration, kind })
-    }
-}
-
-/// Reads lines of a time in seconds and a value. Times count from the first.
-pub(super) fn read_columns<T>(
-    input: impl BufRead,
-    columns: &'static str,
-    read_value: impl Fn(u64, &str) -> Result<T, TraceError>,
-) -> Result<Vec<(Span, T)>, TraceError> {
-    let mut lines = Lines::new(input);
-    let mut points: Vec<(Span, T)> = Vec::new();
-    let (mut first, mut is_first_line) = (None, true);
-    while let Some((line, text)) = lines.next()? {
-        let is_header = std::mem::take(&mut is_first_line) && text.starts_with(|c: char| c.is_alphabetic());
-        if is_header {
-            continue;
-        }
-        let found = fields(text).count();
-        let mut values = fields(text);
-        let (Some(time), Some(value), 2) = (values.next(), values.next(), found) else {
-            return Err(TraceError::Columns { line, found, expected: 2, columns });
-        };
-        let nanos = decimal(time, 9).ok_or_else(|| TraceError::Value {
-            line,
-            text: time.to_owned(),
-            quantity: "time in seconds",
-            remedy: "give a number that is not negative",
-        })?;
-        let origin = *first.get_or_insert(nanos);
-        let order = || TraceError::Order { line, time: format!("{time} s") };
-        let at = Span::from_nanos(nanos.checked_sub(origin).ok_or_else(order)?);
-        if points.last().is_some_and(|(last, _)| at <= *last) {
-            return Err(order());
-        }
-        if at > MAX_DURATION {
-            return Err(TraceError::Long { line });
-        }
-        if points.len() >= MAX_POINTS {
-            return Err(TraceError::Large { line });
-        }
-        points.push((at, read_value(line, value)?));
-    }
-    Ok(points)
-}
-
-/// Returns the duration of points, where the last one lasts as long as the one before it.
-pub(super) fn duration_of<T>(points: &[(Span, T)], least: &'static str) -> Result<Span, TraceError> {
-    match points {
-        [.., (before, _), (last, _)] => Ok(*last + (*last - *before)),
-        _ => Err(TraceError::Empty { points: points.len(), least }),
     }
 }

@@ -9,15 +9,27 @@ pub(super) struct Lines<R> {
     input: R,
     line: u64,
     buffer: Vec<u8>,
+    /// Set if the line in `buffer` was only peeked at.
+    is_peeked: bool,
 }
 
 impl<R: BufRead> Lines<R> {
     pub(super) fn new(input: R) -> Self {
-        Lines { input, line: 0, buffer: Vec::new() }
+        Lines { input, line: 0, buffer: Vec::new(), is_peeked: false }
+    }
+
+    /// Returns the next line without taking it.
+    pub(super) fn peek(&mut self) -> Result<Option<&str>, TraceError> {
+        let is_there = self.next()?.is_some();
+        self.is_peeked = is_there;
+        if is_there { self.current().map(|(_, text)| Some(text)) } else { Ok(None) }
     }
 
     /// Returns the next line with its number, from 1.
     pub(super) fn next(&mut self) -> Result<Option<(u64, &str)>, TraceError> {
+        if std::mem::take(&mut self.is_peeked) {
+            return self.current().map(Some);
+        }
         loop {
             self.line += 1;
             let line = self.line;
@@ -38,10 +50,15 @@ impl<R: BufRead> Lines<R> {
                 break;
             }
         }
+        self.current().map(Some)
+    }
+
+    /// Returns the line in the buffer.
+    fn current(&self) -> Result<(u64, &str), TraceError> {
         let line = self.line;
         let text = std::str::from_utf8(self.buffer.trim_ascii());
         let text = text.map_err(|error| TraceError::Unreadable { line, reason: error.to_string() })?;
-        Ok(Some((line, text)))
+        Ok((line, text))
     }
 }
 

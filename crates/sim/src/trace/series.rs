@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use anabranch_core::time::{Span, Time};
 
-use super::capacity::{duration_of, read_columns};
-use super::lines::decimal;
+use super::lines::{Lines, decimal};
+use super::table::{Columns, Table};
 use super::{MAX_DURATION, MAX_POINTS, Playback, TraceError};
 use crate::dynamics::LinkChange;
 use crate::error::{ConfigError, require};
@@ -52,13 +52,13 @@ impl Series {
     ///
     /// # Errors
     /// Returns [`TraceError`] with the line, if the input is malformed, out of order, too large, or has fewer than two points.
-    pub fn read_delays(input: impl BufRead) -> Result<Self, TraceError> {
-        Self::read(input, "the time in seconds and the delay in ms", |text| {
+    pub fn read_delays(input: impl BufRead, columns: &Columns) -> Result<Self, TraceError> {
+        Self::read(input, columns, "the time in seconds and the delay in ms", |text| {
             let nanos = decimal(text, 6).filter(|nanos| *nanos <= 3_600_000_000_000);
             let change = nanos.map(|nanos| LinkChange::Delay(Span::from_nanos(nanos)));
             change.ok_or((
                 "delay in ms",
-                "give a number from 0 to 3600000, and leave lines without a measurement out",
+                "give a number from 0 to 3600000, and leave the field empty where nothing was measured",
             ))
         })
     }
@@ -67,8 +67,8 @@ impl Series {
     ///
     /// # Errors
     /// As [`read_delays`](Self::read_delays).
-    pub fn read_losses(input: impl BufRead) -> Result<Self, TraceError> {
-        Self::read(input, "the time in seconds and the loss probability", |text| {
+    pub fn read_losses(input: impl BufRead, columns: &Columns) -> Result<Self, TraceError> {
+        Self::read(input, columns, "the time in seconds and the loss probability", |text| {
             let billionths = decimal(text, 9).filter(|billionths| *billionths <= 1_000_000_000);
             let model = billionths.map(|billionths| LossModel::Bernoulli(billionths as f64 / 1e9));
             model
@@ -81,8 +81,8 @@ impl Series {
     ///
     /// # Errors
     /// As [`read_delays`](Self::read_delays).
-    pub fn read_outages(input: impl BufRead) -> Result<Self, TraceError> {
-        Self::read(input, "the time in seconds and 1 (up) or 0 (down)", |text| match text {
+    pub fn read_outages(input: impl BufRead, columns: &Columns) -> Result<Self, TraceError> {
+        Self::read(input, columns, "the time in seconds and 1 (up) or 0 (down)", |text| match text {
             "1" | "up" => Ok(LinkChange::Up),
             "0" | "down" => Ok(LinkChange::Down),
             _ => Err(("state of a link", "give 1 or up, 0 or down")),
@@ -91,10 +91,11 @@ impl Series {
 
     fn read(
         input: impl BufRead,
-        columns: &'static str,
+        columns: &Columns,
+        what: &'static str,
         change: impl Fn(&str) -> Result<LinkChange, (&'static str, &'static str)>,
     ) -> Result<Self, TraceError> {
-        let points = read_columns(input, columns, |line, text| {
+        let table = Table::read(Lines::new(input), columns, what, |_, line, text| {
             change(text).map_err(|(quantity, remedy)| TraceError::Value {
                 line,
                 text: text.to_owned(),
@@ -102,8 +103,24 @@ impl Series {
                 remedy,
             })
         })?;
-        let duration = duration_of(&points, LEAST)?;
+        let Table { points, duration } = table.nonempty(LEAST)?;
         Self::new(points, duration)
+    }
+
+    /// Returns the series with its delays multiplied by a factor, such as 0.5 for delays of round trips.
+    ///
+    /// # Errors
+    /// Returns an error if the factor is not above 0 and at most 1000.
+    pub fn scaled(&self, factor: f64) -> Result<Self, TraceError> {
+        if !(factor > 0.0 && factor <= 1000.0) {
+            return Err(TraceError::Parameter { name: "factor", what: "must be above 0 and at most 1000" });
+        }
+        let scale = |span: Span| Span::from_nanos(libm::round(span.as_nanos() as f64 * factor) as u64);
+        let scaled = |(at, change): &(Span, LinkChange)| match change {
+            LinkChange::Delay(delay) => (*at, LinkChange::Delay(scale(*delay))),
+            other => (*at, other.clone()),
+        };
+        Ok(Series { points: self.points.iter().map(scaled).collect(), ..*self })
     }
 
     /// Returns the time after which the series repeats.
@@ -113,6 +130,16 @@ impl Series {
 }
 
 impl Playback<Series> {
+    /// Returns the change that is in force at a time of a run.
+    pub fn at(&self, time: Time) -> &LinkChange {
+        let at = (time + self.offset).since(Time::ZERO);
+        let period = self.trace.duration;
+        let within = Span::from_nanos(at.as_nanos() % period.as_nanos());
+        let within = if self.repeat || at < period { within } else { period };
+        let index = self.trace.points.partition_point(|(at, _)| *at <= within);
+        &self.trace.points[index - 1].1
+    }
+
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         let within = self.repeat || self.offset < self.trace.duration;
         require(within, "series offset", "must be within a series that is not repeated")?;
@@ -180,7 +207,8 @@ mod tests {
     }
 
     fn series() -> Series {
-        Series::read_delays(&b"seconds,ms\n100,10\n100.5,20\n102,30\n"[..]).expect("a valid series")
+        Series::read_delays(&b"seconds,ms\n100,10\n100.5,20\n102,30\n"[..], &Columns::default())
+            .expect("a valid series")
     }
 
     #[test]
@@ -215,9 +243,11 @@ mod tests {
 
     #[test]
     fn losses_and_outages_are_read_by_their_columns() {
-        let losses = Series::read_losses(&b"0 0.25\n1 0\n"[..]).map(|series| series.points[0].1.clone());
+        let losses = Series::read_losses(&b"0 0.25\n1 0\n"[..], &Columns::default())
+            .map(|series| series.points[0].1.clone());
         assert_eq!(losses, Ok(LinkChange::Loss(LossModel::Bernoulli(0.25))));
-        let outages = Series::read_outages(&b"0,1\n1,0\n2,up\n3,down\n"[..]).expect("a valid series");
+        let outages = Series::read_outages(&b"0,1\n1,0\n2,up\n3,down\n"[..], &Columns::default())
+            .expect("a valid series");
         let states: Vec<_> = outages.points.iter().map(|(_, change)| change.clone()).collect();
         assert_eq!(states, [LinkChange::Up, LinkChange::Down, LinkChange::Up, LinkChange::Down]);
     }
@@ -226,24 +256,30 @@ mod tests {
     fn malformed_series_name_the_line_and_the_remedy() {
         for (error, expected) in [
             (
-                Series::read_delays(&b"0,1\n1,-5\n"[..]),
+                Series::read_delays(&b"0,1\n1,-5\n"[..], &Columns::default()),
                 "line 2: \"-5\" is no delay in ms; give a number from 0",
             ),
             (
-                Series::read_losses(&b"0,0\n1,50\n"[..]),
+                Series::read_losses(&b"0,0\n1,50\n"[..], &Columns::default()),
                 "line 2: \"50\" is no loss probability; give a number from 0 to 1",
             ),
-            (Series::read_outages(&b"0,2\n"[..]), "line 1: \"2\" is no state of a link; give 1 or up"),
-            (Series::read_delays(&b"0,1\n0,2\n"[..]), "line 2: 0 s is not after the line before it; sort"),
             (
-                Series::read_delays(&b"0,1,2\n"[..]),
+                Series::read_outages(&b"0,2\n"[..], &Columns::default()),
+                "line 1: \"2\" is no state of a link; give 1 or up",
+            ),
+            (
+                Series::read_delays(&b"0,1\n0,2\n"[..], &Columns::default()),
+                "line 2: 0 is not after the line before it; sort",
+            ),
+            (
+                Series::read_delays(&b"0,1,2\n"[..], &Columns::default()),
                 "line 1 has 3 columns instead of 2; keep the time in seconds and",
             ),
             (
-                Series::read_delays(&b"0,1\n"[..]),
+                Series::read_delays(&b"0,1\n"[..], &Columns::default()),
                 "the trace has 1 points and lasts no time; give at least two lines",
             ),
-            (Series::read_delays(&b""[..]), "the trace has 0 points"),
+            (Series::read_delays(&b""[..], &Columns::default()), "the trace has 0 points"),
         ] {
             let error = error.expect_err(expected).to_string();
             assert!(error.starts_with(expected), "{error}");

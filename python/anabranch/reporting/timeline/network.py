@@ -15,7 +15,7 @@ def links_of(scenario: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """Returns the paths over each link of a resolved scenario. A path's own link has the name of the path."""
     links: dict[str, list[str]] = {}
     for path in scenario["path"]:
-        own = [path["name"]] if "rate" in path else []
+        own = [path["name"]] if "rate" in path or "capacity" in path else []
         for link in [*path.get("via", []), *own]:
             links.setdefault(link, []).append(path["name"])
     return {link: tuple(paths) for link, paths in links.items()}
