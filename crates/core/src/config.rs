@@ -139,6 +139,9 @@ pub struct AssociationConfig {
     pub mtu_search_up_to_bytes: Option<usize>,
     /// Number of streams in each direction.
     pub streams: u16,
+    /// `true` to announce that the driver controls each stream above SCTP: credit, end and reset. The driver does it if the peer
+    /// announces it too ([`Association::controls_streams`](crate::Association::controls_streams)).
+    pub stream_control: bool,
     /// First SSN of every stream in both directions. Only tests set it to a value other than zero, and on both sides.
     pub first_ssn: u16,
     /// Initial TSN; random if `None`. Only tests set it.
@@ -178,6 +181,7 @@ impl AssociationConfig {
             mtu_bytes: 1500,
             mtu_search_up_to_bytes: None,
             streams: 1,
+            stream_control: false,
             first_ssn: 0,
             initial_tsn: None,
             trace: false,

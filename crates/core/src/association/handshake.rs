@@ -17,7 +17,7 @@ use crate::cookie::{CookieBody, Offers};
 use crate::error::AbortReason;
 use crate::init::{
     Announced, address_params, announced, extensions, init_ack_violation, init_padding, listed_addresses,
-    listed_locals, reportable_params, sack_flags,
+    listed_locals, reportable_params, sack_flags, stream_control,
 };
 use crate::path_id::{MAX_PATHS, PathId, PathSet, PathState};
 use crate::policy::{AckForm, Event, LivenessProof, StateCause};
@@ -159,9 +159,15 @@ impl Association {
         //# The sender of an INIT chunk or INIT ACK chunk MUST NOT include this parameter.
         let params = address_params(&listed).into_iter().chain([Param::ForwardTsnSupported]);
         let sack_flags = sack_flags::param(&self.profile);
+        let stream_control = stream_control::param(self.config.stream_control);
         let auth = self.addresses.local_random().map(AuthOffer::our_params).into_iter().flatten();
         let extensions = extensions(self.announces(), self.asconf_proof());
-        let params = params.chain(extensions).chain(auth).chain(sack_flags).chain(self.protection_param());
+        let params = params
+            .chain(extensions)
+            .chain(auth)
+            .chain(sack_flags)
+            .chain(stream_control)
+            .chain(self.protection_param());
         if self.protection.offer().is_none() {
             return writer.init(&repr, params);
         }
@@ -176,6 +182,7 @@ impl Association {
             asconf: self.config.address_changes.asconf,
             sack_flags: sack_flags::param(&self.profile).is_some(),
             forward_tsn: true,
+            stream_control: self.config.stream_control,
         }
     }
 
@@ -415,6 +422,7 @@ impl Association {
         self.agree_on_authentication(peer);
         let foreign = self.profile.sack_flags == SackFlags::Announced && !peer.announced.sack_flags;
         self.sender.set_foreign_sack_flags(foreign);
+        self.identity.peer_controls_streams = peer.announced.stream_control;
         let buffer = self.config.recv_buffer_bytes;
         let receiver = Receiver::new(initial_tsn, peer.inbound_streams, self.config.first_ssn, buffer);
         self.receiver = Some(receiver.with_contents(self.identity.contents));

@@ -165,6 +165,8 @@ pub(crate) struct Identity {
     initial_tsn: u64,
     /// `true` if this side sent the INIT.
     initiator: bool,
+    /// `true` if the peer announced that it controls streams.
+    pub(crate) peer_controls_streams: bool,
     /// Number of restarts of the peer.
     restarts: u32,
     integrity: Integrity,
@@ -236,6 +238,7 @@ impl Association {
                 peer_port: seed.peer_port,
                 initial_tsn,
                 initiator: seed.initiator,
+                peer_controls_streams: false,
                 restarts: 0,
                 integrity: seed.integrity,
                 contents: if config.protection.is_some() { Contents::Carried } else { seed.contents },
@@ -281,6 +284,32 @@ impl Association {
     /// payload protocol of the association's key management, [`SendError::NoPartialReliability`] for a message with a limit if the
     /// peer does not support FORWARD-TSN.
     pub fn send(&mut self, payload: Bytes, options: SendOptions) -> Result<(), SendError> {
+        self.check_message(&payload, options)?;
+        if !self.sender.has_room(payload.len() as u64) {
+            self.make_room(payload.len() as u64, options.reliability);
+        }
+        if let Err(free_bytes) = self.sender.reserve(payload.len() as u64) {
+            return Err(SendError::BufferFull { free_bytes });
+        }
+        let now = self.now;
+        self.enqueue(|sender| sender.push(payload, options, now));
+        Ok(())
+    }
+
+    /// Queues a message ahead of all that wait, except those of the key management. It needs no room in the send buffer, and its
+    /// limit of reliability is not used. The caller limits the amount.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send), without [`SendError::BufferFull`].
+    pub fn send_urgent(&mut self, payload: Bytes, options: SendOptions) -> Result<(), SendError> {
+        let options = SendOptions { reliability: Reliability::Full, ..options };
+        self.check_message(&payload, options)?;
+        self.enqueue(|sender| sender.push_urgent(payload, options));
+        Ok(())
+    }
+
+    /// Checks that a message can be sent at all.
+    fn check_message(&self, payload: &Bytes, options: SendOptions) -> Result<(), SendError> {
         if payload.is_empty() {
             //= docs/rfc9260.txt#section-3.3.1
             //# A DATA chunk with a User Data field of length L will have the Length field set to (16 + L) (indicating 16
@@ -310,14 +339,6 @@ impl Association {
         if options.reliability != Reliability::Full && self.supports_partial_reliability() == Some(false) {
             return Err(SendError::NoPartialReliability);
         }
-        if !self.sender.has_room(payload.len() as u64) {
-            self.make_room(payload.len() as u64, options.reliability);
-        }
-        if let Err(free_bytes) = self.sender.reserve(payload.len() as u64) {
-            return Err(SendError::BufferFull { free_bytes });
-        }
-        let now = self.now;
-        self.enqueue(|sender| sender.push(payload, options, now));
         Ok(())
     }
 
@@ -452,6 +473,27 @@ impl Association {
     /// Returns the number of streams on which messages may be sent: the requested ones, limited by the peer once established.
     pub fn outbound_streams(&self) -> u16 {
         self.sender.queue().streams()
+    }
+
+    /// Returns the number of streams on which messages may arrive: zero before the association is established.
+    pub fn inbound_streams(&self) -> u16 {
+        self.receiver.as_ref().map_or(0, Receiver::streams)
+    }
+
+    /// Returns `true` if this side controls streams above SCTP ([`AssociationConfig::stream_control`]).
+    pub fn announces_stream_control(&self) -> bool {
+        self.config.stream_control
+    }
+
+    /// Returns `true` if both sides control streams above SCTP ([`AssociationConfig::stream_control`]).
+    pub fn controls_streams(&self) -> bool {
+        self.config.stream_control && self.identity.peer_controls_streams
+    }
+
+    /// Returns `true` if this side opens streams with even identifiers, and the peer those with odd ones. It is the side with the
+    /// smaller verification tag, because both may have sent an INIT.
+    pub fn opens_even_streams(&self) -> bool {
+        self.identity.local_tag < self.identity.peer_tag
     }
 
     pub(crate) fn identity(&self) -> &Identity {

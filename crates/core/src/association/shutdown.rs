@@ -55,6 +55,15 @@ impl Association {
         self.abort_with(AbortReason::ByApplication);
     }
 
+    /// Ends the association because the peer violated a protocol of the driver above SCTP, and reports that to the peer.
+    pub fn abort_for_protocol(&mut self, now: Time, why: &'static str) {
+        self.clock(now);
+        if !self.is_closed() {
+            self.send_abort(why);
+            self.abort_with(AbortReason::Protocol(why));
+        }
+    }
+
     //= docs/rfc9260.txt#section-9.2
     //# An endpoint SHOULD ensure that all its outstanding DATA chunks have been acknowledged before initiating the
     //# shutdown procedure.

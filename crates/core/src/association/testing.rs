@@ -266,6 +266,7 @@ impl PacketParts {
                 peer_port: 4,
                 initial_tsn: FIRST,
                 initiator: true,
+                peer_controls_streams: false,
                 restarts: 0,
                 integrity: Integrity::Checksum,
                 contents: Contents::Carried,

@@ -5,7 +5,7 @@ use anabranch_wire::Param;
 use crate::address::Origin;
 use crate::association::Association;
 use crate::endpoint::Endpoint;
-use crate::init::sack_flags;
+use crate::init::{sack_flags, stream_control};
 
 impl Endpoint {
     /// Returns `true` if the association supports ASCONF.
@@ -26,5 +26,13 @@ impl Endpoint {
         let existing = self.by_address(origin, peer_port).and_then(|id| self.table.get(id));
         let accepted = self.config.accept.as_ref().map(|config| &config.profile);
         sack_flags::param(existing.map(Association::profile).or(accepted)?)
+    }
+
+    /// Returns the parameter about the control of the association's streams.
+    pub(super) fn announced_stream_control(&self, origin: Origin, peer_port: u16) -> Option<Param<'static>> {
+        let existing = self.by_address(origin, peer_port).and_then(|id| self.table.get(id));
+        let accepted = || self.config.accept.as_ref().is_some_and(|accept| accept.stream_control);
+        let announced = existing.map_or_else(accepted, |association| association.announces().stream_control);
+        stream_control::param(announced)
     }
 }

@@ -386,6 +386,7 @@ impl Endpoint {
         let extensions = extensions(Announced { nr_sack, asconf, ..Announced::default() }, proof);
         let optional = [Param::ForwardTsnSupported].into_iter().chain(extensions);
         let optional = optional.chain(self.announced_sack_flags(origin, header.source_port));
+        let optional = optional.chain(self.announced_stream_control(origin, header.source_port));
         //= docs/rfc9260.txt#section-3.2.2
         //# If the receiver of an INIT chunk detects unrecognized parameters and has to report them according to Section
         //# 3.2.1, it MUST put the "Unrecognized Parameter" parameter(s) in the INIT ACK chunk sent in response to the

@@ -2,6 +2,7 @@
 
 mod padding;
 pub(crate) mod sack_flags;
+pub(crate) mod stream_control;
 mod transcript;
 
 use std::net::IpAddr;
@@ -26,6 +27,8 @@ pub(crate) struct Announced {
     pub(crate) sack_flags: bool,
     /// Support of FORWARD-TSN.
     pub(crate) forward_tsn: bool,
+    /// Flow control, ends and resets of each stream above SCTP.
+    pub(crate) stream_control: bool,
 }
 
 impl Announced {
@@ -36,6 +39,7 @@ impl Announced {
             (self.sack_flags, SACK_FLAGS),
             (self.asconf, ASCONF),
             (!self.forward_tsn, NO_FORWARD_TSN),
+            (self.stream_control, STREAM_CONTROL),
         ];
         bits.into_iter().filter(|(announced, _)| *announced).fold(0, |all, (_, bit)| all | bit)
     }
@@ -46,6 +50,7 @@ impl Announced {
             asconf: bits & ASCONF != 0,
             sack_flags: bits & SACK_FLAGS != 0,
             forward_tsn: bits & NO_FORWARD_TSN == 0,
+            stream_control: bits & STREAM_CONTROL != 0,
         }
     }
 }
@@ -61,6 +66,9 @@ const ASCONF: u8 = 4;
 
 /// Bit of a peer that does not support FORWARD-TSN, so that the cookies of most peers have no bit for it.
 const NO_FORWARD_TSN: u8 = 8;
+
+/// Bit of the control of streams.
+const STREAM_CONTROL: u8 = 16;
 
 /// Chunk types to announce: NR-SACK is first, and AUTH last, so that they can be omitted.
 const EXTENSIONS: &[ChunkType] =
@@ -89,7 +97,11 @@ pub(crate) fn extensions<'p>(announced: Announced, proof: AsconfProof) -> Option
 
 /// Returns the extensions that an INIT or INIT-ACK announces.
 pub(crate) fn announced(init: &InitView<'_>) -> Announced {
-    let mut announced = Announced { sack_flags: sack_flags::is_announced(init), ..Announced::default() };
+    let mut announced = Announced {
+        sack_flags: sack_flags::is_announced(init),
+        stream_control: stream_control::is_announced(init),
+        ..Announced::default()
+    };
     for param in init.params().take_while(|param| !stops(param)).flatten() {
         match param {
             // RFC 3758 section 3.3.1.

@@ -26,11 +26,12 @@ fn read<T>(params: &[Param<'_>], read: impl FnOnce(&InitView<'_>) -> T) -> T {
 
 /// Returns every combination of extensions.
 fn combinations() -> impl Iterator<Item = Announced> {
-    (0..16).map(|bits| Announced {
+    (0..32).map(|bits| Announced {
         nr_sack: bits & 1 > 0,
         asconf: bits & 2 > 0,
         sack_flags: bits & 4 > 0,
         forward_tsn: bits & 8 > 0,
+        stream_control: bits & 16 > 0,
     })
 }
 
@@ -50,6 +51,7 @@ fn extensions_are_read_as_they_were_announced() {
         let params = extensions(wanted, AsconfProof::Auth)
             .into_iter()
             .chain(sack_flags::param(&profile))
+            .chain(stream_control::param(wanted.stream_control))
             .chain(forward_tsn);
         assert_eq!(read(&params.collect::<Vec<_>>(), announced), wanted);
     }
@@ -59,6 +61,7 @@ fn extensions_are_read_as_they_were_announced() {
 fn a_side_that_uses_no_extension_adds_no_parameter() {
     assert!(extensions(Announced::default(), AsconfProof::Auth).is_none());
     assert!(sack_flags::param(&Profile::rfc9260()).is_none());
+    assert!(stream_control::param(false).is_none());
 }
 
 #[test]
@@ -77,7 +80,7 @@ fn asconf_counts_only_together_with_its_answer() {
 fn extensions_in_several_parameters_add_up() {
     let first = Param::SupportedExtensions(List::new(&[ChunkType::NR_SACK]));
     let second = Param::SupportedExtensions(List::new(&[ChunkType::ASCONF, ChunkType::ASCONF_ACK]));
-    let both = Announced { nr_sack: true, asconf: true, sack_flags: false, forward_tsn: false };
+    let both = Announced { nr_sack: true, asconf: true, ..Announced::default() };
     assert_eq!(read(&[first, second], announced), both);
     assert_eq!(read(&[second, first], announced), both);
 }
@@ -98,18 +101,22 @@ fn a_cookie_keeps_which_extensions_were_announced() {
 }
 
 #[test]
-fn the_parameter_of_our_sack_flags_counts_byte_for_byte() {
-    let Some(Param::Unknown(ours)) = sack_flags::param(&Profile::net()) else { panic!("it is announced") };
-    for at in 4..ours.bytes().len() {
-        let mut bytes = ours.bytes().to_vec();
-        bytes[at] ^= 1;
-        assert!(!read(&[unknown(&bytes)], sack_flags::is_announced), "byte {at} differs");
+fn our_own_parameters_count_byte_for_byte() {
+    let sack_flags =
+        (sack_flags::param(&Profile::net()), sack_flags::is_announced as fn(&InitView<'_>) -> bool);
+    for (param, is_announced) in [sack_flags, (stream_control::param(true), stream_control::is_announced)] {
+        let Some(Param::Unknown(ours)) = param else { panic!("it is announced") };
+        for at in 4..ours.bytes().len() {
+            let mut bytes = ours.bytes().to_vec();
+            bytes[at] ^= 1;
+            assert!(!read(&[unknown(&bytes)], is_announced), "byte {at} differs");
+        }
+        // A parameter of another type with the same name and version belongs to another implementation.
+        let other_type = [&[0xBA, 0xDB][..], &ours.bytes()[2..]].concat();
+        assert!(!read(&[unknown(&other_type)], is_announced));
+        // Other parameters before it do not hide it.
+        assert!(read(&[Param::ForwardTsnSupported, Param::Unknown(ours)], is_announced));
     }
-    // A parameter of another type with the same name and version belongs to another implementation.
-    let other_type = [&[0xBA, 0xDB][..], &ours.bytes()[2..]].concat();
-    assert!(!read(&[unknown(&other_type)], sack_flags::is_announced));
-    // Other parameters before the SACK flags do not hide them.
-    assert!(read(&[Param::ForwardTsnSupported, Param::Unknown(ours)], sack_flags::is_announced));
 }
 
 #[test]

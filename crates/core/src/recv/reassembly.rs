@@ -189,6 +189,11 @@ impl Reassembly {
         self.readable_bytes
     }
 
+    /// Returns the number of streams on which the peer may send.
+    pub(crate) fn streams(&self) -> u16 {
+        self.stream_count
+    }
+
     /// Returns `true` if the peer may send on this stream.
     pub(crate) fn has_stream(&self, stream: u16) -> bool {
         stream < self.stream_count

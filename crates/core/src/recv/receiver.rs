@@ -218,6 +218,10 @@ impl Receiver {
     }
 
     /// Returns `true` if the peer may send on this stream.
+    pub(crate) fn streams(&self) -> u16 {
+        self.reassembly.streams()
+    }
+
     pub(crate) fn has_stream(&self, stream: u16) -> bool {
         self.reassembly.has_stream(stream)
     }

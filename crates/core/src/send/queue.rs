@@ -60,18 +60,20 @@ impl Draft {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lane {
     User,
+    Urgent,
     KeyManagement,
 }
 
-/// Messages of the user in the order of sending, and ahead of them the messages of the key management: new keys must not wait for
-/// data that uses up the old ones.
+/// Messages of the user in the order of sending, ahead of them the urgent ones, and ahead of both the messages of the key management:
+/// new keys must not wait for data that uses up the old ones.
 ///
 /// Fragments of a message have consecutive TSNs (RFC 9260 section 6.9), so a message is cut to its end before the next one is
-/// started. Both lanes use stream 0, which keeps the order of each: a message gets its SSN when its first chunk is cut.
+/// started. Lanes may share a stream, which keeps the order of each: a message gets its SSN when its first chunk is cut.
 #[derive(Debug)]
 pub(crate) struct SendQueue {
     /// Messages of the user. The first one is never a withdrawn one.
     waiting: VecDeque<Waiting>,
+    urgent: VecDeque<Waiting>,
     key_management: VecDeque<Waiting>,
     /// Place of the first message. Places count messages in the order of sending.
     first_place: u64,
@@ -88,6 +90,7 @@ impl SendQueue {
         //# The Stream Sequence Number in all the outgoing streams MUST start from 0 when the association is established.
         SendQueue {
             waiting: VecDeque::new(),
+            urgent: VecDeque::new(),
             key_management: VecDeque::new(),
             first_place: 0,
             ssns: vec![first_ssn; usize::from(streams)],
@@ -145,16 +148,40 @@ impl SendQueue {
         self.key_management.push_back(Waiting { payload, cut: 0, options, limit: None });
     }
 
+    pub(crate) fn push_urgent(&mut self, payload: Bytes, options: SendOptions) {
+        self.bytes += payload.len() as u64;
+        self.urgent.push_back(Waiting { payload, cut: 0, options, limit: None });
+    }
+
     fn lane(&self) -> Lane {
-        let begun = self.waiting.front().is_some_and(|message| message.cut > 0);
-        if begun || self.key_management.is_empty() { Lane::User } else { Lane::KeyManagement }
+        let begun = |lane: &VecDeque<Waiting>| lane.front().is_some_and(|message| message.cut > 0);
+        match () {
+            () if begun(&self.waiting) => Lane::User,
+            () if begun(&self.urgent) => Lane::Urgent,
+            () if !self.key_management.is_empty() => Lane::KeyManagement,
+            () if !self.urgent.is_empty() => Lane::Urgent,
+            () => Lane::User,
+        }
+    }
+
+    fn messages(&self, lane: Lane) -> &VecDeque<Waiting> {
+        match lane {
+            Lane::User => &self.waiting,
+            Lane::Urgent => &self.urgent,
+            Lane::KeyManagement => &self.key_management,
+        }
+    }
+
+    fn messages_mut(&mut self, lane: Lane) -> &mut VecDeque<Waiting> {
+        match lane {
+            Lane::User => &mut self.waiting,
+            Lane::Urgent => &mut self.urgent,
+            Lane::KeyManagement => &mut self.key_management,
+        }
     }
 
     fn next(&self) -> Option<&Waiting> {
-        match self.lane() {
-            Lane::User => self.waiting.front(),
-            Lane::KeyManagement => self.key_management.front(),
-        }
+        self.messages(self.lane()).front()
     }
 
     fn at_place(&self, place: u64) -> Option<&Waiting> {
@@ -215,7 +242,7 @@ impl SendQueue {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.key_management.is_empty()
+        self.waiting.is_empty() && self.urgent.is_empty() && self.key_management.is_empty()
     }
 
     /// Returns the number of user bytes of the next chunk, at most `most`; `None` if no message waits.
@@ -226,7 +253,7 @@ impl SendQueue {
     /// Returns the same if the next chunk belongs to the key management.
     pub(crate) fn next_key_management(&self, most: usize) -> Option<usize> {
         match self.lane() {
-            Lane::User => None,
+            Lane::User | Lane::Urgent => None,
             Lane::KeyManagement => self.next_payload(most),
         }
     }
@@ -236,10 +263,7 @@ impl SendQueue {
         //= docs/rfc9260.txt#section-3.3.1
         //# This means that the TSNs for each fragment of a fragmented user message MUST be strictly sequential.
         let lane = self.lane();
-        let message = match lane {
-            Lane::User => self.waiting.front_mut()?,
-            Lane::KeyManagement => self.key_management.front_mut()?,
-        };
+        let message = self.messages_mut(lane).front_mut()?;
         let (start, options, limit) = (message.cut, message.options, message.limit);
         //= docs/rfc9260.txt#section-6
         //# 1)  When converting user messages into DATA chunks, an endpoint MUST fragment large user messages into
@@ -251,13 +275,13 @@ impl SendQueue {
         //# 1)  The data sender MUST break the user message into a series of DATA chunks.
         let end = message.payload.len().min(start + most);
         message.cut = end;
-        let ending = end == message.payload.len();
+        let (payload, ending) = (message.payload.slice(start..end), end == message.payload.len());
         //= docs/rfc9260.txt#section-3.3.1
         //# When a user message is fragmented by SCTP for transport, the same Stream Sequence Number MUST be carried in
         //# each of the fragments of the message.
         let ssn = if options.unordered { 0 } else { self.ssns[usize::from(options.stream)] };
         let draft = Draft {
-            payload: message.payload.slice(start..end),
+            payload,
             stream: options.stream,
             ssn,
             //= docs/rfc9260.txt#section-3.3.1
@@ -299,7 +323,7 @@ impl SendQueue {
                     self.pop();
                     self.trim();
                 }
-                Lane::KeyManagement => drop(self.key_management.pop_front()),
+                Lane::Urgent | Lane::KeyManagement => drop(self.messages_mut(lane).pop_front()),
             }
         }
         Some(draft)
@@ -307,7 +331,8 @@ impl SendQueue {
 
     /// Returns the sum for [`bytes`](Self::bytes), recounted.
     pub(crate) fn recounted_bytes(&self) -> u64 {
-        self.waiting.iter().chain(&self.key_management).map(|m| (m.payload.len() - m.cut) as u64).sum()
+        let all = self.waiting.iter().chain(&self.urgent).chain(&self.key_management);
+        all.map(|m| (m.payload.len() - m.cut) as u64).sum()
     }
 }
 
@@ -438,6 +463,25 @@ mod tests {
         assert!(sent.iter().map(|(payload, ssn)| (&payload[..], *ssn)).eq(expected), "{sent:?}");
         assert!(queue.is_empty());
         assert_eq!((queue.bytes(), queue.next_place()), (0, 2));
+    }
+
+    #[test]
+    fn urgent_messages_precede_those_of_the_user_but_a_partly_sent_one() {
+        let mut queue = SendQueue::new(1, 5);
+        queue.push(Bytes::from_static(b"abc"), SendOptions::default(), None);
+        queue.push(Bytes::from_static(b"d"), SendOptions::default(), None);
+        assert_eq!(queue.cut(2).map(|d| d.ssn), Some(5));
+        queue.push_urgent(Bytes::from_static(b"UVW"), SendOptions::default());
+        assert_eq!(queue.cut(2).map(|d| d.payload), Some(Bytes::from_static(b"c")));
+        assert_eq!(queue.cut(2).map(|d| d.payload), Some(Bytes::from_static(b"UV")));
+        queue.push_key_management(Bytes::from_static(b"K"), SendOptions::default());
+        queue
+            .push_urgent(Bytes::from_static(b"X"), SendOptions { unordered: true, ..SendOptions::default() });
+        assert_eq!((queue.bytes(), queue.recounted_bytes()), (4, 4));
+        let sent: Vec<_> = std::iter::from_fn(|| queue.cut(2)).map(|d| (d.payload, d.ssn)).collect();
+        let expected = [(&b"W"[..], 6), (b"K", 7), (b"X", 0), (b"d", 8)];
+        assert!(sent.iter().map(|(payload, ssn)| (&payload[..], *ssn)).eq(expected), "{sent:?}");
+        assert!(queue.is_empty());
     }
 
     #[test]

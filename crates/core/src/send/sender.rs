@@ -308,6 +308,11 @@ impl Sender {
         self.queue.push(payload, options, limit);
     }
 
+    /// Queues a message ahead of those of the user.
+    pub(crate) fn push_urgent(&mut self, payload: Bytes, options: SendOptions) {
+        self.queue.push_urgent(payload, options);
+    }
+
     /// Queues a message of the key management.
     pub(crate) fn push_key_management(&mut self, payload: Bytes, options: SendOptions) {
         self.queue.push_key_management(payload, options);
