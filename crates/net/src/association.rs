@@ -3,8 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use anabranch_core::protection::KEY_MANAGEMENT_PPID;
-use anabranch_core::{AbortReason, AssociationId, Reliability, SendOptions};
+use anabranch_core::{AbortReason, AssociationId, SendOptions};
 use anabranch_keying::{ExportError, PeerIdentity, RestartKeys};
 use bytes::Bytes;
 use tokio::sync::oneshot;
@@ -12,8 +11,10 @@ use tokio::sync::oneshot;
 use crate::error::{CloseReason, ConnectError, RecvError, SendError};
 use crate::event::Events;
 use crate::message::{Message, QueuedMessage};
-use crate::shared::{Command, Export, Handle, INBOX_LIMIT, Inbound, OUTBOX_LIMIT, Phase, State, wait_for};
+use crate::shared::{Command, Export, Handle, INBOX_LIMIT, Inbound, OUTBOX_LIMIT, Phase, wait_for};
 use crate::snapshot::{PathSnapshot, Snapshot};
+use crate::stream_state::StreamKey;
+use crate::streams::{RecvStream, SendStream, StreamRecvError, StreamSendError};
 
 /// SCTP association: messages on several streams, over several paths.
 ///
@@ -79,7 +80,7 @@ impl Association {
     /// Sends a message. Waits while earlier messages fill the send buffer.
     ///
     /// `Ok` means that the message is accepted. It is delivered, unless the association ends other than gracefully, as
-    /// [`shutdown`](Self::shutdown) and [`closed`](Self::closed) report, or its [`Reliability`] permits abandoning it, as
+    /// [`shutdown`](Self::shutdown) and [`closed`](Self::closed) report, or its [`Reliability`](crate::Reliability) permits abandoning it, as
     /// [`AssociationEvent::Abandoned`](crate::AssociationEvent) reports. Messages of one task keep their order.
     ///
     /// Cancel-safe: a future that is dropped before it returns has not accepted the message.
@@ -91,9 +92,12 @@ impl Association {
     pub async fn send(&self, payload: impl Into<Bytes>, options: SendOptions) -> Result<(), SendError> {
         let mut payload = Some(payload.into());
         let shared = &self.handle.shared;
+        if shared.stream_control && !options.unordered {
+            return Err(SendError::BelongsToStreams);
+        }
         wait_for(&shared.writable, || {
             let mut state = shared.lock();
-            if let Err(error) = admits(&state, payload.as_deref().unwrap_or_default(), options) {
+            if let Err(error) = state.admits(payload.as_deref().unwrap_or_default(), options) {
                 return Some(Err(error));
             }
             if state.outbox_bytes >= OUTBOX_LIMIT {
@@ -101,8 +105,7 @@ impl Association {
             }
             // The closure is not called again after this.
             let payload = payload.take()?;
-            state.outbox_bytes += payload.len();
-            state.outbox.push_back(QueuedMessage::new(payload, options));
+            state.queue(QueuedMessage::new(payload, options));
             shared.wake(&mut state, &self.handle.commands);
             Some(Ok(()))
         })
@@ -140,6 +143,95 @@ impl Association {
             }
         })
         .await
+    }
+
+    /// Opens a stream: an identifier in both directions, each of which ends by itself. Waits while all identifiers of this side, half
+    /// of the association's [streams](Self::streams), are in use. An identifier is free again when both directions have ended.
+    ///
+    /// The peer sees the stream with its first message.
+    ///
+    /// ```
+    /// use anabranch_net::{Host, PathAddress, Peer, Protection, SendOptions};
+    /// use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let mut config = anabranch_net::config(anabranch_net::DEFAULT_SCHEME)?;
+    /// config.stream_control = true;
+    /// # let host = || Host::builder(Protection::Insecure).local("127.0.0.1:0".parse().unwrap());
+    /// # let (server, client) = (host().accept(config.clone()).bind()?, host().bind()?);
+    /// # let path = PathAddress::over_udp("127.0.0.1".parse()?, server.local_addresses()[0]);
+    /// # let peer = Peer::new([path]).sctp_port(server.sctp_port());
+    /// # let serving = tokio::spawn(async move {
+    /// #     let association = server.accept().await.unwrap();
+    /// #     while let Some((mut sender, mut receiver)) = association.accept_stream().await.unwrap() {
+    /// #         tokio::io::copy(&mut receiver, &mut sender).await.unwrap();
+    /// #         sender.finish().unwrap();
+    /// #     }
+    /// # });
+    /// let association = client.connect(peer, config).await?;
+    /// # let mut answer = Vec::new();
+    /// # // ANCHOR: streams
+    /// let (mut sender, mut receiver) = association.open_stream().await?;
+    /// sender.write_all(b"GET /").await?;
+    /// sender.finish()?;
+    /// receiver.read_to_end(&mut answer).await?;
+    /// # // ANCHOR_END: streams
+    /// assert_eq!(answer, b"GET /");
+    /// association.shutdown().await?;
+    /// # serving.await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Cancel-safe.
+    ///
+    /// # Errors
+    /// Returns [`StreamSendError::NoStreamControl`] unless the [configuration](crate::AssociationConfig::stream_control) has it, and
+    /// [`StreamSendError::Association`] after a shutdown began on either side, or once the association is closed.
+    pub async fn open_stream(&self) -> Result<(SendStream, RecvStream), StreamSendError> {
+        let shared = &self.handle.shared;
+        if !shared.stream_control {
+            return Err(StreamSendError::NoStreamControl);
+        }
+        let key = wait_for(&shared.opened, || {
+            let mut state = shared.lock();
+            match state.is_ending() {
+                Some(error) => Some(Err(error)),
+                None => state.streams.open().map(Ok),
+            }
+        })
+        .await?;
+        Ok(self.halves(key))
+    }
+
+    /// Returns the next stream that the peer has opened, or `None` once the association has ended gracefully.
+    ///
+    /// Cancel-safe: only the call that returns a stream removes it.
+    ///
+    /// # Errors
+    /// Returns [`StreamRecvError::NoStreamControl`] unless the [configuration](crate::AssociationConfig::stream_control) has it, and
+    /// [`StreamRecvError::Association`] if the association did not end gracefully.
+    pub async fn accept_stream(&self) -> Result<Option<(SendStream, RecvStream)>, StreamRecvError> {
+        let shared = &self.handle.shared;
+        if !shared.stream_control {
+            return Err(StreamRecvError::NoStreamControl);
+        }
+        let key = wait_for(&shared.opened, || {
+            let mut state = shared.lock();
+            match (state.streams.accept(), state.phase) {
+                (Some(key), _) => Some(Ok(Some(key))),
+                (None, Phase::Closed(Ok(()) | Err(CloseReason::Undelivered { .. }))) => Some(Ok(None)),
+                (None, Phase::Closed(Err(ended))) => Some(Err(RecvError::from(ended))),
+                (None, _) => None,
+            }
+        })
+        .await?;
+        Ok(key.map(|key| self.halves(key)))
+    }
+
+    fn halves(&self, key: StreamKey) -> (SendStream, RecvStream) {
+        (SendStream::new(Arc::clone(&self.handle), key), RecvStream::new(Arc::clone(&self.handle), key))
     }
 
     /// Ends the association gracefully, after delivering all accepted messages. Waits until both endpoints have agreed.
@@ -259,7 +351,7 @@ impl Association {
 
     /// Returns the number of streams for sending, numbered from 0: as many as both endpoints have.
     pub fn streams(&self) -> u16 {
-        self.handle.shared.lock().streams
+        self.handle.shared.lock().outbound_streams
     }
 
     /// Returns `true` if the peer supports FORWARD-TSN (RFC 3758), so that messages may be sent with limited reliability.
@@ -277,30 +369,6 @@ impl Association {
         let state = self.handle.shared.lock();
         state.phase == Phase::Open && !state.shutdown_wanted
     }
-}
-
-/// Checks whether a message can be accepted at all, now or later.
-fn admits(state: &State, payload: &[u8], options: SendOptions) -> Result<(), SendError> {
-    if let Phase::Closed(outcome) = state.phase {
-        return Err(outcome.err().map_or(anabranch_core::SendError::Closing.into(), SendError::Closed));
-    }
-    if state.shutdown_wanted || state.abort_wanted || state.phase == Phase::PeerClosing {
-        return Err(anabranch_core::SendError::Closing.into());
-    }
-    if payload.is_empty() {
-        return Err(anabranch_core::SendError::Empty.into());
-    }
-    if options.reliability != Reliability::Full && !state.partial_reliability {
-        return Err(anabranch_core::SendError::NoPartialReliability.into());
-    }
-    if state.protected && options.ppid == KEY_MANAGEMENT_PPID {
-        return Err(anabranch_core::SendError::KeyManagementOnly.into());
-    }
-    if options.stream >= state.streams {
-        let (stream, streams) = (options.stream, state.streams);
-        return Err(anabranch_core::SendError::NoSuchStream { stream, streams }.into());
-    }
-    Ok(())
 }
 
 impl fmt::Debug for Association {

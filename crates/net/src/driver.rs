@@ -10,6 +10,7 @@ use std::time::Instant;
 use anabranch_core::time::Time;
 use anabranch_core::{
     AssociationEvent, AssociationId, Endpoint, Handled, LocalEnd, PathAddress, ReceivedMessage, SendError,
+    SendOptions,
 };
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
@@ -31,6 +32,7 @@ use crate::shared::{
 };
 use crate::snapshot::{AssociationReport, HostReport, HostStatistics, Snapshot};
 use crate::socket::{ArrivalInfo, RecvBuffers, Socket, SocketCounters};
+use crate::stream_state::{STREAM_CONTROL_PPID, UNREAD_LIMIT, Violation};
 
 /// Receive calls on one socket before the other sockets and the endpoint get their turn.
 const RECV_CALLS: usize = 4;
@@ -277,7 +279,7 @@ impl Driver {
         config.trace = self.watch.wants_decisions();
         let paths = self.check_paths(&paths, sctp_port)?;
         let handles = self.handles.upgrade().ok_or(ConnectError::HostGone)?;
-        let streams = config.streams;
+        let (streams, stream_control) = (config.streams, config.stream_control);
         let now = self.clock.now();
         let id = match restart {
             Some(keys) => self.endpoint.restart(now, sctp_port, &paths, config, keys)?,
@@ -288,7 +290,7 @@ impl Driver {
         }
         self.refusals.watch(now, id);
         self.report_errors();
-        Ok(self.enter(id, streams, handles))
+        Ok(self.enter(id, streams, stream_control, handles))
     }
 
     fn check_paths(
@@ -333,8 +335,8 @@ impl Driver {
         Ok(path.from_end(end))
     }
 
-    fn enter(&mut self, id: AssociationId, streams: u16, commands: Commands) -> Handle {
-        let shared = Arc::new(Shared::new(id, streams));
+    fn enter(&mut self, id: AssociationId, streams: u16, stream_control: bool, commands: Commands) -> Handle {
+        let shared = Arc::new(Shared::new(id, streams, stream_control));
         self.entries.insert(id, Arc::clone(&shared));
         Handle { shared, commands }
     }
@@ -529,7 +531,7 @@ impl Driver {
                 self.refuse(id);
                 return;
             };
-            let association = self.enter(id, streams, handles);
+            let association = self.enter(id, streams, self.wants_stream_control(id), handles);
             self.open(id, streams);
             queue.offer(association, self.source_of(id));
         }
@@ -539,13 +541,21 @@ impl Driver {
     fn open(&self, id: AssociationId, streams: u16) {
         let Some(shared) = self.entries.get(&id) else { return };
         let mut state = shared.lock();
-        state.streams = streams;
+        state.outbound_streams = streams;
+        if let Some(association) = self.endpoint.association(id) {
+            let both = association.inbound_streams().min(streams);
+            state.streams.begin(association.controls_streams(), association.opens_even_streams(), both);
+        }
         state.partial_reliability = self.takes_forward_tsn(id);
         state.identity = self.keys.identity(id);
         state.protected = self.keys.holds(id);
         state.phase = Phase::Open;
         drop(state);
         shared.changed.notify_waiters();
+    }
+
+    fn wants_stream_control(&self, id: AssociationId) -> bool {
+        self.endpoint.association(id).is_some_and(anabranch_core::Association::announces_stream_control)
     }
 
     fn takes_forward_tsn(&self, id: AssociationId) -> bool {
@@ -568,6 +578,7 @@ impl Driver {
         state.outbox.clear();
         state.outbox_bytes = 0;
         state.inbox.push_back(Inbound::Restarted);
+        state.streams.restart();
         state.restarted_in_shutdown = state.shutdown_wanted;
         state.restart_keys = None;
         state.partial_reliability = self.takes_forward_tsn(id);
@@ -584,7 +595,8 @@ impl Driver {
             // The endpoint is about to forget the association, so all readable data is taken now. Its buffer bounds the amount.
             let mut keys =
                 |piece: &_, payload: &[u8], at: &mut _| self.keys.take(now, id, (piece, payload), at);
-            fill_inbox(&mut state, association, usize::MAX, &mut keys);
+            // A violation no longer matters.
+            let _ = fill_inbox(shared, &mut state, association, usize::MAX, &mut keys);
             state.last = Some(Snapshot::of(association));
             state.answered = association.has_answered();
         }
@@ -613,10 +625,20 @@ impl Driver {
             return;
         }
         let mut keys = |piece: &_, payload: &[u8], at: &mut _| self.keys.take(now, id, (piece, payload), at);
-        let (sent, received) = (
-            empty_outbox(&mut state, association, now),
-            fill_inbox(&mut state, association, INBOX_LIMIT, &mut keys),
-        );
+        let limit = if shared.stream_control { UNREAD_LIMIT } else { INBOX_LIMIT };
+        let received = match fill_inbox(&shared, &mut state, association, limit, &mut keys) {
+            Ok(received) => received,
+            Err(violation) => {
+                association.abort_for_protocol(now, violation.text());
+                return;
+            }
+        };
+        send_reports(&mut state, association);
+        let sent = empty_outbox(&mut state, association, now);
+        if sent {
+            state.wake_blocked_writers();
+        }
+        let streams_changed = state.streams.take_changed();
         if state.shutdown_wanted && state.outbox.is_empty() {
             association.shutdown(now);
         }
@@ -626,6 +648,9 @@ impl Driver {
         }
         if received {
             shared.readable.notify_waiters();
+        }
+        if streams_changed {
+            shared.opened.notify_waiters();
         }
         self.advance_keys(id);
     }
@@ -684,6 +709,15 @@ fn answer(endpoint: &mut Endpoint, outlet: &mut Outlet<'_>, handled: Handled) ->
     }
 }
 
+/// Passes reports about streams to the endpoint.
+fn send_reports(state: &mut State, association: &mut anabranch_core::Association) {
+    let options = SendOptions { ppid: STREAM_CONTROL_PPID, unordered: true, ..SendOptions::default() };
+    while let Some(report) = state.streams.next_ahead() {
+        // An association that is closing needs no reports.
+        let _ = association.send_urgent(Bytes::copy_from_slice(&report.encode()), options);
+    }
+}
+
 /// Passes messages to the endpoint until its send buffer is full. Returns `true` if waiting senders may continue.
 fn empty_outbox(state: &mut State, association: &mut anabranch_core::Association, now: Time) -> bool {
     let full_before = state.outbox_bytes >= OUTBOX_LIMIT;
@@ -711,30 +745,35 @@ fn empty_outbox(state: &mut State, association: &mut anabranch_core::Association
     full_before && state.outbox_bytes < OUTBOX_LIMIT
 }
 
-/// Reads from the endpoint until the inbox contains `limit` bytes. Returns `true` if it read any. `keys` takes key management
-/// messages.
+/// Reads from the endpoint until `limit` bytes are unread. Returns `true` if it read any. `keys` takes key management messages.
 fn fill_inbox(
+    shared: &Shared,
     state: &mut State,
     association: &mut anabranch_core::Association,
     limit: usize,
     keys: &mut dyn FnMut(&ReceivedMessage, &[u8], &mut anabranch_core::Association) -> bool,
-) -> bool {
+) -> Result<bool, Violation> {
     let mut any = false;
-    while state.inbox_bytes < limit {
+    while state.unread() < limit {
         let mut payload = Vec::new();
         let Some(piece) = association.recv(&mut payload) else {
             state.more = false;
-            return any;
+            return Ok(any);
         };
         if keys(&piece, &payload, association) || state.abandoned {
             continue;
         }
-        state.inbox_bytes += payload.len();
-        state.inbox.push_back(Inbound::Message(message(piece, payload)));
+        let message = message(piece, payload);
+        if shared.stream_control {
+            state.sort_in(message)?;
+        } else {
+            state.inbox_bytes += message.payload.len();
+            state.inbox.push_back(Inbound::Message(message));
+        }
         any = true;
     }
     state.more = true;
-    any
+    Ok(any)
 }
 
 fn message(piece: ReceivedMessage, payload: Vec<u8>) -> Message {

@@ -11,6 +11,7 @@ use crate::refusals::RefusedPath;
 
 /// Reason for which a host could not be set up.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum BindError {
     /// No address was given.
     #[error("give at least one local address")]
@@ -60,6 +61,7 @@ pub enum BindError {
 
 /// Reason for which a local address could not be added or removed.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum LocalError {
     /// The socket could not be bound.
     #[error(transparent)]
@@ -79,6 +81,7 @@ pub enum LocalError {
 
 /// Reason for which a path could not be added or removed.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PathError {
     /// The host has no socket for the local address of the path.
     #[error("{local} is none of the host's addresses ({known:?}); bind it, or leave the path out")]
@@ -112,6 +115,7 @@ pub enum PathError {
 
 /// Reason for which an association could not be opened.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ConnectError {
     /// One of the paths cannot be used.
     #[error(transparent)]
@@ -224,10 +228,19 @@ pub enum CloseReason {
 
 /// Reason for which a message was not accepted.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SendError {
     /// The message cannot be sent on this association, or the association is closing.
     #[error(transparent)]
     Refused(#[from] anabranch_core::SendError),
+    /// The application uses streams, so ordered messages belong to them.
+    #[error(
+        "ordered messages belong to streams on this association; open a stream, or send the message unordered"
+    )]
+    BelongsToStreams,
+    /// The payload protocol identifier is that of the messages that control streams.
+    #[error("the payload protocol identifier is reserved for the control of streams; choose another")]
+    ReservedProtocol,
     /// The association is closed.
     #[error(transparent)]
     Closed(#[from] CloseReason),
@@ -235,6 +248,7 @@ pub enum SendError {
 
 /// Reason for which no message follows, other than a graceful end.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RecvError {
     /// The peer restarted. Reported once, between the last message of its previous incarnation and the first of the new one.
     #[error(
@@ -248,6 +262,7 @@ pub enum RecvError {
 
 /// Reason for which no further association follows.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum AcceptError {
     /// The host does not accept associations, or was stopped.
     #[error(

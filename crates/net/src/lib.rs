@@ -106,6 +106,8 @@ pub mod route_selection;
 mod shared;
 mod snapshot;
 mod socket;
+mod stream_state;
+mod streams;
 mod undelivered;
 
 pub use anabranch_core::{
@@ -137,3 +139,4 @@ pub use protection::{DtlsProtection, Protection};
 pub use refusals::RefusedPath;
 pub use snapshot::{AssociationReport, HostReport, HostStatistics, KeyingCounters, PathSnapshot, Snapshot};
 pub use socket::Device;
+pub use streams::{RecvStream, SendStream, StreamRecvError, StreamSendError};

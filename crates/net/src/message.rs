@@ -21,6 +21,14 @@ impl QueuedMessage {
         QueuedMessage { payload, options, since }
     }
 
+    pub(crate) fn stream(&self) -> u16 {
+        self.options.stream
+    }
+
+    pub(crate) fn ppid(&self) -> u32 {
+        self.options.ppid
+    }
+
     /// Returns the options at `now`, with the time spent waiting subtracted from the lifetime.
     pub(crate) fn options(&self, now: impl FnOnce() -> Instant) -> SendOptions {
         let reliability = self.options.reliability;
@@ -48,6 +56,12 @@ pub struct Message {
     pub ending: bool,
     /// User data.
     pub payload: Bytes,
+}
+
+impl Message {
+    pub(crate) fn is_whole(&self) -> bool {
+        self.beginning && self.ending
+    }
 }
 
 #[cfg(test)]

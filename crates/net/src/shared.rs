@@ -3,18 +3,23 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 
-use anabranch_core::protection::RestartContext;
-use anabranch_core::{AssociationConfig, AssociationEvent, AssociationId, LocalEnd, PathAddress, PathId};
+use anabranch_core::protection::{KEY_MANAGEMENT_PPID, RestartContext};
+use anabranch_core::{
+    AssociationConfig, AssociationEvent, AssociationId, LocalEnd, PathAddress, PathId, Reliability,
+    SendOptions,
+};
 use anabranch_keying::{ExportError, KeyingError, PeerIdentity, RestartKeys};
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
-use crate::error::{CloseReason, ConnectError, LocalError, PathError};
+use crate::error::{CloseReason, ConnectError, LocalError, PathError, SendError};
 use crate::event::KEPT_EVENTS;
 use crate::message::{Message, QueuedMessage};
 use crate::protection::DtlsProtection;
 use crate::refusals::RefusedPath;
 use crate::snapshot::{HostReport, HostStatistics, Snapshot};
+use crate::stream_state::{STREAM_CONTROL_PPID, StreamTable};
 
 /// Bytes that may wait for the task before a sender must wait.
 pub(crate) const OUTBOX_LIMIT: usize = 256 << 10;
@@ -121,7 +126,11 @@ pub(crate) struct State {
     /// Set if the endpoint has more data than the inbox takes.
     pub(crate) more: bool,
     /// Number of streams for sending.
-    pub(crate) streams: u16,
+    pub(crate) outbound_streams: u16,
+    /// Streams with handles.
+    pub(crate) streams: StreamTable,
+    /// Writers of streams that wait for room in the outbox.
+    pub(crate) blocked_writers: Vec<Waker>,
     /// Set if the peer supports FORWARD-TSN.
     pub(crate) partial_reliability: bool,
     /// Proved identity of the peer, if packets are protected.
@@ -151,10 +160,88 @@ pub(crate) struct State {
     pub(crate) last: Option<Snapshot>,
 }
 
+impl State {
+    pub(crate) fn is_closed(&self) -> bool {
+        matches!(self.phase, Phase::Closed(_))
+    }
+
+    /// Returns the error for new data on an association that has ended or is about to.
+    pub(crate) fn is_ending(&self) -> Option<SendError> {
+        let closing = SendError::from(anabranch_core::SendError::Closing);
+        match self.phase {
+            Phase::Closed(outcome) => Some(outcome.err().map_or(closing, SendError::Closed)),
+            Phase::PeerClosing => Some(closing),
+            _ => (self.shutdown_wanted || self.abort_wanted).then_some(closing),
+        }
+    }
+
+    /// Checks whether a message can be accepted at all, now or later.
+    pub(crate) fn admits(&self, payload: &[u8], options: SendOptions) -> Result<(), SendError> {
+        if let Some(error) = self.is_ending() {
+            return Err(error);
+        }
+        if payload.is_empty() {
+            return Err(anabranch_core::SendError::Empty.into());
+        }
+        if options.reliability != Reliability::Full && !self.partial_reliability {
+            return Err(anabranch_core::SendError::NoPartialReliability.into());
+        }
+        if self.streams.is_controlled() && options.ppid == STREAM_CONTROL_PPID {
+            return Err(SendError::ReservedProtocol);
+        }
+        if self.protected && options.ppid == KEY_MANAGEMENT_PPID {
+            return Err(anabranch_core::SendError::KeyManagementOnly.into());
+        }
+        if options.stream >= self.outbound_streams {
+            let (stream, streams) = (options.stream, self.outbound_streams);
+            return Err(anabranch_core::SendError::NoSuchStream { stream, streams }.into());
+        }
+        Ok(())
+    }
+
+    /// Adds a message to those that wait for the endpoint.
+    pub(crate) fn queue(&mut self, message: QueuedMessage) {
+        self.outbox_bytes += message.payload.len();
+        self.outbox.push_back(message);
+    }
+
+    /// Removes the waiting messages of the current incarnation of a stream. Returns their bytes.
+    pub(crate) fn withdraw(&mut self, stream: u16) -> usize {
+        let is_end = |message: &QueuedMessage| message.ppid() == STREAM_CONTROL_PPID;
+        let end = self.outbox.iter().rposition(|message| message.stream() == stream && is_end(message));
+        let (mut index, before) = (0, self.outbox_bytes);
+        let bytes = &mut self.outbox_bytes;
+        self.outbox.retain(|message| {
+            let keep = message.stream() != stream || end.is_some_and(|end| index <= end);
+            index += 1;
+            *bytes -= if keep { 0 } else { message.payload.len() };
+            keep
+        });
+        before - self.outbox_bytes
+    }
+
+    /// Returns the bytes that were read from the endpoint and not by the application.
+    pub(crate) fn unread(&self) -> usize {
+        self.inbox_bytes + self.streams.unread()
+    }
+
+    /// Wakes the tasks that wait on streams.
+    fn wake_streams(&mut self) {
+        self.streams.wake_all();
+        self.wake_blocked_writers();
+    }
+
+    pub(crate) fn wake_blocked_writers(&mut self) {
+        self.blocked_writers.drain(..).for_each(Waker::wake);
+    }
+}
+
 /// Association as shared by its handles and the task.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) id: AssociationId,
+    /// Set if the application uses stream handles.
+    pub(crate) stream_control: bool,
     state: Mutex<State>,
     /// Notified when the inbox receives an item or the association is closed.
     pub(crate) readable: Notify,
@@ -162,10 +249,12 @@ pub(crate) struct Shared {
     pub(crate) writable: Notify,
     /// Notified when the phase changes.
     pub(crate) changed: Notify,
+    /// Notified when a stream was opened by the peer, or its identifier became free.
+    pub(crate) opened: Notify,
 }
 
 impl Shared {
-    pub(crate) fn new(id: AssociationId, streams: u16) -> Self {
+    pub(crate) fn new(id: AssociationId, outbound_streams: u16, stream_control: bool) -> Self {
         let state = State {
             phase: Phase::Opening,
             outbox: VecDeque::new(),
@@ -173,7 +262,9 @@ impl Shared {
             inbox: VecDeque::new(),
             inbox_bytes: 0,
             more: false,
-            streams,
+            outbound_streams,
+            streams: StreamTable::default(),
+            blocked_writers: Vec::new(),
             partial_reliability: false,
             identity: None,
             keying_error: None,
@@ -189,8 +280,15 @@ impl Shared {
             restarted_in_shutdown: false,
             last: None,
         };
-        let (readable, writable, changed) = (Notify::new(), Notify::new(), Notify::new());
-        Shared { id, state: Mutex::new(state), readable, writable, changed }
+        Shared {
+            id,
+            stream_control,
+            state: Mutex::new(state),
+            readable: Notify::new(),
+            writable: Notify::new(),
+            changed: Notify::new(),
+            opened: Notify::new(),
+        }
     }
 
     /// Locks the state. A poisoned lock is still consistent, because no panic can interrupt a change.
@@ -239,6 +337,8 @@ impl Shared {
     }
 
     pub(crate) fn notify_all(&self) {
+        self.lock().wake_streams();
+        self.opened.notify_waiters();
         self.readable.notify_waiters();
         self.writable.notify_waiters();
         self.changed.notify_waiters();
@@ -255,7 +355,7 @@ pub(crate) struct Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
-        let peer_is_done = state.phase == Phase::PeerClosing && state.inbox.is_empty() && !state.more;
+        let peer_is_done = state.phase == Phase::PeerClosing && state.unread() == 0 && !state.more;
         state.abandoned = true;
         state.inbox.clear();
         state.inbox_bytes = 0;

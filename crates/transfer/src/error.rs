@@ -103,6 +103,7 @@ impl From<RecvError> for TransferError {
         match error {
             RecvError::Restarted => CloseReason::Restarted.into(),
             RecvError::Closed(ended) => ended.into(),
+            other => TransferError::Lost(other.to_string()),
         }
     }
 }
@@ -116,8 +117,8 @@ impl From<RandomError> for TransferError {
 impl From<SendError> for TransferError {
     fn from(error: SendError) -> Self {
         match error {
-            SendError::Refused(_) => TransferError::Lost(error.to_string()),
             SendError::Closed(ended) => ended.into(),
+            refused => TransferError::Lost(refused.to_string()),
         }
     }
 }

@@ -112,7 +112,7 @@ pub(crate) async fn receive(association: Association, work: Work, tally: watch::
                 write_line(&json!({"event": "restarted"}));
                 continue;
             }
-            Ok(None) | Err(RecvError::Closed(_)) => break,
+            Ok(None) | Err(_) => break,
         };
         let right = match &mut pings {
             Some(pings) => pings.check(&message),

@@ -8,6 +8,7 @@
 mod faults;
 mod guard;
 mod hostile;
+mod hostile_streams;
 mod ipv6;
 mod lifetime;
 mod locals;
@@ -17,4 +18,5 @@ mod path_mtu;
 mod protection;
 mod restart;
 mod rig;
+mod streams;
 mod transfer;

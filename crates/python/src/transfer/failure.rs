@@ -100,7 +100,7 @@ impl Failure {
             SendError::Refused(anabranch_core::SendError::Closing) => {
                 Failure::Closed(format!("{peer}: {error}"))
             }
-            SendError::Refused(_) => Failure::Argument(format!("{peer}: {error}")),
+            refused => Failure::Argument(format!("{peer}: {refused}")),
         }
     }
 
@@ -109,6 +109,7 @@ impl Failure {
         match error {
             RecvError::Restarted => Failure::Restarted(format!("{peer}: {error}")),
             RecvError::Closed(ended) => Failure::ended(peer, ended),
+            other => Failure::Other(format!("{peer}: {other}")),
         }
     }
 

@@ -1,0 +1,188 @@
+//! Sending half of a stream.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use anabranch_core::SendOptions;
+use bytes::Bytes;
+use tokio::io::AsyncWrite;
+
+use super::error::StreamSendError;
+use crate::message::QueuedMessage;
+use crate::shared::{Handle, OUTBOX_LIMIT, State};
+use crate::stream_state::{InOrder, STREAM_CONTROL_PPID, SendEnd, StreamKey};
+
+/// User bytes of the messages into which [`AsyncWrite`] divides what it is given.
+const WRITE_BYTES: usize = 32 << 10;
+
+/// Sending half of a [stream](crate::Association::open_stream): messages in order, or bytes by [`AsyncWrite`].
+///
+/// A writer waits while the receiver's application has not read what was sent before. Other streams are not affected.
+///
+/// [`finish`](Self::finish) ends the stream. **Dropping it** without that resets the stream, so that the peer does not mistake a
+/// panic for its end.
+#[derive(Debug)]
+pub struct SendStream {
+    handle: Arc<Handle>,
+    key: StreamKey,
+    ppid: u32,
+}
+
+impl SendStream {
+    pub(crate) fn new(handle: Arc<Handle>, key: StreamKey) -> Self {
+        SendStream { handle, key, ppid: 0 }
+    }
+
+    /// Returns the stream identifier.
+    pub fn id(&self) -> u16 {
+        self.key.stream
+    }
+
+    /// Sets the payload protocol identifier of the following messages, 0 by default.
+    pub fn set_ppid(&mut self, ppid: u32) {
+        self.ppid = ppid;
+    }
+
+    /// Sends a message. Waits for credit of the receiver and for room in the send buffer.
+    ///
+    /// `Ok` means that the message is accepted. It is delivered, unless the stream is reset or the association ends other than
+    /// gracefully.
+    ///
+    /// Cancel-safe: a future that is dropped before it returns has not accepted the message.
+    ///
+    /// # Errors
+    /// Returns [`StreamSendError`], for an empty message as well.
+    pub async fn send(&mut self, payload: impl Into<Bytes>) -> Result<(), StreamSendError> {
+        let payload = payload.into();
+        poll_fn(|cx| self.poll_send(cx, &payload)).await
+    }
+
+    /// Sends a message as [`send`](Self::send) does, in the form of a poll.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn poll_send(&mut self, cx: &Context<'_>, payload: &Bytes) -> Poll<Result<(), StreamSendError>> {
+        let options = SendOptions { stream: self.key.stream, ppid: self.ppid, ..SendOptions::default() };
+        let mut state = self.handle.shared.lock();
+        state.admits(payload, options)?;
+        let credit = state.streams.poll_credit(self.key, cx);
+        if credit.is_pending() {
+            self.wake_for_reports(&mut state);
+        }
+        ready!(credit).map_err(error_of)?;
+        if state.outbox_bytes >= OUTBOX_LIMIT {
+            state.blocked_writers.push(cx.waker().clone());
+            return Poll::Pending;
+        }
+        state.streams.spend(self.key, payload.len());
+        state.queue(QueuedMessage::new(payload.clone(), options));
+        self.handle.shared.wake(&mut state, &self.handle.commands);
+        Poll::Ready(Ok(()))
+    }
+
+    /// Ends the stream after the messages that were sent. The reader sees the end only if the peer is an Anabranch endpoint with
+    /// [stream control](crate::AssociationConfig::stream_control).
+    ///
+    /// # Errors
+    /// Returns [`StreamSendError`] if the stream has ended already.
+    pub fn finish(&mut self) -> Result<(), StreamSendError> {
+        self.end(InOrder::Finish)
+    }
+
+    /// Gives the stream up: messages that have not reached the endpoint are discarded, and the reader gets
+    /// [`StreamRecvError::Reset`](crate::StreamRecvError::Reset) with this code after those that have.
+    ///
+    /// # Errors
+    /// Returns [`StreamSendError`] if the stream has ended already.
+    pub fn reset(&mut self, code: u32) -> Result<(), StreamSendError> {
+        self.end(InOrder::Reset { code })
+    }
+
+    /// Waits until the peer reads no more of the stream. Returns its code, or `None` if the stream or the association has ended.
+    ///
+    /// Cancel-safe.
+    pub async fn stopped(&mut self) -> Option<u32> {
+        let end = poll_fn(|cx| {
+            let mut state = self.handle.shared.lock();
+            if state.is_closed() {
+                Poll::Ready(SendEnd::Ended)
+            } else {
+                state.streams.poll_stopped(self.key, cx)
+            }
+        });
+        match end.await {
+            SendEnd::Stopped { code } => Some(code),
+            SendEnd::Ended | SendEnd::Restarted => None,
+        }
+    }
+
+    fn end(&mut self, end: InOrder) -> Result<(), StreamSendError> {
+        let Self { handle, key, .. } = self;
+        let mut state = handle.shared.lock();
+        if state.is_closed() {
+            return Err(StreamSendError::Ended);
+        }
+        if matches!(end, InOrder::Reset { .. }) {
+            let bytes = state.withdraw(key.stream);
+            state.streams.refund(*key, bytes);
+        }
+        let must_tell = state.streams.end(*key).map_err(error_of)?;
+        if must_tell && !state.shutdown_wanted {
+            let options =
+                SendOptions { stream: key.stream, ppid: STREAM_CONTROL_PPID, ..SendOptions::default() };
+            let bytes = Bytes::copy_from_slice(&end.encode());
+            state.queue(QueuedMessage::new(bytes, options));
+        }
+        handle.shared.wake(&mut state, &handle.commands);
+        drop(state);
+        handle.shared.opened.notify_waiters();
+        Ok(())
+    }
+
+    fn wake_for_reports(&self, state: &mut State) {
+        if state.streams.has_ahead() {
+            self.handle.shared.wake(state, &self.handle.commands);
+        }
+    }
+}
+
+fn error_of(end: SendEnd) -> StreamSendError {
+    match end {
+        SendEnd::Stopped { code } => StreamSendError::Stopped { code },
+        SendEnd::Ended => StreamSendError::Ended,
+        SendEnd::Restarted => StreamSendError::Restarted,
+    }
+}
+
+impl Drop for SendStream {
+    fn drop(&mut self) {
+        // A stream that has ended stays as it is.
+        let _ = self.reset(0);
+    }
+}
+
+/// Each write becomes a message of at most 32 KiB. `poll_shutdown` finishes the stream.
+impl AsyncWrite for SendStream {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        if bytes.is_empty() {
+            return Poll::Ready(Ok(0));
+        }
+        let part = &bytes[..bytes.len().min(WRITE_BYTES)];
+        ready!(self.poll_send(cx, &Bytes::copy_from_slice(part)))?;
+        Poll::Ready(Ok(part.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.finish() {
+            Ok(()) | Err(StreamSendError::Ended) => Poll::Ready(Ok(())),
+            Err(error) => Poll::Ready(Err(error.into())),
+        }
+    }
+}
