@@ -3,11 +3,10 @@
 #![allow(clippy::disallowed_macros, reason = "the program prints its results")]
 
 use std::error::Error;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use anabranch_lab::conventions::Conventions;
-use anabranch_lab::run::{Job, JobScheme, TracePart};
+use anabranch_lab::run::{Job, JobScheme, ScenarioFiles, TracePart};
 use anabranch_lab::scenario::Scenario;
 use anabranch_schemes::registry;
 use own_scheme::Quiet;
@@ -35,6 +34,7 @@ loss = "0.5 %"
 fn main() -> Result<(), Box<dyn Error>> {
     let scenario = Arc::new(Scenario::parse(SCENARIO, "own scheme", &[])?);
     let conventions = Arc::new(Conventions::named(&scenario.run.profile)?);
+    let files = Arc::new(ScenarioFiles::new("."));
     let schemes = [registry::parse("cmt")?.into(), JobScheme::new("quiet", Arc::new(Quiet))];
     println!("seed   {:>12}   {:>12}   (kbit/s)", "cmt", "quiet");
     for seed in 1..=5 {
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 conventions: Arc::clone(&conventions),
                 scheme: scheme.clone(),
                 seed,
-                folder: PathBuf::from("."),
+                files: Arc::clone(&files),
                 pcap: None,
                 trace: None,
                 part: TracePart::default(),
