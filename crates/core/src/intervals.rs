@@ -50,9 +50,14 @@ pub(crate) fn common_start(one: &[Interval], other: &[Interval]) -> usize {
     one.iter().zip(other).take_while(|(first, second)| first == second).count()
 }
 
-/// Returns the intervals that end above `tsn`.
+/// Number of intervals that are compared one by one before a binary search.
+const FEW: usize = 8;
+
+/// Returns the intervals that end above `tsn`. Mostly few lie below it, because callers forget those that have been passed.
 pub(crate) fn above(list: &[Interval], tsn: u64) -> &[Interval] {
-    &list[list.partition_point(|&(_, end)| end <= tsn)..]
+    let passed = list.iter().take(FEW).take_while(|&&(_, end)| end <= tsn).count();
+    let rest = &list[passed..];
+    if passed < FEW { rest } else { &rest[rest.partition_point(|&(_, end)| end <= tsn)..] }
 }
 
 /// Returns `true` if `outer` contains all numbers of `list` above `tsn`.

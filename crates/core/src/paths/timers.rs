@@ -3,7 +3,7 @@
 use crate::path_id::PathId;
 use crate::paths::Paths;
 use crate::paths::path::PathTimers;
-use crate::time::{Span, Time};
+use crate::time::{Span, Time, earliest};
 
 /// Number of consecutive idle RTOs that are reported. After that many halvings a window of 2^32 packets is one packet.
 const MOST_IDLE_RTOS: u8 = 32;
@@ -38,7 +38,7 @@ impl Paths {
 
     /// Returns the earliest deadline of all paths.
     pub(crate) fn next_timer(&self) -> Option<Time> {
-        self.paths.iter().filter_map(|path| path.timers.next()).min()
+        self.paths.iter().fold(None, |soonest, path| earliest([soonest, path.timers.next()]))
     }
 
     /// Stops all timers, because the association is closed.

@@ -119,8 +119,14 @@ impl Stream {
     //# Any arithmetic done on Stream Sequence Numbers SHOULD use Serial Number Arithmetic, as defined in [RFC1982], where
     //# SERIAL_BITS = 16.
     fn search(&self, ssn: u16) -> Result<usize, usize> {
-        let next = self.next;
-        self.waiting.binary_search_by_key(&ssn.wrapping_sub(next), |&(other, _)| other.wrapping_sub(next))
+        let ahead = |ssn: u16| ssn.wrapping_sub(self.next);
+        // Each path delivers in order, so a message mostly belongs behind the others or before them.
+        match (self.waiting.front(), self.waiting.back()) {
+            (_, None) => Err(0),
+            (_, Some(last)) if ahead(last.0) < ahead(ssn) => Err(self.waiting.len()),
+            (Some(first), _) if ahead(ssn) < ahead(first.0) => Err(0),
+            _ => self.waiting.binary_search_by_key(&ahead(ssn), |&(other, _)| ahead(other)),
+        }
     }
 }
 
@@ -261,6 +267,11 @@ impl Reassembly {
         }
         let ends = (fragment.beginning, fragment.ending);
         let slot = self.arena.insert(fragment.tsn, fragment.message(), ends, fragment.payload);
+        if ends == (true, true) {
+            self.ring.mark(fragment.tsn, Mark::seen(true, Following::Begins, NONE));
+            self.line_up(slot, true, true);
+            return Ok(());
+        }
         let following = if fragment.ending { Following::Begins } else { Following::Continues };
         self.ring.mark(fragment.tsn, Mark::seen(fragment.beginning, following, slot));
         self.arrive(slot, &neighbours);

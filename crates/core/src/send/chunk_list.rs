@@ -108,7 +108,10 @@ impl<const LINK: usize> ChunkList<LINK> {
 
     /// Inserts a chunk into a list in TSN order. The search starts from the nearer end, where the place nearly always is.
     pub(super) fn insert<T: Linked>(&mut self, ring: &mut Ring<T>, tsn: u64) {
-        let near_the_end = self.last < tsn || self.last - tsn < tsn.saturating_sub(self.first);
+        if self.last < tsn {
+            return self.push(ring, tsn);
+        }
+        let near_the_end = self.last - tsn < tsn.saturating_sub(self.first);
         let previous = if near_the_end {
             self.iter_back(ring).find(|&other| other < tsn).unwrap_or(NONE)
         } else {

@@ -122,6 +122,8 @@ struct PathChunks {
     kinds: [ChunkList<KIND>; 4],
     /// Chunks that a SACK may report as missing, in the order of their latest transmissions.
     sent: ChunkList<SENT>,
+    /// Highest order of transmission so far in that list.
+    newest: (Time, u64),
 }
 
 /// Place of a chunk in the lists of its path.
@@ -263,7 +265,13 @@ impl Outstanding {
     /// for lower TSNs that are sent after higher ones at the same time.
     fn link_by_time(&mut self, path: PathId, tsn: u64) {
         let order = self.order_of(tsn);
-        let list = self.by_path[path.index()].sent;
+        let Outstanding { ring, by_path, .. } = self;
+        let PathChunks { sent: list, newest, .. } = &mut by_path[path.index()];
+        if *newest < order {
+            *newest = order;
+            return list.push(ring, tsn);
+        }
+        let list = *list;
         let before = list.iter_back(&self.ring).find(|&other| self.order_of(other) < order);
         self.by_path[path.index()].sent.insert_behind(&mut self.ring, before, tsn);
     }
@@ -473,9 +481,14 @@ impl Outstanding {
 
     /// Returns the lowest unacknowledged TSN of a path at or after `from`, among chunks sent once, or more than once if `again`.
     pub(crate) fn earliest_sent(&self, path: PathId, again: bool, from: u64) -> Option<u64> {
-        let kinds = Kind::ALL.into_iter().filter(|kind| kind.is_retransmission == again);
-        let lists = kinds.map(|kind| self.by_path[path.index()].kinds[kind.index()]);
-        lists.filter_map(|list| list.iter(&self.ring).find(|&tsn| tsn >= from)).min()
+        let first = |judged| {
+            let list = self.by_path[path.index()].kinds[Kind::new(again, judged).index()];
+            list.iter(&self.ring).find(|&tsn| tsn >= from)
+        };
+        match (first(false), first(true)) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        }
     }
 
     /// Returns the chunks of a path that missing reports may still mark as lost, in TSN order: those sent once come first.
@@ -491,7 +504,7 @@ impl Outstanding {
     /// The search takes the shorter of two walks. After an acknowledged retransmission the order of transmissions is long: it lists
     /// all chunks that left before. If chunks are lost repeatedly, the order by TSN is long.
     pub(crate) fn sent_before(&self, path: PathId, bound: (Time, u64), limit: u64, found: &mut Vec<u64>) {
-        let PathChunks { sent, kinds } = &self.by_path[path.index()];
+        let PathChunks { sent, kinds, .. } = &self.by_path[path.index()];
         let by_time = || sent.iter(&self.ring).take_while(|&tsn| self.order_of(tsn) < bound);
         let by_tsn = || kinds.iter().flat_map(|list| list.iter(&self.ring).take_while(|&tsn| tsn < limit));
         if ends_first(by_time(), by_tsn()) {

@@ -156,11 +156,11 @@ impl SendQueue {
     fn lane(&self) -> Lane {
         let begun = |lane: &VecDeque<Waiting>| lane.front().is_some_and(|message| message.cut > 0);
         match () {
+            () if self.urgent.is_empty() && self.key_management.is_empty() => Lane::User,
             () if begun(&self.waiting) => Lane::User,
             () if begun(&self.urgent) => Lane::Urgent,
             () if !self.key_management.is_empty() => Lane::KeyManagement,
-            () if !self.urgent.is_empty() => Lane::Urgent,
-            () => Lane::User,
+            () => Lane::Urgent,
         }
     }
 

@@ -285,6 +285,9 @@ impl Sender {
     /// Returns the copy that an acknowledgement credits. Of the copies that may arrive it is the one on the path of the SACK,
     /// because the receiver answers on the path of the latest DATA (RFC 9260 section 6.4); otherwise it is the latest.
     pub(crate) fn credited_copy(&self, tsn: u64, source: Option<PathId>) -> Option<Transmission> {
+        if self.outstanding.get(tsn)?.transmissions == 1 {
+            return self.outstanding.latest_of(tsn).copied();
+        }
         let on_source = self.arriving(tsn).find(|copy| Some(copy.path) == source);
         on_source.or_else(|| self.arriving(tsn).next()).or_else(|| self.outstanding.latest_of(tsn)).copied()
     }
@@ -574,11 +577,16 @@ impl Sender {
     /// Acknowledges a chunk in the copy that is credited. The bytes of that copy stay in flight until [`settle`](Self::settle),
     /// because windows grow by the bytes in flight before a SACK. Copies on other paths become duplicates.
     pub(crate) fn acknowledge(&mut self, tsn: u64, credited: &Transmission) {
-        let Some(bytes) = self.outstanding.get(tsn).map(Chunk::bytes) else { return };
-        if self.is_duplicate(tsn, credited) {
-            self.paths[credited.path.index()].duplicates.take_sent_with(tsn, credited.stamps);
+        let Some(chunk) = self.outstanding.get(tsn) else { return };
+        let bytes = chunk.bytes();
+        if chunk.transmissions == 1 && credited.in_flight {
+            self.outstanding.end_flights(tsn, |_| ());
+        } else {
+            if self.is_duplicate(tsn, credited) {
+                self.paths[credited.path.index()].duplicates.take_sent_with(tsn, credited.stamps);
+            }
+            self.end_other_flights(tsn, credited);
         }
-        self.end_other_flights(tsn, credited);
         self.outstanding.mark_acked(tsn);
         self.window.acknowledge(self.cost(bytes));
     }

@@ -16,9 +16,9 @@ impl LossRecovery {
     /// Returns the copy of a chunk that has most likely caused its acknowledgement.
     pub(super) fn credited_copy(&self, tsn: u64, d: &Dispatcher<'_>) -> Option<Transmission> {
         let guess = d.sender.credited_copy(tsn, self.source)?;
-        let has_copies = d.sender.outstanding().get(tsn).is_some_and(|chunk| chunk.transmissions > 1);
+        let has_copies = || d.sender.outstanding().get(tsn).is_some_and(|chunk| chunk.transmissions > 1);
         match d.paths.profile().copy_fate {
-            CopyFate::Judged if has_copies => Some(plausible_copy(tsn, guess, d)),
+            CopyFate::Judged if has_copies() => Some(plausible_copy(tsn, guess, d)),
             CopyFate::Judged | CopyFate::Unjudged => Some(guess),
         }
     }

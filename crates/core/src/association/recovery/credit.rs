@@ -21,15 +21,13 @@ impl LossRecovery {
         let judges = self.judges_copies(d.paths);
         let timed_out = chunk.state == ChunkState::Lost(LossCause::Timeout);
         let was_lost = matches!(chunk.state, ChunkState::Lost(_));
-        d.update_sender(|sender| {
-            if was_lost {
-                sender.revoke_loss(tsn, credited);
-            }
-            sender.acknowledge(tsn, credited);
-            if !was_lost && !judges {
-                sender.end_overtaken_duplicates(path, stamps.sent_at);
-            }
-        });
+        if was_lost {
+            d.sender.revoke_loss(tsn, credited);
+        }
+        d.sender.acknowledge(tsn, credited);
+        if !was_lost && !judges {
+            d.sender.end_overtaken_duplicates(path, stamps.sent_at);
+        }
         if once && judges {
             self.delivered[path.index()].note(stamps.sent_at);
         }
@@ -130,6 +128,7 @@ fn measure(tsn: u64, path: PathId, once: bool, timed_out: bool, d: &mut Dispatch
         return;
     }
     if let Some(sent_at) = d.sender.outstanding().latest_of(tsn).map(|sent| sent.stamps.sent_at) {
+        d.publish_counts();
         d.take_rtt(path, d.now.since(sent_at), false);
     }
 }
