@@ -385,21 +385,24 @@ impl Endpoint {
         for _ in 0..skip {
             chunks.next();
         }
-        self.hand_over(id, origin, chunks, cover)
+        association.handle_chunks(origin, chunks, cover, &mut self.discards);
+        let reply = association.take_reply(origin);
+        self.delivered(id, origin, reply)
     }
 
-    fn hand_over(
-        &mut self,
-        id: AssociationId,
-        origin: Origin,
-        chunks: Chunks<'_>,
-        cover: ChunkProtection,
-    ) -> Handled {
-        if let Some(association) = self.table.get_mut(id) {
-            association.handle_chunks(origin, chunks, cover, &mut self.discards);
-            if let Some(bytes) = association.take_reply(origin) {
-                let _ = self.reply(origin, bytes);
-            }
+    /// Delivers the chunks behind the cookie of a protected packet.
+    fn deliver_behind_cookie(&mut self, id: AssociationId, origin: Origin, chunks: Chunks<'_>) -> Handled {
+        let reply = self.table.get_mut(id).and_then(|association| {
+            association.handle_chunks(origin, chunks, ChunkProtection::Record, &mut self.discards);
+            association.take_reply(origin)
+        });
+        self.delivered(id, origin, reply)
+    }
+
+    /// Queues an association's reply to a packet.
+    fn delivered(&mut self, id: AssociationId, origin: Origin, reply: Option<Vec<u8>>) -> Handled {
+        if let Some(bytes) = reply {
+            let _ = self.reply(origin, bytes);
         }
         Handled::Delivered(id)
     }

@@ -108,8 +108,10 @@ impl Pool {
 
     pub(crate) fn remove(&mut self, id: PacketId) {
         if self.get(id).has_content {
-            let content = std::mem::take(self.content_mut(id));
-            self.buffers.give_back(content.written);
+            let content = self.content_mut(id);
+            content.envelope = None;
+            let written = std::mem::take(&mut content.written);
+            self.buffers.give_back(written);
         }
         self.free.push(id);
     }

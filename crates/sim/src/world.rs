@@ -10,7 +10,7 @@ use anabranch_core::time::Time;
 use sha2::{Digest, Sha256};
 
 use crate::content::RestoredPacket;
-use crate::datagram::{Address, Datagram, Envelope};
+use crate::datagram::{Address, Envelope};
 use crate::event::{EventQueue, Slot};
 use crate::host::Host;
 use crate::link::{Drop, Link, Offer};
@@ -198,30 +198,28 @@ impl World {
     }
 
     fn drain(&mut self, id: HostId) {
-        let mut buffer = std::mem::take(&mut self.outgoing);
         let mut sent = 0;
-        while let Some(envelope) = self.hosts[id.index()].host.poll_transmit(self.now, &mut buffer) {
-            self.send(id, envelope, &mut buffer);
+        while let Some(envelope) = self.hosts[id.index()].host.poll_transmit(self.now, &mut self.outgoing) {
+            self.send(id, envelope);
             sent += 1;
             assert!(sent < MAX_BURST, "host {}: {sent} packets at {:?} and no end", id.0, self.now);
         }
-        self.outgoing = buffer;
     }
 
-    /// Sends the packet in `buffer`, which is empty afterwards.
-    fn send(&mut self, host: HostId, envelope: Envelope, buffer: &mut PacketBuffer) {
+    /// Sends the outgoing packet, whose buffer is empty afterwards.
+    fn send(&mut self, host: HostId, envelope: Envelope) {
         let Some(route) = self.find_route(host, (envelope.source, envelope.destination)) else {
             self.unroutable += 1;
             for event in [PacketEvent::Sent, PacketEvent::Unroutable] {
-                self.observe_sent(host, event, None, envelope.around(buffer));
+                self.observe_sent(host, event, None, envelope);
             }
-            return buffer.clear();
+            return self.outgoing.clear();
         };
         let Route { source, ref links, .. } = self.routes[route.0 as usize];
         let first = links[0];
-        self.observe_sent(host, PacketEvent::Sent, Some(source), envelope.around(buffer));
-        let packet = Packet::new(envelope.wire_bytes(buffer.len()), source, route);
-        let packet = self.pool.insert_from(packet, envelope, buffer);
+        self.observe_sent(host, PacketEvent::Sent, Some(source), envelope);
+        let packet = Packet::new(envelope.wire_bytes(self.outgoing.len()), source, route);
+        let packet = self.pool.insert_from(packet, envelope, &mut self.outgoing);
         self.enter(first, packet);
     }
 
@@ -358,16 +356,17 @@ impl World {
         tap.packet(self.now, place, event, PacketView { source: Some(source), wire, datagram });
     }
 
-    /// Reports a packet that its host has just written to the tap.
+    /// Reports the outgoing packet to the tap.
     fn observe_sent(
         &mut self,
         host: HostId,
         event: PacketEvent,
         source: Option<SourceId>,
-        datagram: Datagram<'_>,
+        envelope: Envelope,
     ) {
         let Some(tap) = &mut self.tap else { return };
-        let wire = datagram.envelope().wire_bytes(datagram.payload.len());
+        let datagram = envelope.around(&self.outgoing);
+        let wire = envelope.wire_bytes(datagram.payload.len());
         tap.packet(self.now, Place::Host(host), event, PacketView { source, wire, datagram: Some(datagram) });
     }
 

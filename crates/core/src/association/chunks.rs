@@ -17,7 +17,7 @@ use crate::stats::{Discard, Discards};
 /// Packet whose chunks are being processed.
 #[derive(Clone, Copy, Debug)]
 struct Packet<'a> {
-    origin: Origin,
+    origin: &'a Origin,
     source: PathId,
     /// Packet from the current chunk to the end, which an AUTH covers.
     covered: &'a [u8],
@@ -54,7 +54,7 @@ impl Association {
         };
         self.reachability.note_packet(self.now);
         let mut packet = Packet {
-            origin,
+            origin: &origin,
             source,
             covered: chunks.rest(),
             cover,
@@ -172,7 +172,7 @@ impl Association {
             return Err(Discard::Unauthenticated);
         }
         match chunk {
-            Chunk::Asconf(asconf) if self.state.takes_sacks() => self.handle_asconf(packet.origin, asconf),
+            Chunk::Asconf(asconf) if self.state.takes_sacks() => self.handle_asconf(*packet.origin, asconf),
             Chunk::AsconfAck(ack) if self.state.takes_sacks() => self.handle_asconf_ack(ack),
             _ => Err(Discard::Unexpected),
         }

@@ -33,6 +33,9 @@ impl Association {
 
     /// Sends a FORWARD-TSN in a packet of its own, with a SACK if one is owed on that path.
     pub(crate) fn transmit_forward_tsn(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
+        if !self.sender.owes_forward_tsn() {
+            return None;
+        }
         self.outlet().forward_tsn_len()?;
         let path = self.forward_tsn_path();
         let size = self.packet_room(path);

@@ -71,7 +71,9 @@ impl Association {
         if awaits_keys {
             self.echo_again();
         }
-        if let Some(path) = self.transmit_control(buf) {
+        if !self.control.is_empty()
+            && let Some(path) = self.transmit_control(buf)
+        {
             return Some(path);
         }
         if awaits_keys && let Some(path) = self.transmit_to_unvalidated(buf) {
@@ -93,7 +95,9 @@ impl Association {
             return Some(path);
         }
         // An event of the opportunity may have queued a HEARTBEAT.
-        if let Some(path) = self.transmit_control(buf) {
+        if !self.control.is_empty()
+            && let Some(path) = self.transmit_control(buf)
+        {
             return Some(path);
         }
         if let Some(path) = self.transmit_forward_tsn(buf) {

@@ -18,7 +18,7 @@ use crate::init::{
     listed_locals, protection_parameter, reportable_params, transcript,
 };
 use crate::path_id::{MAX_PATHS, PathId};
-use crate::protection::{ChunkProtection, Mismatch, ParameterPair, ProtectionMode, Transcript, agree};
+use crate::protection::{Mismatch, ParameterPair, ProtectionMode, Transcript, agree};
 use crate::source::Source;
 use crate::stats::Discard;
 use crate::time::Span;
@@ -718,7 +718,7 @@ impl Endpoint {
         let origin = Origin { bytes: 0, ..origin };
         match echo {
             Echo::Plain(packet) => self.deliver_to(id, origin, packet, 1),
-            Echo::Record { behind, .. } => self.hand_over(id, origin, behind, ChunkProtection::Record),
+            Echo::Record { behind, .. } => self.deliver_behind_cookie(id, origin, behind),
         }
     }
 

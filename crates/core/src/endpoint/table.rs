@@ -214,13 +214,15 @@ impl Table {
 
     /// Moves the events of busy associations to a queue. Deadlines and addresses do not change.
     pub(super) fn collect_events(&mut self, events: &mut VecDeque<(AssociationId, AssociationEvent)>) {
-        // Inner iteration: this is called more often than packets arrive, and mostly there are no events.
-        self.busy.iter().for_each(|&id| {
-            let Some(entry) = entry_mut(&mut self.entries, id) else { return };
+        // Not an iterator: this is called more often than packets arrive, and mostly one association without events is busy.
+        let mut index = 0;
+        while let Some(&id) = self.busy.get(index) {
+            index += 1;
+            let Some(entry) = entry_mut(&mut self.entries, id) else { continue };
             while let Some(event) = entry.association.poll_event() {
                 events.push_back((id, event));
             }
-        });
+        }
     }
 
     /// Updates the index of peers for touched associations.

@@ -131,7 +131,7 @@ impl Observer {
         let Ok(sctp) = SctpPacket::parse(datagram.payload) else { return };
         let counted = now >= self.counted_from;
         let mut first_data = None;
-        for data in sctp.chunks().flatten().filter_map(|chunk| chunk.data()) {
+        for data in sctp.chunks().map_while(Result::ok).filter_map(|chunk| chunk.data()) {
             let tsn = data.tsn();
             first_data.get_or_insert(tsn);
             if let Some((stream, left)) = &mut count.beside

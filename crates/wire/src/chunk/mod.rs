@@ -113,12 +113,20 @@ impl<'a> RawChunk<'a> {
     }
 
     /// Checks the value according to the type and returns a view of its fields.
+    #[inline]
     pub fn decode(&self) -> Result<Chunk<'a>, ParseError> {
+        match self.kind() {
+            ChunkType::DATA => DataView::decode(*self).map(Chunk::Data),
+            ChunkType::SACK => SackView::decode(*self).map(Chunk::Sack),
+            _ => self.decode_rarer(),
+        }
+    }
+
+    /// Decodes the chunk types that few packets contain.
+    fn decode_rarer(&self) -> Result<Chunk<'a>, ParseError> {
         Ok(match self.kind() {
-            ChunkType::DATA => Chunk::Data(DataView::decode(*self)?),
             ChunkType::INIT => Chunk::Init(InitView::decode(*self)?),
             ChunkType::INIT_ACK => Chunk::InitAck(InitView::decode(*self)?),
-            ChunkType::SACK => Chunk::Sack(SackView::decode(*self)?),
             ChunkType::NR_SACK => Chunk::NrSack(NrSackView::decode(*self)?),
             ChunkType::HEARTBEAT => Chunk::Heartbeat(HeartbeatView::decode(*self)?),
             ChunkType::HEARTBEAT_ACK => Chunk::HeartbeatAck(HeartbeatView::decode(*self)?),
