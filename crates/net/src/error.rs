@@ -21,6 +21,9 @@ pub enum BindError {
         "{0} is the wildcard address; name the local addresses to use, because a socket is bound to each"
     )]
     Unspecified(SocketAddr),
+    /// No address of this machine is usable.
+    #[error("{0}")]
+    NoUsableAddress(String),
     /// An IP address was given twice.
     #[error("{0} was given twice; a host has one socket for each address of an interface")]
     Twice(IpAddr),
@@ -117,6 +120,9 @@ pub enum PathError {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConnectError {
+    /// The peer's name cannot be read, resolved or reached.
+    #[error("{0}")]
+    Target(String),
     /// One of the paths cannot be used.
     #[error(transparent)]
     Path(#[from] PathError),
@@ -180,7 +186,8 @@ impl ConnectError {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::RefusedByPeer | Self::KeysInterrupted(_) | Self::Failed(_) => true,
-            Self::Path(_)
+            Self::Target(_)
+            | Self::Path(_)
             | Self::PortZero
             | Self::Exists(_)
             | Self::Refused(_)

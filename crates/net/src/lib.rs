@@ -10,6 +10,10 @@
 //! * Every future can be dropped at any time, as in `select!` and time-outs: no data is lost or duplicated. Each documents it.
 //! * The end of an association that is not graceful is an error for senders and receivers.
 //!
+//! [`Host::client`] and [`Host::server`] use every link of this machine, and [`Host::connect_to`] finds the peer by its name.
+//! Associations with [`stream_control`](AssociationConfig::stream_control) have [streams](Association::open_stream) that read and
+//! write like TCP connections.
+//!
 //! # Protected hosts
 //!
 //! [`Host::builder`] requires the [`Protection`] of packets; there is no default. A protected host proves its identity with
@@ -81,6 +85,7 @@ mod association;
 mod clock;
 mod config;
 mod connect_retries;
+mod discovery;
 mod driver;
 mod error;
 mod error_queue;

@@ -1,6 +1,7 @@
 //! Tests of hosts on real sockets. The one that counts memory of its process is `strangers.rs`.
 
 mod clock;
+mod examples;
 mod flood;
 mod interfaces;
 mod loopback;

@@ -98,7 +98,7 @@ impl LocalAddresses {
     }
 
     /// Returns `true` if this machine has the address. Packets to this machine pass no interface.
-    pub(super) fn has(&self, address: IpAddr) -> bool {
+    pub(crate) fn has(&self, address: IpAddr) -> bool {
         address.is_loopback() || self.all.iter().any(|local| local.address == address)
     }
 

@@ -5,6 +5,7 @@
     reason = "a test prints why it is left out, and its figures for `--nocapture`"
 )]
 
+mod discovery;
 mod faults;
 mod guard;
 mod hostile;
