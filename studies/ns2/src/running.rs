@@ -1,6 +1,5 @@
 //! Runs a point with as many seeds as its interval needs.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -59,7 +58,7 @@ fn template(point: &Point) -> anyhow::Result<Job> {
         conventions: Arc::new(conventions),
         scheme: scheme.into(),
         seed: 0,
-        folder: PathBuf::new(),
+        files: Arc::default(),
         pcap: None,
         trace: None,
         part: TracePart::default(),

@@ -4,8 +4,8 @@ use anabranch_core::time::{Rate, Span};
 use anabranch_core::units::WireBytes;
 use anabranch_scenario::units::{UnitError, parse_rate, parse_span};
 use anabranch_scenario::{
-    Association, Background, Direction, Directions, Duplex, Flow, FlowKind, Impairments, Link, Loss, OneWay,
-    Path, Run, Scenario, Stop,
+    Association, Background, Capacity, Delay, Direction, Directions, Duplex, Flow, FlowKind, Impairments,
+    Link, Loss, OneWay, Path, Queue, Run, Scenario, Stop,
 };
 use anabranch_sim::{LossModel, LossPlace, QueueLimit, TrafficKind};
 
@@ -17,10 +17,12 @@ const START: Span = Span::from_millis(500);
 const CROSS_TRAFFIC_START: Span = Span::from_millis(100);
 /// Links at both ends of each path in the script.
 const ACCESS: OneWay = OneWay {
-    rate: Rate::from_bps(100_000_000),
-    delay: Span::from_micros(1),
-    queue: QueueLimit::Packets(50),
+    capacity: Capacity::Rate(Rate::from_bps(100_000_000)),
+    delay: Delay::Span(Span::from_micros(1)),
+    queue: Queue::DEFAULT,
     loss: Vec::new(),
+    loss_trace: None,
+    outage_trace: None,
     impairments: Impairments { policer: None, jitter: None, aggregation: None },
 };
 /// Packet sizes of the Pareto sources on each of three paths, and the number of sources.
@@ -138,7 +140,8 @@ fn pareto(link: Rate, (packet, count): (u64, u64)) -> Background {
 
 /// Returns a link with these loss probabilities forward and reverse.
 fn bottleneck(rate: Rate, delay: Span, queue: u64, losses: [f64; 2]) -> Duplex {
-    let way = OneWay { rate, delay, queue: QueueLimit::Packets(queue), ..ACCESS };
+    let queue = Queue::drop_tail(QueueLimit::Packets(queue));
+    let way = OneWay { capacity: Capacity::Rate(rate), delay: Delay::Span(delay), queue, ..ACCESS };
     let [forward, reverse] = losses.map(|probability| OneWay {
         loss: vec![Loss { model: LossModel::Bernoulli(probability), place: LossPlace::BeforeQueue }],
         ..way.clone()
@@ -188,8 +191,9 @@ mod tests {
         let scenario = scenario(&point).expect("a scenario");
         let middle = &scenario.links[scenario.paths[1].via[1]].duplex;
         let way = &middle.forward;
-        assert_eq!((way.rate, way.delay), (Rate::from_bps(387_000), Span::from_millis(90)));
-        assert_eq!(way.queue, QueueLimit::Packets(20));
+        assert_eq!(way.rate(), Some(Rate::from_bps(387_000)));
+        assert_eq!(way.delay(), Some(Span::from_millis(90)));
+        assert_eq!(way.queue, Queue::drop_tail(QueueLimit::Packets(20)));
         assert_eq!(way.loss[0].model, LossModel::Bernoulli(0.05));
         assert_eq!(middle.reverse.loss[0].model, LossModel::Bernoulli(0.01));
         let cross_traffic = TrafficKind::Cbr { rate: Rate::from_bps(1_000_000), jitter: 0.5 };
