@@ -41,7 +41,7 @@ TARGET := $$($(CARGO) metadata --locked --no-deps --format-version 1 \
 
 VENV := .venv
 
-.PHONY: help more setup install uninstall demo test test-build release-build venv python notebook wheel fmt lint lint-rust lint-others rfc fuzz fuzz-build hostile tampering mutants digests digests-store new-key study studies-check studies-store interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice bench bench-wire bench-sim instructions book clean
+.PHONY: help more setup install uninstall demo test test-build release-build venv python notebook wheel fmt package lint lint-rust lint-others rfc fuzz fuzz-build hostile tampering mutants digests digests-store new-key study studies-check studies-store interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice bench bench-wire bench-sim instructions book clean
 
 # A word in brackets is the group of a target in the list.
 help:
@@ -235,12 +235,18 @@ lint: ## [change] Check formatting, lints, types, rustdoc, conventions of the so
 	for half in lint-rust lint-others; do $(MAKE) --no-print-directory "$$half" || status=1; done; \
 	exit $$status
 
+# Crates that others may depend on. All others have `publish = false`.
+PUBLISHED := wire core dtls keying identity schemes sim scenario net transfer
+package: ## [change] Package the crates that can be published, into target/package.
+	$(CARGO) package --quiet --locked --allow-dirty --no-verify $(PUBLISHED:%=-p anabranch-%)
+
 lint-rust:
 	@$(CHECKS); \
 	check $(CARGO) fmt --all --check -- -l $(MACRO_MODULES); \
 	check $(CARGO) fmt --manifest-path fuzz/Cargo.toml --check -- -l; \
 	check $(CARGO) clippy --workspace --all-targets --locked -- -D warnings; \
 	check env RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked; \
+	check $(MAKE) --no-print-directory package; \
 	exit $$status
 
 # Relative links and their anchors; nothing is requested from other hosts. `make book` checks links to generated pages.
