@@ -4,7 +4,8 @@
     python3 docs/check_commands.py --marks
 
 Every block of ```sh is run by bash, page after page: the blocks of a page share one temporary folder, in which the
-repository's `scenarios`, `examples`, `docs`, `studies`, `tools` and `python` are found. It has to end with 0.
+repository's `scenarios`, `contrib`, `examples`, `docs`, `studies`, `tools` and `python` are found. It has to end with
+status 0.
 `anabranch run` and `sweep` are given two seeds at most there, to save time. In a block of
 ```console the lines after `$ ` are run and their output is compared with the lines below; a line `...` stands for any
 number of lines. A comment in the line above a block changes this:
@@ -43,7 +44,7 @@ MARK = re.compile(r"^<!-- (run|not run): (.+) -->$")
 PAGE_MARK = re.compile(r"^<!-- page not run: .+ -->$", re.MULTILINE)
 PLACEHOLDER = re.compile(r"\b(MEASURED|TODO|FIXME|XXX|TBD)\b")
 IN_PYTHON_ONLY = {"sweep", "report", "view", "plot", "papers", "video"}
-LINKED = ("scenarios", "examples", "docs", "tools", "studies", "papers", "python")
+LINKED = ("scenarios", "contrib", "examples", "docs", "tools", "studies", "papers", "python")
 # Takes the place of `anabranch` in blocks of sh.
 FEW_SEEDS = """#!{python}
 import os, sys
@@ -170,7 +171,7 @@ class Options:
 
     def named(self, subcommand, words):
         """Returns the subcommand to which the options belong: the subcommand of a group for groups such as `video`."""
-        is_group = re.match(r"Usage: .* COMMAND\b", self.help[subcommand], re.IGNORECASE)
+        is_group = re.search(r"^Usage: .* <?COMMAND\b", self.help[subcommand], re.IGNORECASE | re.MULTILINE)
         member = f"{subcommand} {words[0]}" if is_group and words and re.fullmatch(r"[a-z]+", words[0]) else ""
         return member if member and self.has(member) else subcommand
 

@@ -27,6 +27,7 @@ mod served_peers;
 mod signal;
 mod table;
 mod tilde;
+mod trace;
 mod transfer;
 
 use std::ffi::OsString;
@@ -59,6 +60,7 @@ enum Command {
     Keys(keys::KeysArguments),
     Decrypt(decrypt::DecryptArguments),
     Relay(Box<relay::RelayArguments>),
+    Trace(trace::TraceArguments),
     Compare(compare::CompareArguments),
     Paths(Box<paths::PathsArguments>),
     Bench(Box<bench::BenchArguments>),
@@ -82,6 +84,7 @@ Examples:
   anabranch keys show                 print your public key
   anabranch relay --help              simulate links between real sockets
   anabranch compare two-path          run in the simulator and over sockets
+  anabranch trace info FILE           describe a recorded network
   anabranch paths                     list the local addresses of paths
   anabranch bench --help              measure each path and all together
   anabranch completions bash          complete commands in the shell
@@ -139,6 +142,7 @@ fn run(command_line: Command, typed: &[OsString], external: &[ExternalCommand]) 
         Command::Keys(keys) => keys::keys(&keys),
         Command::Decrypt(decrypt) => decrypt::decrypt(&decrypt),
         Command::Relay(relay) => relay::relay(&relay),
+        Command::Trace(trace) => trace::trace(&trace),
         Command::Compare(compare) => compare::compare(&compare),
         Command::Paths(paths) => paths::paths(&paths),
         Command::Bench(bench) => bench::bench(&bench),

@@ -3,6 +3,7 @@
 pub mod conventions;
 pub mod engine;
 pub mod explain;
+pub mod recorded;
 pub mod run;
 pub mod statistics;
 mod text_file;

@@ -5,9 +5,9 @@ use anabranch_core::time::{Rate, Span, Time};
 use anabranch_core::units::WireBytes;
 use anabranch_relay::{Direction, Impairment};
 use anabranch_sim::{
-    Address, Aggregation, Datagram, Encapsulation, Envelope, Faults, GilbertElliott, Host, Jitter,
-    JitterDistribution, JitterOrder, LinkChange, LinkConfig, LossModel, LossPlace, LossTrace, Policer,
-    QueueConfig, Seeds, World,
+    Address, Aggregation, CapacityTrace, CoDel, Columns, Datagram, Discipline, Encapsulation, Envelope,
+    Faults, GilbertElliott, Host, Jitter, JitterDistribution, JitterOrder, LinkChange, LinkConfig, LossModel,
+    LossPlace, LossTrace, Playback, Policer, QueueConfig, Seeds, Series, World,
 };
 
 const SOURCE: &str = "flow-1";
@@ -91,7 +91,22 @@ fn links() -> Vec<LinkConfig> {
         link(QueueConfig::packets(30))
             .with_jitter(Some(jitter(JitterOrder::Kept)))
             .with_aggregation(Some(Aggregation { period: Span::from_micros(3500), most_packets: Some(4) })),
+        link(QueueConfig::packets(30)).with_capacity(recorded()).with_series(delays()),
+        link(QueueConfig::packets(30).with_discipline(Discipline::CoDel(CoDel::default())))
+            .with_capacity(recorded()),
     ]
+}
+
+/// Returns a capacity that changes every 250 ms, from the middle of its second piece on.
+fn recorded() -> Playback<CapacityTrace> {
+    let text = b"0 6\n0.25 2\n0.5 0\n0.75 9\n1 4\n";
+    let trace = CapacityTrace::read_rates(&text[..], &Columns::default(), None).expect("a valid trace");
+    Playback::repeated(trace).starting_at(Span::from_millis(375))
+}
+
+fn delays() -> Playback<Series> {
+    let series = Series::read_delays(&b"0 9\n0.3 30\n0.6 1\n"[..], &Columns::default());
+    Playback::repeated(series.expect("a valid series"))
 }
 
 fn jitter(order: JitterOrder) -> Jitter {

@@ -15,7 +15,7 @@ use anyhow::Context;
 use clap::Args;
 use tokio::time::{Instant, MissedTickBehavior};
 
-use self::cut::Cut;
+pub(crate) use self::cut::Cut;
 use self::report::Reporter;
 use crate::exit::{CommandError, Status};
 use crate::man::TEXT_COLUMNS;

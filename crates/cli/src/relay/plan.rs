@@ -20,7 +20,7 @@ pub(super) fn configs(arguments: &RelayArguments) -> Result<(Vec<String>, Vec<Re
     for (index, listen) in arguments.listen.iter().enumerate() {
         let to = to[index].ok_or("--to is missing")?;
         let text = texts[index].as_deref().ok_or("--link is missing")?;
-        let (name, lanes) = link(text, &format!("relay-{}", index + 1), arguments.mtu)?;
+        let (name, lanes) = link(text, &format!("relay-{}", index + 1), arguments)?;
         if names.contains(&name) {
             return Err(format!("--link '{text}': two relays are named `{name}`; give each another name"));
         }
@@ -49,8 +49,13 @@ pub(crate) fn config(listen: SocketAddr, to: SocketAddr, lanes: PathLanes) -> Re
 }
 
 /// Reads a link, and returns its name with its directions.
-fn link(text: &str, default_name: &str, mtu_bytes: u64) -> Result<(String, PathLanes), String> {
+fn link(text: &str, default_name: &str, arguments: &RelayArguments) -> Result<(String, PathLanes), String> {
     let link = Link::parse(text, "--link", default_name).map_err(|error| error.to_string())?;
+    let ways = [&link.duplex.forward, &link.duplex.reverse];
+    if ways.iter().any(|way| way.outage_trace.is_some()) && !arguments.cut.is_empty() {
+        return Err(format!("--link '{text}': `outage_trace` and --cut exclude each other; remove one"));
+    }
+    let mtu_bytes = arguments.mtu;
     if let Some(burst) = link.duplex.smallest_burst().filter(|burst| *burst < mtu_bytes) {
         let (burst, mtu) = (units::format_size(burst), units::format_size(mtu_bytes));
         return Err(format!(

@@ -41,6 +41,7 @@ mod sweep;
 #[cfg(unix)]
 mod terminal;
 #[cfg(unix)]
+mod trace;
 mod transfer;
 #[cfg(target_os = "linux")]
 mod unreachable;

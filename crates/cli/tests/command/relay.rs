@@ -198,9 +198,12 @@ fn invalid_options_are_refused_with_an_example() {
             "rate=1Mbit,delay=1ms,loss=[bernoulli(rate=1%),trace(lost=[1])]",
             "`loss`: packets are lost in 2 ways",
         ),
+        ("capacity=no-such.csv,delay=1ms", "no-such.csv: cannot be read"),
+        ("rate=1Mbit,delay=1ms,outage_trace=no-such.csv", "`outage_trace` and --cut exclude each other"),
     ] {
-        let ended = anabranch(&["relay", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:9", "--link", link]);
-        let err = ended.with_status(2).err;
+        let relay =
+            ["relay", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:9", "--cut", "1s..2s", "--link", link];
+        let err = anabranch(&relay).with_status(2).err;
         assert!(err.contains(expected), "{link}: {err}");
     }
     let twins = ["--listen", "127.0.0.1:0", "--link", "rate=1Mbit,delay=1ms,name=lte"];
