@@ -47,6 +47,9 @@ const COMMANDS: usize = 256;
 /// buffer overflows: the system drops SACKs, and time-outs follow.
 const TURN_BYTES: usize = 512 << 10;
 
+/// Maximum number of bytes in a message of reports about streams, which fits the smallest packets.
+const REPORT_BYTES: usize = 440;
+
 pub(crate) struct Driver {
     pub(crate) clock: Clock,
     pub(crate) endpoint: Endpoint,
@@ -61,6 +64,8 @@ pub(crate) struct Driver {
     pub(crate) entries: BTreeMap<AssociationId, Arc<Shared>>,
     /// Associations to service before the next wait.
     pub(crate) due: BTreeSet<AssociationId>,
+    /// Associations to service again after other tasks have run.
+    due_later: BTreeSet<AssociationId>,
     /// Closed associations whose last packets may not have been sent yet.
     pub(crate) spent: Vec<AssociationId>,
     pub(crate) keys: KeyStore,
@@ -101,6 +106,7 @@ impl Driver {
             queue,
             entries: BTreeMap::new(),
             due: BTreeSet::new(),
+            due_later: BTreeSet::new(),
             spent: Vec::new(),
             keys,
             pairing: Pairing::default(),
@@ -131,8 +137,9 @@ impl Driver {
             if self.is_done() {
                 return;
             }
-            if self.behind {
-                // Lets the runtime detect arrived datagrams.
+            if self.behind || !self.due_later.is_empty() {
+                self.due.append(&mut self.due_later);
+                // Lets the runtime detect arrived datagrams, and writers use the room of the outbox.
                 tokio::task::yield_now().await;
                 continue;
             }
@@ -635,8 +642,8 @@ impl Driver {
         };
         send_reports(&mut state, association);
         let sent = empty_outbox(&mut state, association, now);
-        if sent {
-            state.wake_blocked_writers();
+        if state.wake_writers_for_room() {
+            self.due_later.insert(id);
         }
         let streams_changed = state.streams.take_changed();
         if state.shutdown_wanted && state.outbox.is_empty() {
@@ -712,9 +719,10 @@ fn answer(endpoint: &mut Endpoint, outlet: &mut Outlet<'_>, handled: Handled) ->
 /// Passes reports about streams to the endpoint.
 fn send_reports(state: &mut State, association: &mut anabranch_core::Association) {
     let options = SendOptions { ppid: STREAM_CONTROL_PPID, unordered: true, ..SendOptions::default() };
-    while let Some(report) = state.streams.next_ahead() {
+    while state.streams.has_ahead() {
+        let reports = state.streams.take_reports(REPORT_BYTES);
         // An association that is closing needs no reports.
-        let _ = association.send_urgent(Bytes::copy_from_slice(&report.encode()), options);
+        let _ = association.send_urgent(Bytes::from(reports), options);
     }
 }
 

@@ -24,6 +24,9 @@ use crate::stream_state::{STREAM_CONTROL_PPID, StreamTable};
 /// Bytes that may wait for the task before a sender must wait.
 pub(crate) const OUTBOX_LIMIT: usize = 256 << 10;
 
+/// User bytes of the messages into which a stream divides written bytes.
+pub(crate) const WRITE_BYTES: usize = 32 << 10;
+
 /// Bytes read from the endpoint ahead of the application.
 pub(crate) const INBOX_LIMIT: usize = 256 << 10;
 
@@ -130,7 +133,7 @@ pub(crate) struct State {
     /// Streams with handles.
     pub(crate) streams: StreamTable,
     /// Writers of streams that wait for room in the outbox.
-    pub(crate) blocked_writers: Vec<Waker>,
+    pub(crate) blocked_writers: VecDeque<Waker>,
     /// Set if the peer supports FORWARD-TSN.
     pub(crate) partial_reliability: bool,
     /// Proved identity of the peer, if packets are protected.
@@ -228,11 +231,16 @@ impl State {
     /// Wakes the tasks that wait on streams.
     fn wake_streams(&mut self) {
         self.streams.wake_all();
-        self.wake_blocked_writers();
+        self.blocked_writers.drain(..).for_each(Waker::wake);
     }
 
-    pub(crate) fn wake_blocked_writers(&mut self) {
-        self.blocked_writers.drain(..).for_each(Waker::wake);
+    /// Wakes as many writers of streams as the outbox has room for. Returns `true` if others still wait although it has room: a
+    /// writer that is woken may have given up.
+    pub(crate) fn wake_writers_for_room(&mut self) -> bool {
+        let room = OUTBOX_LIMIT.saturating_sub(self.outbox_bytes);
+        let woken = room.div_ceil(WRITE_BYTES).min(self.blocked_writers.len());
+        self.blocked_writers.drain(..woken).for_each(Waker::wake);
+        room > 0 && !self.blocked_writers.is_empty()
     }
 }
 
@@ -264,7 +272,7 @@ impl Shared {
             more: false,
             outbound_streams,
             streams: StreamTable::default(),
-            blocked_writers: Vec::new(),
+            blocked_writers: VecDeque::new(),
             partial_reliability: false,
             identity: None,
             keying_error: None,

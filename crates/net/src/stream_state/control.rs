@@ -25,7 +25,7 @@ pub(crate) enum InOrder {
     Reset { code: u32 },
 }
 
-/// Report about the flow of a stream.
+/// Report about the flow of a stream. A message has one or more of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ahead {
     /// A message of the stream may begin while fewer than `limit` bytes were sent since the association was established.
@@ -67,17 +67,22 @@ impl Ahead {
         }
     }
 
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+    /// Reads the first report of a message. Returns it with the bytes of the others.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let (&kind, rest) = bytes.split_first()?;
         let (stream, rest) = rest.split_first_chunk()?;
         let stream = u16::from_be_bytes(*stream);
         match kind {
-            CREDIT => Some(Ahead::Credit { stream, limit: u64::from_be_bytes(rest.try_into().ok()?) }),
-            BLOCKED => rest.is_empty().then_some(Ahead::Blocked { stream }),
+            CREDIT => {
+                let (limit, rest) = rest.split_first_chunk()?;
+                Some((Ahead::Credit { stream, limit: u64::from_be_bytes(*limit) }, rest))
+            }
+            BLOCKED => Some((Ahead::Blocked { stream }, rest)),
             STOP => {
-                let (incarnation, code) = rest.split_first_chunk()?;
-                let incarnation = u32::from_be_bytes(*incarnation);
-                Some(Ahead::Stop { stream, incarnation, code: u32::from_be_bytes(code.try_into().ok()?) })
+                let (incarnation, rest) = rest.split_first_chunk()?;
+                let (code, rest) = rest.split_first_chunk()?;
+                let (incarnation, code) = (u32::from_be_bytes(*incarnation), u32::from_be_bytes(*code));
+                Some((Ahead::Stop { stream, incarnation, code }, rest))
             }
             _ => None,
         }
@@ -105,7 +110,14 @@ mod tests {
             assert_eq!(InOrder::decode(&message.encode()), Some(message));
         }
         for message in AHEAD {
-            assert_eq!(Ahead::decode(&message.encode()), Some(message));
+            assert_eq!(Ahead::decode(&message.encode()), Some((message, &[][..])));
+        }
+        let all: Vec<u8> = AHEAD.iter().flat_map(|message| message.encode()).collect();
+        let mut rest = &all[..];
+        for message in AHEAD {
+            let (first, others) = Ahead::decode(rest).expect("a report");
+            assert_eq!(first, message);
+            rest = others;
         }
     }
 
@@ -114,7 +126,8 @@ mod tests {
         let all = IN_ORDER.map(InOrder::encode).into_iter().chain(AHEAD.map(Ahead::encode));
         for bytes in all {
             let longer = [&bytes[..], &[0]].concat();
-            for wrong in [&bytes[..bytes.len() - 1], &longer, &[]] {
+            assert_eq!(InOrder::decode(&longer), None);
+            for wrong in [&bytes[..bytes.len() - 1], &[]] {
                 assert_eq!((InOrder::decode(wrong), Ahead::decode(wrong)), (None, None), "{wrong:?}");
             }
             let is_in_order = InOrder::decode(&bytes).is_some();

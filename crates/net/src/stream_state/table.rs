@@ -203,9 +203,18 @@ impl StreamTable {
         self.unread
     }
 
-    /// Returns the next report to the peer.
-    pub(crate) fn next_ahead(&mut self) -> Option<Ahead> {
-        self.ahead.pop_front()
+    /// Removes the next reports to the peer, as many as fit a message of this length.
+    pub(crate) fn take_reports(&mut self, most_bytes: usize) -> Vec<u8> {
+        let mut message = Vec::new();
+        while let Some(report) = self.ahead.front() {
+            let bytes = report.encode();
+            if message.len() + bytes.len() > most_bytes {
+                break;
+            }
+            message.extend_from_slice(&bytes);
+            self.ahead.pop_front();
+        }
+        message
     }
 
     /// Returns `true` if there are reports to the peer.

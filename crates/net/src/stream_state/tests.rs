@@ -32,7 +32,14 @@ fn read(table: &mut StreamTable, key: StreamKey) -> Poll<Result<usize, RecvEnd>>
 }
 
 fn reports(table: &mut StreamTable) -> Vec<Ahead> {
-    std::iter::from_fn(|| table.next_ahead()).collect()
+    let bytes = table.take_reports(usize::MAX);
+    let mut rest = &bytes[..];
+    let next = || {
+        let (report, others) = Ahead::decode(rest)?;
+        rest = others;
+        Some(report)
+    };
+    std::iter::from_fn(next).collect()
 }
 
 /// Opens a stream of the peer by a first message.
@@ -166,6 +173,18 @@ fn reports_may_overtake_the_first_message_but_not_name_missing_streams() {
     let mut table = table(true);
     assert_eq!(table.report_of_peer(Ahead::Blocked { stream: 1 }), Ok(()));
     assert_eq!(table.report_of_peer(Ahead::Blocked { stream: STREAMS }), Err(Violation::Malformed));
+}
+
+#[test]
+fn reports_share_messages_of_bounded_length() {
+    let mut table = table(true);
+    for stream in [0, 2, 4, 6] {
+        let key = table.open().expect("free");
+        table.spend(key, FIRST_WINDOW as usize);
+        assert!(table.poll_credit(key, &cx()).is_pending(), "stream {stream}");
+    }
+    let lengths: Vec<usize> = std::iter::repeat_with(|| table.take_reports(7).len()).take(3).collect();
+    assert_eq!(lengths, [6, 6, 0]);
 }
 
 #[test]

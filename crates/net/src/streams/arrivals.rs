@@ -24,8 +24,13 @@ impl State {
             return Err(Violation::Malformed);
         }
         if message.unordered {
-            let report = Ahead::decode(&message.payload).ok_or(Violation::Malformed)?;
-            self.streams.report_of_peer(report)
+            let mut rest = &message.payload[..];
+            while !rest.is_empty() {
+                let (report, others) = Ahead::decode(rest).ok_or(Violation::Malformed)?;
+                self.streams.report_of_peer(report)?;
+                rest = others;
+            }
+            Ok(())
         } else {
             let end = InOrder::decode(&message.payload).ok_or(Violation::Malformed)?;
             self.streams.end_of_peer(message.stream, end)

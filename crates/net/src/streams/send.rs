@@ -12,11 +12,8 @@ use tokio::io::AsyncWrite;
 
 use super::error::StreamSendError;
 use crate::message::QueuedMessage;
-use crate::shared::{Handle, OUTBOX_LIMIT, State};
+use crate::shared::{Handle, OUTBOX_LIMIT, State, WRITE_BYTES};
 use crate::stream_state::{InOrder, STREAM_CONTROL_PPID, SendEnd, StreamKey};
-
-/// User bytes of the messages into which [`AsyncWrite`] divides what it is given.
-const WRITE_BYTES: usize = 32 << 10;
 
 /// Sending half of a [stream](crate::Association::open_stream): messages in order, or bytes by [`AsyncWrite`].
 ///
@@ -74,7 +71,7 @@ impl SendStream {
         }
         ready!(credit).map_err(error_of)?;
         if state.outbox_bytes >= OUTBOX_LIMIT {
-            state.blocked_writers.push(cx.waker().clone());
+            state.blocked_writers.push_back(cx.waker().clone());
             return Poll::Pending;
         }
         state.streams.spend(self.key, payload.len());
