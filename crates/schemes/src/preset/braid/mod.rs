@@ -39,6 +39,7 @@ mod path_probe;
 mod policer;
 pub mod redundant_retransmission;
 mod round_trips;
+mod sack_wait;
 pub mod soonest;
 mod window;
 

@@ -14,6 +14,7 @@ use anabranch_core::{MAX_PATHS, PathId, PathSet};
 use crate::definition::{Equation, text};
 use crate::preset::braid::path_probe::PathProbe;
 use crate::preset::braid::round_trips::{self, RoundTrips};
+use crate::preset::braid::sack_wait::SackWait;
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "rate",
@@ -38,6 +39,7 @@ pub struct PathModel {
     largest_rates: [WindowedMax<Rate>; MAX_PATHS],
     trips: [RoundTrips; MAX_PATHS],
     path_probes: [PathProbe; MAX_PATHS],
+    waits: SackWait,
     /// Paths whose probes have become due and were not requested yet.
     due: PathSet,
 }
@@ -51,6 +53,7 @@ impl PathModel {
             largest_rates: [WindowedMax::default(); MAX_PATHS],
             trips: Default::default(),
             path_probes: [PathProbe::default(); MAX_PATHS],
+            waits: SackWait::default(),
             due: PathSet::EMPTY,
         }
     }
@@ -84,7 +87,8 @@ impl Slot for PathModel {
             }
             Event::Acked(acked) if acked.certain => {
                 let time = view.now.since(acked.stamps.sent_at);
-                self.trips[acked.path.index()].take(time, acked.sack_path, view.now);
+                let waited = self.waits.acked(acked.path, acked.sack_path, view.now);
+                self.trips[acked.path.index()].take(time, acked.sack_path, waited, view.now);
             }
             Event::SackDone(done) => {
                 for (facts, ack) in view.paths.iter().zip(done.paths) {

@@ -13,8 +13,9 @@ pub(super) const RULES: &[Equation] = &[Equation {
     name: "round trips",
     rule: text!(
         "base_w = minimum time of the last {} among acknowledgements that returned on path w; base = the \
-         minimum of these; queue = time - base_w; measured are chunks sent once, and copies that the peer \
-         reports as duplicates",
+         minimum of these; queue = time - base_w, minus the time since the previous SACK on path w if \
+         this is another path than that of the data; measured are chunks sent once, and copies that the \
+         peer reports as duplicates",
         MEMORY,
     ),
     file: file!(),
@@ -39,13 +40,14 @@ fn index(way: Option<PathId>) -> usize {
 }
 
 impl RoundTrips {
-    /// Records the time until an acknowledgement that returned on this path.
-    pub(super) fn take(&mut self, time: Span, way: Option<PathId>, now: Time) {
+    /// Records the time until an acknowledgement that returned on this path, and the longest time that the data may have waited for
+    /// it at the peer.
+    pub(super) fn take(&mut self, time: Span, way: Option<PathId>, waited: Span, now: Time) {
         let (at, window, way) = (now.as_nanos(), MEMORY.as_nanos(), index(way));
         if self.base_by_way.len() <= way {
             self.base_by_way.resize_with(way + 1, WindowedMin::default);
         }
-        let queue = time - self.base_by_way[way].update(at, time, window);
+        let queue = time - self.base_by_way[way].update(at, time, window) - waited;
         self.queue = Some(queue);
         self.longest_queue.update(at, queue, window);
     }
@@ -95,7 +97,7 @@ mod tests {
 
     /// Returns the queueing delay after this sample.
     fn queue(trips: &mut RoundTrips, time: u64, way: usize, now: u64) -> u64 {
-        trips.take(ms(time), Some(PathId::new(way)), at(now));
+        trips.take(ms(time), Some(PathId::new(way)), Span::ZERO, at(now));
         trips.queue().map_or(0, |queue| queue.as_nanos() / 1_000_000)
     }
 
@@ -109,6 +111,17 @@ mod tests {
         assert_eq!(queue(&mut trips, 130, 0, 2), 30);
         assert_eq!(queue(&mut trips, 70, 1, 3), 10);
         assert_eq!(trips.base(), Some(ms(60)));
+    }
+
+    #[test]
+    fn wait_for_the_sack_is_no_queue() {
+        let mut trips = RoundTrips::default();
+        queue(&mut trips, 60, 1, 0);
+        for (waited, expected) in [(10, 20), (30, 0), (40, 0)] {
+            trips.take(ms(90), Some(PathId::new(1)), ms(waited), at(1));
+            assert_eq!(trips.queue(), Some(ms(expected)), "{waited}");
+        }
+        assert_eq!((trips.longest_queue(), trips.base()), (Some(ms(20)), Some(ms(60))));
     }
 
     #[test]
