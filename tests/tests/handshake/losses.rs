@@ -1,7 +1,9 @@
 //! Handshakes and shutdowns survive losses, or end with a reason.
 
 use anabranch_core::time::Span;
-use anabranch_core::{AbortReason, AssociationEvent, PathState, SendError, SendOptions};
+use anabranch_core::{AbortReason, AssociationEvent, PathId, PathState, SendError, SendOptions};
+use anabranch_tests::duo::{Duo, Setup};
+use anabranch_tests::network::Side;
 use bytes::Bytes;
 
 use crate::handshake::{data_flows, read};
@@ -290,4 +292,21 @@ fn a_side_whose_peer_has_shut_down_takes_no_more_messages() {
     assert!(!wires.nodes[0].reported(&AssociationEvent::Closed));
     let refused = wires.nodes[0].only_mut().send(message(), SendOptions::default());
     assert_eq!(refused, Err(SendError::Closing), "while its SHUTDOWN ACK is unanswered");
+}
+
+#[test]
+fn init_is_not_repeated_on_a_path_that_was_removed() {
+    let setup = Setup::new(3, "cmt", "rfc9260");
+    let removed = setup.address(Side::A, 1);
+    let mut duo = Duo::new(setup);
+    duo.kept = Some(Vec::new());
+    duo.network.set_filter(|_| false);
+    duo.connect();
+    let now = duo.now;
+    let association = duo.nodes[Side::A.index()].try_association_mut().expect("it opens one");
+    association.remove_path(now, PathId::new(1)).expect("it is not the only path");
+    duo.run(Span::from_secs(60));
+    let kept = duo.kept.as_ref().expect("packets are kept");
+    assert!(kept.len() > 3, "INIT is repeated");
+    assert!(kept.iter().all(|(_, packet)| packet.source != removed));
 }

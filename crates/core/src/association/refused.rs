@@ -72,11 +72,8 @@ impl Association {
         self.paths.live().filter(move |id| !refused.contains(*id))
     }
 
-    /// Returns this path, or the next one if the attempt on it has ended.
+    /// Returns this path, or the next one if the path was removed or the attempt on it has ended.
     pub(crate) fn unrefused_or_next(&self, path: PathId) -> PathId {
-        match self.state.opening() {
-            Some(opening) if opening.refused.contains(path) => self.path_after(path),
-            _ => path,
-        }
+        if self.unrefused_paths().any(|id| id == path) { path } else { self.path_after(path) }
     }
 }
