@@ -9,7 +9,7 @@ use anabranch_core::protection::RestartContext;
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{
     AcceptFrom, AssociationConfig, AssociationEvent, AssociationId, Encapsulation, Endpoint, EndpointConfig,
-    Handled, Reliability, SendError, SendOptions,
+    Handled, Reliability, SendError, SendOptions, StreamDirection,
 };
 use anabranch_schemes::registry;
 
@@ -376,6 +376,9 @@ impl Duo {
                 AssociationEvent::Writable => self.refused[side.index()] = false,
                 AssociationEvent::Abandoned { stream, context, cause, .. } => {
                     self.flows[side.index()].abandoned(stream, context, cause);
+                }
+                AssociationEvent::StreamsReset { direction: StreamDirection::Incoming, streams } => {
+                    self.flows[side.other().index()].reset(&streams);
                 }
                 _ => {}
             }

@@ -14,6 +14,9 @@ pub const MARK: [u8; 8] = *b"LEGIBLE:";
 /// Distance of marks in bytes: each part of a message of some length that a packet carries contains one.
 const MARK_EVERY: usize = 64;
 
+/// Number of streams that tests use at most.
+const MOST_STREAMS: u16 = 16;
+
 /// A message that has not arrived.
 #[derive(Clone, Debug)]
 struct Sent {
@@ -39,6 +42,8 @@ pub struct Flow {
     next_number: u32,
     ordered: BTreeMap<u16, VecDeque<Sent>>,
     next_ssn: BTreeMap<u16, u16>,
+    /// Streams that were reset, until a message with a number of the new sequence was read.
+    resets: BTreeSet<u16>,
     unordered: BTreeMap<u32, (u16, Sent)>,
     partial: BTreeMap<u16, Begun>,
     /// Messages that were skipped before the sender reported them as abandoned.
@@ -119,6 +124,14 @@ impl Flow {
     /// Returns the number of messages that were skipped although the sender has not reported them.
     pub fn passed_without_a_word(&self) -> usize {
         self.passed.len()
+    }
+
+    /// Records that the receiver has reset these streams; no stream means all.
+    pub fn reset(&mut self, streams: &[u16]) {
+        if streams.is_empty() {
+            self.resets.extend(0..MOST_STREAMS);
+        }
+        self.resets.extend(streams);
     }
 
     /// Processes a message of the key management, which uses a sequence number of its stream.
@@ -202,6 +215,10 @@ impl Flow {
         }
         // A message that was abandoned before it got a TSN has no number in its stream.
         let skipped = piece.ssn.wrapping_sub(first);
+        if skipped > passed && piece.ssn <= passed && self.resets.remove(&piece.stream) {
+            self.next_ssn.insert(piece.stream, piece.ssn);
+            return;
+        }
         assert!(
             skipped <= passed,
             "stream sequence numbers count messages: {skipped} for {passed} before {piece:?}"

@@ -72,7 +72,7 @@ fn on_path_attacker_reads_and_changes_no_protected_data() {
 #[test]
 fn cases_reach_the_tested_states() {
     let mut runner = TestRunner::deterministic();
-    let mut sums = [0; 21];
+    let mut sums = [0; 23];
     for _ in 0..300 {
         let case = case::any().new_tree(&mut runner).expect("a case").current();
         let duo = run::play(&case);
@@ -99,6 +99,8 @@ fn cases_reach_the_tested_states() {
                 s.abandoned.by_priority.sent,
                 s.abandoned.by_streams.unsent,
                 s.forward_tsns_received,
+                s.re_configs_sent,
+                s.stream_requests_received,
             ];
             sums.iter_mut().zip(counted).for_each(|(sum, n)| *sum += n);
         }

@@ -11,4 +11,5 @@ mod partial;
 mod peers;
 mod protection;
 mod rig;
+mod streams;
 mod wireshark;

@@ -97,6 +97,13 @@ pub struct AddressChanges {
     pub follow: bool,
 }
 
+/// Changes of streams while an association is up (RFC 6525).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamChanges {
+    /// Maximum number of streams in each direction, up to which either side may add streams.
+    pub max_streams: u16,
+}
+
 /// Limits of buffers that grow with the bytes that the paths carry in a round trip of the slowest one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferGrowth {
@@ -163,6 +170,8 @@ pub struct AssociationConfig {
     pub peer_silence_limit: Option<Span>,
     /// Treatment of changes of addresses while the association is up.
     pub address_changes: AddressChanges,
+    /// Changes of streams with a peer that supports them; `None` keeps the streams of the handshake, and announces no support.
+    pub stream_changes: Option<StreamChanges>,
     /// Protection of packets by the DTLS chunk; `None` for plain packets. Messages are refused until the driver has installed keys.
     /// If it is set, [`AddressChanges::asconf`] needs no AUTH, and works with protected peers only.
     pub protection: Option<Protection>,
@@ -191,6 +200,7 @@ impl AssociationConfig {
             connect_timeout: None,
             peer_silence_limit: None,
             address_changes: AddressChanges::default(),
+            stream_changes: None,
             protection: None,
         }
     }

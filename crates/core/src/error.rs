@@ -62,6 +62,46 @@ pub enum PathError {
     Closed,
 }
 
+/// Reason for which a change of streams was not requested.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum StreamsError {
+    /// The handshake has not ended, so that the peer's support and its streams are unknown.
+    #[error("the association is not established yet; wait for Connected")]
+    NotEstablished,
+    /// A shutdown has begun or the association has ended.
+    #[error("the association is closing or closed; open a new one")]
+    Closing,
+    /// One of both sides does not support RE-CONFIG (RFC 6525).
+    #[error("the streams are fixed; set stream_changes in the configuration of both sides")]
+    Unsupported,
+    /// The stream does not exist.
+    #[error("stream {stream} does not exist; the association has {streams}, numbered from 0")]
+    NoSuchStream {
+        /// Requested stream.
+        stream: u16,
+        /// Number of streams of the direction.
+        streams: u16,
+    },
+    /// A reset of the stream was requested before, and the peer has not answered.
+    #[error("stream {stream} is under reset; wait for StreamsReset")]
+    InProgress {
+        /// Requested stream.
+        stream: u16,
+    },
+    /// Too many requests wait.
+    #[error("too many changes of streams wait for the peer; wait for an answer")]
+    TooManyRequests,
+    /// There would be more streams than the configuration permits.
+    #[error("a direction has at most {limit} streams; raise max_streams of stream_changes")]
+    TooManyStreams {
+        /// Maximum number of streams of a direction.
+        limit: u16,
+    },
+    /// The key management of a protected association uses the stream.
+    #[error("the key management uses stream 0 of a protected association; list the other streams")]
+    KeyManagement,
+}
+
 /// Reason for which an association could not be opened.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum ConnectError {

@@ -29,6 +29,7 @@ mod send;
 mod sliding;
 mod source;
 mod stats;
+mod stream_set;
 pub mod time;
 pub mod trace;
 pub mod units;
@@ -37,13 +38,13 @@ pub mod windowed;
 pub use access::{AcceptFrom, MAX_NETWORKS, Network, NetworkError, Networks, NetworksError};
 pub use address::{LocalEnd, PathAddress};
 pub use anabranch_wire::QuotedInit;
-pub use association::{Association, AssociationEvent};
+pub use association::{Association, AssociationEvent, StreamDirection, StreamRefusal, StreamRequest};
 pub use config::{
     AddressChanges, AssociationConfig, BufferGrowth, Encapsulation, EndpointConfig, Guard, InterfaceMtu,
-    ListedAddresses, RateLimit, SharedKey,
+    ListedAddresses, RateLimit, SharedKey, StreamChanges,
 };
 pub use endpoint::{AssociationId, Endpoint, Handled, Transmit};
-pub use error::{AbortReason, ConnectError, PathError, Refusal, SendError};
+pub use error::{AbortReason, ConnectError, PathError, Refusal, SendError, StreamsError};
 pub use fair_pool::{FairPool, PoolFull};
 pub use packet_buffer::PacketBuffer;
 pub use path_id::{MAX_PATHS, PathId, PathSet, PathState};

@@ -106,6 +106,10 @@ pub struct Statistics {
     pub asconfs_sent: u64,
     /// ASCONF chunks processed, without retransmissions.
     pub asconfs_received: u64,
+    /// RE-CONFIG chunks with a request sent, including retransmissions.
+    pub re_configs_sent: u64,
+    /// Requests of the peer for changes of streams, without retransmissions.
+    pub stream_requests_received: u64,
     /// Paths put into service because none was active.
     pub promotions: u64,
     /// Scheduler decisions that were overruled because of a full window, the path's state or the need for progress.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anabranch_core::profile::Profile;
 use anabranch_core::time::Span;
-use anabranch_core::{AssociationConfig, BufferGrowth, ListedAddresses};
+use anabranch_core::{AssociationConfig, BufferGrowth, ListedAddresses, StreamChanges};
 use anabranch_schemes::registry::{self, ExpressionError};
 
 /// UDP port of SCTP over UDP (RFC 6951 section 4).
@@ -30,6 +30,9 @@ pub const DEFAULT_LARGEST_MTU: usize = 65_535;
 
 /// Number of streams in each direction.
 pub const DEFAULT_STREAMS: u16 = 16;
+
+/// Maximum number of streams in each direction, up to which either side may add streams.
+const MOST_STREAMS: u16 = 1024;
 
 /// Default scheme of an association.
 pub const DEFAULT_SCHEME: &str = "braid";
@@ -64,6 +67,7 @@ pub fn config(scheme: &str) -> Result<AssociationConfig, ExpressionError> {
     config.mtu_bytes = DEFAULT_MTU;
     config.mtu_search_up_to_bytes = Some(DEFAULT_LARGEST_MTU);
     config.streams = DEFAULT_STREAMS;
+    config.stream_changes = Some(StreamChanges { max_streams: MOST_STREAMS });
     config.address_changes.asconf = true;
     config.peer_silence_limit = Some(Span::from_nanos(DEFAULT_PEER_SILENCE.as_nanos() as u64));
     config.connect_timeout = Some(Span::from_nanos(DEFAULT_CONNECT_TIMEOUT.as_nanos() as u64));

@@ -482,6 +482,9 @@ impl Driver {
             | AssociationEvent::PathAdded { .. }
             | AssociationEvent::PathRebound { .. }
             | AssociationEvent::Abandoned { .. }
+            | AssociationEvent::StreamsReset { .. }
+            | AssociationEvent::StreamsAdded { .. }
+            | AssociationEvent::StreamRequestFailed { .. }
             | AssociationEvent::NoPartialReliability => shared.dispatch_event(event),
             AssociationEvent::PathRemoved { .. } => {
                 shared.dispatch_event(event);

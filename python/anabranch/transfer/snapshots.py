@@ -21,6 +21,9 @@ EventKind: TypeAlias = Literal[
     "path-rebound",
     "abandoned",
     "no-partial-reliability",
+    "streams-reset",
+    "streams-added",
+    "stream-request-failed",
     "restarted",
     "shutdown-received",
     "closed",
@@ -142,6 +145,9 @@ class Event:
     | `path-rebound` | the peer's UDP port behind a path changed | `path`, and the previous port `was` |
     | `abandoned` | a message was abandoned, `sent` in part or not at all | `stream`, `context`, `reason`, `sent` |
     | `no-partial-reliability` | the peer does not support FORWARD-TSN | |
+    | `streams-reset` | stream sequence numbers start at zero again | |
+    | `streams-added` | there are more streams | |
+    | `stream-request-failed` | the peer refused a change of streams | |
     | `restarted` | the peer restarted; queued and unread messages are lost | |
     | `shutdown-received` | the peer sends no more | |
     | `closed` | the association was shut down gracefully | |

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use anabranch_core::StreamChanges;
 use anabranch_core::protection::{KeyManagementRoles, Protection, ProtectionMode};
 use anabranch_core::time::Span;
 use anabranch_schemes::registry::{COMPONENTS, Kind, PRESETS, Parameter};
@@ -132,6 +133,11 @@ impl Case {
         self.guarded.as_ref().is_some_and(changed) && self.ops.iter().all(Op::is_calm)
     }
 
+    /// Returns the changes of streams that both sides support. Cases without such a step keep their packets.
+    fn stream_changes(&self) -> Option<StreamChanges> {
+        self.ops.iter().any(Op::changes_streams).then_some(StreamChanges { max_streams: 8 })
+    }
+
     /// Returns the setup for the harness.
     pub(crate) fn setup(&self) -> Setup {
         let sides = [0, 1].map(|side| {
@@ -145,6 +151,7 @@ impl Case {
             config.initial_tsn = tsns_to_wrap.map(|n| 0_u32.wrapping_sub(n));
             config.path_silence_limit = silence_ms.map(Span::from_millis);
             config.streams = *streams;
+            config.stream_changes = self.stream_changes();
             if let Some(guarded) = &self.guarded {
                 config.protection = Some(self.protection(side));
                 config.address_changes.asconf = guarded.asconf;

@@ -20,6 +20,10 @@ pub(crate) enum Op {
     Read { side: Side, count: usize },
     /// Sets if the application reads data as it arrives or only on request.
     Reading { side: Side, by_hand: bool },
+    /// Requests a reset of streams; bits select them, and none means all.
+    Reset { side: Side, streams: u8, incoming: bool },
+    /// Requests more streams.
+    AddStreams { side: Side, streams: u16, incoming: bool },
     /// Cuts or restores a link.
     Cut { pair: usize, cut: bool },
     /// Changes a link. Probabilities are in thousandths.
@@ -49,6 +53,11 @@ impl Op {
             self,
             Op::Advance { .. } | Op::Send { .. } | Op::Read { .. } | Op::Reading { .. } | Op::Wake { .. }
         )
+    }
+
+    /// Returns `true` if the step changes streams.
+    pub(crate) fn changes_streams(&self) -> bool {
+        matches!(self, Op::Reset { .. } | Op::AddStreams { .. })
     }
 }
 
@@ -92,6 +101,19 @@ fn send() -> impl Strategy<Value = Op> {
     )
 }
 
+fn reset() -> impl Strategy<Value = Op> {
+    (side(), prop_oneof![1 => Just(0_u8), 9 => 1..16_u8], prop::bool::weighted(0.3))
+        .prop_map(|(side, streams, incoming)| Op::Reset { side, streams, incoming })
+}
+
+fn add_streams() -> impl Strategy<Value = Op> {
+    (side(), 0..3_u16, any_bool()).prop_map(|(side, streams, incoming)| Op::AddStreams {
+        side,
+        streams,
+        incoming,
+    })
+}
+
 /// Returns limits that messages reach before their first transmission, in flight, or rarely.
 fn reliability() -> impl Strategy<Value = Reliability> {
     prop_oneof![
@@ -111,6 +133,8 @@ pub(crate) fn any() -> impl Strategy<Value = Op> {
         40 => send(),
         12 => (side(), 1..20_usize).prop_map(|(side, count)| Op::Read { side, count }),
         5 => (side(), any_bool()).prop_map(|(side, by_hand)| Op::Reading { side, by_hand }),
+        6 => reset(),
+        1 => add_streams(),
         10 => (0..8_usize, any_bool()).prop_map(|(pair, cut)| Op::Cut { pair, cut }),
         12 => impair(),
         3 => Just(Op::Heal),

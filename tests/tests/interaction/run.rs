@@ -1,7 +1,7 @@
 //! Execution of a case, with the checks at its end.
 
 use anabranch_core::time::{Span, Time};
-use anabranch_core::{AbortReason, AssociationEvent, Discard, PathId};
+use anabranch_core::{AbortReason, AssociationEvent, Discard, PathId, StreamDirection};
 use anabranch_keying::KeyPolicy;
 use anabranch_tests::credentials::seeded_credentials;
 use anabranch_tests::dice::Dice;
@@ -118,6 +118,16 @@ fn apply<P: Pair>(pair: &mut P, case: &Case, op: &Op, attacker: Option<&mut Atta
         Op::Reading { side, by_hand } => {
             pair.set_reading(side, if by_hand { Reading::ByHand } else { Reading::WhenTold });
         }
+        Op::Reset { side, streams, incoming } => reset(pair.duo_mut(), side, streams, incoming),
+        Op::AddStreams { side, streams, incoming } => {
+            let duo = pair.duo_mut();
+            let now = duo.now;
+            let direction = if incoming { StreamDirection::Incoming } else { StreamDirection::Outgoing };
+            if let Some(association) = duo.nodes[side.index()].try_association_mut() {
+                let _ = association.add_streams(now, direction, streams);
+            }
+            duo.nodes[side.index()].check();
+        }
         Op::Cut { pair: link, cut } => pair.duo_mut().cut(link % case.pairs, cut),
         Op::Impair { pair: link, delay_ms, loss, duplicate, reorder, corrupt } => {
             let link = pair.duo_mut().link(link % case.pairs);
@@ -151,6 +161,19 @@ fn apply<P: Pair>(pair: &mut P, case: &Case, op: &Op, attacker: Option<&mut Atta
             }
         }
     }
+}
+
+fn reset(duo: &mut Duo, side: Side, selected: u8, incoming: bool) {
+    let streams: Vec<u16> = (0..8).filter(|bit| selected >> bit & 1 == 1).collect();
+    let now = duo.now;
+    if let Some(association) = duo.nodes[side.index()].try_association_mut() {
+        let _ = if incoming {
+            association.request_incoming_reset(now, &streams)
+        } else {
+            association.reset_streams(now, &streams)
+        };
+    }
+    duo.nodes[side.index()].check();
 }
 
 fn add_path(duo: &mut Duo, side: Side, local: usize, remote: usize) {

@@ -8,5 +8,6 @@
 mod dcsctp;
 mod dcsctp_host;
 mod exchange;
+mod resets;
 mod sctp_proto;
 mod sctp_proto_host;

@@ -115,6 +115,7 @@ impl Association {
         self.consider_forward_tsn();
         self.open_opportunity(OpportunityCause::Application, true);
         self.consider_writable();
+        self.advance_stream_changes();
         self.advance_shutdown();
     }
 }

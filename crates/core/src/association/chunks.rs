@@ -24,7 +24,12 @@ struct Packet<'a> {
     cover: ChunkProtection,
     proof: Proof,
     data: PacketData,
+    /// Number of RE-CONFIGs so far.
+    re_configs: usize,
 }
+
+/// Maximum number of RE-CONFIGs in a packet that are processed.
+const MOST_RE_CONFIGS: usize = 2;
 
 /// Decision on the next chunk of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +65,7 @@ impl Association {
             cover,
             proof: Proof::of(cover),
             data: PacketData::default(),
+            re_configs: 0,
         };
         //= docs/rfc9260.txt#section-6.10
         //# An endpoint MUST process received chunks in their order in the packet.
@@ -146,7 +152,15 @@ impl Association {
             Chunk::Error(error) => self.handle_error(packet.cover, &error)?,
             Chunk::Auth(auth) => packet.proof = self.check_auth(&auth, packet.covered)?,
             Chunk::Asconf(_) | Chunk::AsconfAck(_) if self.addresses.asconf().is_some() => {
-                self.handle_reconfiguration(&chunk, packet)?;
+                self.handle_address_change(&chunk, packet)?;
+            }
+            Chunk::ReConfig(view) if self.changes_streams() => {
+                // A request and an answer may share a packet. More would only make one packet cost more.
+                packet.re_configs += 1;
+                if packet.re_configs > MOST_RE_CONFIGS || !self.takes_re_configs() {
+                    return Err(Discard::Unexpected);
+                }
+                self.handle_re_config(source, &view)?;
             }
             Chunk::Confirmation(_)
                 if packet.cover == ChunkProtection::Record && self.protection.confirming.is_some() => {}
@@ -167,7 +181,7 @@ impl Association {
     }
 
     /// Handles an ASCONF or ASCONF-ACK, which is silently discarded without authentication (RFC 5061 sections 4.1.1 and 4.1.2).
-    fn handle_reconfiguration(&mut self, chunk: &Chunk<'_>, packet: &Packet<'_>) -> Result<(), Discard> {
+    fn handle_address_change(&mut self, chunk: &Chunk<'_>, packet: &Packet<'_>) -> Result<(), Discard> {
         if packet.proof != Proof::Authenticated {
             return Err(Discard::Unauthenticated);
         }

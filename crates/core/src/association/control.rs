@@ -10,6 +10,7 @@ use anabranch_wire::{
 use crate::association::Association;
 use crate::association::heartbeat_info::{INFO_BYTES, write_info};
 use crate::association::packets::PacketContext;
+use crate::association::re_config_answer::{AnswerList, write_answers};
 use crate::association::state::State;
 use crate::packet_buffer::PacketBuffer;
 use crate::path_id::{PathId, PathState};
@@ -66,6 +67,15 @@ pub(crate) enum Control {
     Asconf {
         path: PathId,
     },
+    /// RE-CONFIG with the request that waits for its answer.
+    ReConfig {
+        path: PathId,
+    },
+    /// RE-CONFIG with answers to the peer.
+    ReConfigAnswer {
+        path: PathId,
+        answers: AnswerList,
+    },
     /// ABORT for an ASCONF-ACK that answers no ASCONF.
     AbortIllegalAsconfAck {
         path: PathId,
@@ -103,6 +113,8 @@ impl Control {
             | Control::AbortNoUserData { path, .. }
             | Control::AbortReflected { path }
             | Control::Asconf { path }
+            | Control::ReConfig { path }
+            | Control::ReConfigAnswer { path, .. }
             | Control::AbortIllegalAsconfAck { path }
             | Control::UnsupportedHmac { path, .. }
             | Control::Unrecognized { path, .. }
@@ -323,6 +335,11 @@ impl Association {
             Control::AbortNoUserData { tsn, .. } => writer.abort(false, [Cause::NoUserData(Tsn::new(*tsn))]),
             Control::AbortReflected { .. } => writer.abort(true, [Cause::InvalidParameter]),
             Control::Asconf { .. } => self.write_asconf(writer),
+            Control::ReConfig { .. } => match &self.stream_changes {
+                Some(changes) => changes.write_request(writer),
+                None => Ok(()),
+            },
+            Control::ReConfigAnswer { answers, .. } => write_answers(answers, writer),
             Control::AbortIllegalAsconfAck { .. } => writer.abort(false, [Cause::IllegalAsconfAck]),
             Control::UnsupportedHmac { hmac_id, .. } => {
                 writer.error([Cause::UnsupportedHmac { hmac_id: *hmac_id }])

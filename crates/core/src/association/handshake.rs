@@ -10,6 +10,7 @@ use crate::association::ack_state::AckState;
 use crate::association::control::Control;
 use crate::association::recovery::LossRecovery;
 use crate::association::state::{Opening, Stagger, State};
+use crate::association::stream_changes::StreamChangeState;
 use crate::association::{Association, AssociationEvent};
 use crate::authentication::{AuthOffer, BadRandom, Keys, RANDOM_LEN};
 use crate::config::ListedAddresses;
@@ -175,7 +176,8 @@ impl Association {
         writer.init(&repr, params.chain(RawParam::parse(&padding).ok().map(Param::Unknown)))
     }
 
-    /// Returns the extensions in the INIT of this side: NR-SACK if the scheme acknowledges with it, ASCONF if it is configured.
+    /// Returns the extensions in the INIT of this side: NR-SACK if the scheme acknowledges with it, ASCONF and RE-CONFIG
+    /// if they are configured.
     pub(crate) fn announces(&self) -> Announced {
         Announced {
             nr_sack: self.policies.ack_form() != AckForm::Sack,
@@ -183,6 +185,7 @@ impl Association {
             sack_flags: sack_flags::param(&self.profile).is_some(),
             forward_tsn: true,
             stream_control: self.config.stream_control,
+            re_config: self.config.stream_changes.is_some(),
         }
     }
 
@@ -420,6 +423,10 @@ impl Association {
         };
         self.protection.begin(peer.protection.clone(), start);
         self.agree_on_authentication(peer);
+        let changes_streams = peer.announced.re_config && self.announces().re_config;
+        let own_initial_tsn = Tsn::from_unwrapped(self.identity.initial_tsn).get();
+        self.stream_changes =
+            changes_streams.then(|| Box::new(StreamChangeState::new(own_initial_tsn, peer.initial_tsn)));
         let foreign = self.profile.sack_flags == SackFlags::Announced && !peer.announced.sack_flags;
         self.sender.set_foreign_sack_flags(foreign);
         self.identity.peer_controls_streams = peer.announced.stream_control;

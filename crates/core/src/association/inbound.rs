@@ -149,6 +149,8 @@ impl Association {
 
     /// Decides on the acknowledgement after a packet's last chunk.
     pub(crate) fn packet_done(&mut self, source: PathId, packet: PacketData) {
+        self.perform_deferred_reset();
+        self.advance_stream_changes();
         if packet.any {
             self.dispatcher().data_passed();
             self.consider_ack(source, packet);

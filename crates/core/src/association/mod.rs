@@ -30,6 +30,7 @@ mod path_mtu;
 mod paths;
 mod policies;
 mod protection;
+mod re_config_answer;
 mod reachability;
 mod recovery;
 mod refused;
@@ -39,6 +40,7 @@ mod sack_out;
 mod shutdown;
 mod sources;
 mod state;
+mod stream_changes;
 #[cfg(test)]
 mod testing;
 mod timers;
@@ -78,6 +80,8 @@ use policies::PolicyState;
 use reachability::Reachability;
 use recovery::LossRecovery;
 use state::State;
+use stream_changes::StreamChangeState;
+pub use stream_changes::{StreamDirection, StreamRefusal, StreamRequest};
 use transmission::Transmission;
 
 /// Maximum number of outstanding chunks: within reach of a SACK's 16-bit gap offsets, and low enough that the stream sequence
@@ -143,6 +147,28 @@ pub enum AssociationEvent {
     },
     /// The list of addresses that the peer reports in protected packets has changed ([`Association::reported_addresses`]).
     PeerAddresses,
+    /// Stream sequence numbers start at zero again (RFC 6525). Messages that were received on an incoming stream before the reset,
+    /// and are not read yet, are read first.
+    StreamsReset {
+        /// Direction of the streams.
+        direction: StreamDirection,
+        /// Streams in ascending order; none means all.
+        streams: Vec<u16>,
+    },
+    /// Streams were added.
+    StreamsAdded {
+        /// Direction of the streams.
+        direction: StreamDirection,
+        /// Number of all streams of the direction.
+        streams: u16,
+    },
+    /// The peer has not performed a request of this side for a change of streams. All streams continue as before.
+    StreamRequestFailed {
+        /// Request that has failed.
+        request: StreamRequest,
+        /// Answer of the peer.
+        refusal: StreamRefusal,
+    },
     /// The peer restarted: queued and unread messages are lost, and the association is established again.
     Restarted,
     /// The peer has requested a shutdown.
@@ -194,6 +220,8 @@ pub struct Association {
     reading: buffers::Reading,
     ack: AckState,
     control: ControlQueue,
+    /// State of changes of streams, if both sides support them. A box, because most associations have none.
+    stream_changes: Option<Box<StreamChangeState>>,
     outputs: Outputs,
 }
 
@@ -260,6 +288,7 @@ impl Association {
             reading: buffers::Reading { began: now, bytes: 0 },
             ack: AckState::default(),
             control: ControlQueue::default(),
+            stream_changes: None,
             outputs: Outputs::new(config.trace),
             config,
         }
@@ -304,7 +333,8 @@ impl Association {
     pub fn send_urgent(&mut self, payload: Bytes, options: SendOptions) -> Result<(), SendError> {
         let options = SendOptions { reliability: Reliability::Full, ..options };
         self.check_message(&payload, options)?;
-        self.enqueue(|sender| sender.push_urgent(payload, options));
+        let now = self.now;
+        self.enqueue(|sender| sender.push_urgent(payload, options, now));
         Ok(())
     }
 
@@ -427,7 +457,7 @@ impl Association {
 
     /// Returns the user bytes that wait without a TSN; data bound to a path has one.
     pub fn queued_bytes(&self) -> u64 {
-        self.sender.queue().bytes()
+        self.sender.queue().bytes() + self.sender.held().bytes()
     }
 
     /// Returns the free send buffer in bytes; `None` if it is unlimited.
@@ -629,9 +659,11 @@ impl Association {
             return None;
         }
         let t4 = self.addresses.asconf().and_then(asconf::Asconf::t4);
+        let request = self.stream_changes.as_ref().filter(|_| self.state.takes_sacks());
         earliest([
             self.state.next_timer(),
             t4,
+            request.and_then(|changes| changes.timer()),
             self.recovery.deadline(),
             self.ack.deadline(),
             self.transmission.deadline(),

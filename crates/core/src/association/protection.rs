@@ -322,7 +322,7 @@ impl Association {
         }
         match chunk {
             Chunk::Data(data) => self.is_repeated(data) || self.is_next_of_key_management(data),
-            Chunk::ForwardTsn(_) | Chunk::Asconf(_) | Chunk::AsconfAck(_) => false,
+            Chunk::ForwardTsn(_) | Chunk::Asconf(_) | Chunk::AsconfAck(_) | Chunk::ReConfig(_) => false,
             // The client's last message is acknowledged in a record.
             Chunk::Sack(_) | Chunk::NrSack(_) => self.protection.admits_plain_messages(),
             _ => true,

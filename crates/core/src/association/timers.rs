@@ -31,6 +31,7 @@ impl Association {
         if self.addresses.asconf_mut().is_some_and(|asconf| asconf.take_expired_t4(now)) {
             self.handle_t4();
         }
+        self.handle_stream_change_timer();
         if self.state.closing_mut().is_some_and(|closing| due(&mut closing.t5, now)) {
             //= docs/rfc9260.txt#section-9.2
             //# At the expiration of this timer, the sender SHOULD abort the association by sending an ABORT chunk.

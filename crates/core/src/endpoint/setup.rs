@@ -383,7 +383,9 @@ impl Endpoint {
             Some(_) => (self.accepts_asconf(origin, header.source_port), AsconfProof::Record),
             None => (random.is_some(), AsconfProof::Auth),
         };
-        let extensions = extensions(Announced { nr_sack, asconf, ..Announced::default() }, proof);
+        let re_config = self.announces_re_config(origin, header.source_port);
+        let announced = Announced { nr_sack, asconf, re_config, ..Announced::default() };
+        let extensions = extensions(announced, proof);
         let optional = [Param::ForwardTsnSupported].into_iter().chain(extensions);
         let optional = optional.chain(self.announced_sack_flags(origin, header.source_port));
         let optional = optional.chain(self.announced_stream_control(origin, header.source_port));

@@ -29,6 +29,8 @@ pub(crate) struct Announced {
     pub(crate) forward_tsn: bool,
     /// Flow control, ends and resets of each stream above SCTP.
     pub(crate) stream_control: bool,
+    /// Support of RE-CONFIG.
+    pub(crate) re_config: bool,
 }
 
 impl Announced {
@@ -40,6 +42,7 @@ impl Announced {
             (self.asconf, ASCONF),
             (!self.forward_tsn, NO_FORWARD_TSN),
             (self.stream_control, STREAM_CONTROL),
+            (self.re_config, RE_CONFIG),
         ];
         bits.into_iter().filter(|(announced, _)| *announced).fold(0, |all, (_, bit)| all | bit)
     }
@@ -51,6 +54,7 @@ impl Announced {
             sack_flags: bits & SACK_FLAGS != 0,
             forward_tsn: bits & NO_FORWARD_TSN == 0,
             stream_control: bits & STREAM_CONTROL != 0,
+            re_config: bits & RE_CONFIG != 0,
         }
     }
 }
@@ -69,10 +73,16 @@ const NO_FORWARD_TSN: u8 = 8;
 
 /// Bit of the control of streams.
 const STREAM_CONTROL: u8 = 16;
+/// Bit of RE-CONFIG.
+const RE_CONFIG: u8 = 32;
 
 /// Chunk types to announce: NR-SACK is first, and AUTH last, so that they can be omitted.
 const EXTENSIONS: &[ChunkType] =
     &[ChunkType::NR_SACK, ChunkType::ASCONF, ChunkType::ASCONF_ACK, ChunkType::AUTH];
+
+/// The same with RE-CONFIG.
+const EXTENSIONS_WITH_RE_CONFIG: &[ChunkType] =
+    &[ChunkType::NR_SACK, ChunkType::RE_CONFIG, ChunkType::ASCONF, ChunkType::ASCONF_ACK, ChunkType::AUTH];
 
 /// Proof that authenticates ASCONFs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,13 +95,14 @@ pub(crate) enum AsconfProof {
 
 /// Returns the extensions to announce. Unused ones are not announced and change no packet.
 pub(crate) fn extensions<'p>(announced: Announced, proof: AsconfProof) -> Option<Param<'p>> {
+    let all = if announced.re_config { EXTENSIONS_WITH_RE_CONFIG } else { EXTENSIONS };
     let first = usize::from(!announced.nr_sack);
     let end = match proof {
-        _ if !announced.asconf => 1,
-        AsconfProof::Auth => EXTENSIONS.len(),
-        AsconfProof::Record => EXTENSIONS.len() - 1,
+        _ if !announced.asconf => 1 + usize::from(announced.re_config),
+        AsconfProof::Auth => all.len(),
+        AsconfProof::Record => all.len() - 1,
     };
-    let list = EXTENSIONS.get(first..end).filter(|list| !list.is_empty())?;
+    let list = all.get(first..end).filter(|list| !list.is_empty())?;
     Some(Param::SupportedExtensions(List::new(list)))
 }
 
@@ -111,6 +122,7 @@ pub(crate) fn announced(init: &InitView<'_>) -> Announced {
                 announced.asconf |=
                     chunks.contains(ChunkType::ASCONF) && chunks.contains(ChunkType::ASCONF_ACK);
                 announced.forward_tsn |= chunks.contains(ChunkType::FORWARD_TSN);
+                announced.re_config |= chunks.contains(ChunkType::RE_CONFIG);
             }
             _ => {}
         }

@@ -26,12 +26,13 @@ fn read<T>(params: &[Param<'_>], read: impl FnOnce(&InitView<'_>) -> T) -> T {
 
 /// Returns every combination of extensions.
 fn combinations() -> impl Iterator<Item = Announced> {
-    (0..32).map(|bits| Announced {
+    (0..64).map(|bits| Announced {
         nr_sack: bits & 1 > 0,
         asconf: bits & 2 > 0,
         sack_flags: bits & 4 > 0,
         forward_tsn: bits & 8 > 0,
         stream_control: bits & 16 > 0,
+        re_config: bits & 32 > 0,
     })
 }
 

@@ -13,6 +13,7 @@
 use super::arena::{Arena, Message, NONE, OPEN_ORDERED, OPEN_UNORDERED, READY, Slot};
 use super::ring::{Following, Mark, Ring};
 use crate::contents::Contents;
+use crate::stream_set::StreamSet;
 use std::collections::VecDeque;
 use thiserror::Error;
 
@@ -203,6 +204,39 @@ impl Reassembly {
     /// Returns `true` if the peer may send on this stream.
     pub(crate) fn has_stream(&self, stream: u16) -> bool {
         stream < self.stream_count
+    }
+
+    /// Sets the number of streams on which the peer may send.
+    pub(crate) fn set_stream_count(&mut self, streams: u16) {
+        self.stream_count = streams;
+    }
+
+    /// Resets the SSNs of streams to zero (RFC 6525 section 5.2.2). Returns `false`, without any change, if a message on one of them
+    /// waits for an earlier one or for its own end.
+    pub(crate) fn reset(&mut self, streams: &StreamSet) -> bool {
+        let blocked = |line: &Stream| !line.waiting.is_empty();
+        match streams {
+            StreamSet::All => {
+                if self.streams.iter().any(blocked) {
+                    return false;
+                }
+                self.streams.iter_mut().for_each(|line| line.next = 0);
+                // Streams without a message so far.
+                self.first_ssn = 0;
+            }
+            StreamSet::Listed(listed) => {
+                let present = |stream: &u16| self.streams.get(usize::from(*stream));
+                if listed.iter().filter_map(present).any(blocked) {
+                    return false;
+                }
+                for &stream in listed {
+                    if self.next_ssn(stream) != 0 {
+                        self.stream(stream).next = 0;
+                    }
+                }
+            }
+        }
+        true
     }
 
     /// Returns the SSN of the message that a stream delivers next.

@@ -5,6 +5,7 @@ use crate::intervals::{self, Interval};
 use crate::profile::Profile;
 use crate::recv::reassembly::{Fragment, Reassembly, ReceivedMessage, Violation};
 use crate::recv::tracker::{Arrival, Tracker};
+use crate::stream_set::StreamSet;
 use crate::units::WindowBytes;
 
 /// Outcome of a received DATA chunk.
@@ -217,13 +218,25 @@ impl Receiver {
         self.reassembly.held_payload_bytes()
     }
 
-    /// Returns `true` if the peer may send on this stream.
+    /// Returns the number of streams on which the peer may send.
     pub(crate) fn streams(&self) -> u16 {
         self.reassembly.streams()
     }
 
+    /// Returns `true` if the peer may send on this stream.
     pub(crate) fn has_stream(&self, stream: u16) -> bool {
         self.reassembly.has_stream(stream)
+    }
+
+    /// Sets the number of streams on which the peer may send.
+    pub(crate) fn set_streams(&mut self, streams: u16) {
+        self.reassembly.set_stream_count(streams);
+    }
+
+    /// Resets the SSNs of streams. Returns `false`, without any change, if a message on one of them waits for an earlier one or for
+    /// its own end.
+    pub(crate) fn reset_streams(&mut self, streams: &StreamSet) -> bool {
+        self.reassembly.reset(streams)
     }
 
     /// Returns the SSN of the message that a stream delivers next.

@@ -8,6 +8,7 @@ mod delivery;
 mod duplicate_copies;
 mod facts;
 mod forward_tsn;
+mod held;
 mod limited;
 mod lost;
 mod missing;
@@ -19,6 +20,7 @@ mod peer_window;
 mod queue;
 mod sender;
 mod skipped;
+mod stream_changes;
 mod window_probe;
 
 pub(crate) use abandon::AbandonedChunk;

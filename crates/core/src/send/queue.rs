@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use crate::send::limited::MessageKey;
 use crate::send::options::SendOptions;
+use crate::stream_set::StreamSet;
 use crate::units::ChunkBytes;
 
 /// Message that waits in the queue.
@@ -79,6 +80,8 @@ pub(crate) struct SendQueue {
     first_place: u64,
     /// SSN of the current or next ordered message of each stream.
     ssns: Vec<u16>,
+    /// SSN of the first message of an added stream.
+    first_ssn: u16,
     /// Number of streams that the peer accepts.
     streams: u16,
     bytes: u64,
@@ -94,6 +97,7 @@ impl SendQueue {
             key_management: VecDeque::new(),
             first_place: 0,
             ssns: vec![first_ssn; usize::from(streams)],
+            first_ssn,
             streams,
             bytes: 0,
         }
@@ -131,6 +135,35 @@ impl SendQueue {
 
     pub(crate) fn streams(&self) -> u16 {
         self.streams
+    }
+
+    /// Adds streams.
+    pub(crate) fn add_streams(&mut self, streams: u16) {
+        self.streams = self.streams.saturating_add(streams);
+        let known = self.ssns.len().max(usize::from(self.streams));
+        self.ssns.resize(known, self.first_ssn);
+    }
+
+    /// Resets the SSNs of streams.
+    pub(crate) fn reset_ssns(&mut self, streams: &StreamSet) {
+        match streams {
+            StreamSet::All => {
+                self.ssns.fill(0);
+                self.first_ssn = 0;
+            }
+            StreamSet::Listed(listed) => {
+                for stream in listed {
+                    if let Some(ssn) = self.ssns.get_mut(usize::from(*stream)) {
+                        *ssn = 0;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns the place of the user's first message; `None` while urgent messages wait, which have no place.
+    pub(crate) fn first_place(&self) -> Option<u64> {
+        self.urgent.is_empty().then_some(self.first_place)
     }
 
     /// Returns the place of the user's next message.
@@ -497,5 +530,25 @@ mod tests {
             (b"M", 0),
             (b"a", 1)
         ]));
+    }
+
+    #[test]
+    fn reset_and_added_streams_start_with_their_first_number() {
+        let mut queue = SendQueue::new(2, 5);
+        let numbers = |queue: &mut SendQueue| {
+            for stream in 0..queue.streams() {
+                queue.push(Bytes::from_static(b"a"), SendOptions { stream, ..SendOptions::default() }, None);
+            }
+            std::iter::from_fn(|| queue.cut(9)).map(|d| d.ssn).collect::<Vec<_>>()
+        };
+        assert_eq!(numbers(&mut queue), [5, 5]);
+        queue.reset_ssns(&StreamSet::of([1, 7]));
+        queue.add_streams(1);
+        assert_eq!(numbers(&mut queue), [6, 0, 5]);
+        queue.reset_ssns(&StreamSet::All);
+        queue.add_streams(1);
+        assert_eq!(numbers(&mut queue), [0, 0, 0, 0]);
+        queue.add_streams(u16::MAX);
+        assert_eq!(queue.streams(), u16::MAX);
     }
 }

@@ -18,6 +18,7 @@ use crate::policy::{AssociationFacts, DeliverySample, HeadOfLine, Limiter, LossC
 use crate::profile::{CopyFate, Profile};
 use crate::send::delivery::{Delivered, Delivery};
 use crate::send::duplicate_copies::{DuplicateCopies, DuplicateCopy, LatestDelivered};
+use crate::send::held::{Held, HeldMessages};
 use crate::send::partial::ForwardTsnState;
 use crate::send::peer_window::{PeerWindow, WindowProbe};
 use crate::send::{
@@ -75,6 +76,8 @@ pub(crate) struct Sender {
     /// Rules of the profile, shared with the policies.
     pub(super) profile: Arc<Profile>,
     pub(super) queue: SendQueue,
+    /// Messages on streams under reset.
+    pub(super) held: HeldMessages,
     pub(super) outstanding: Outstanding,
     pub(super) lost: LostList,
     pub(super) bound: BoundQueues,
@@ -104,6 +107,7 @@ impl Sender {
     ) -> Self {
         Sender {
             queue,
+            held: HeldMessages::default(),
             //= docs/rfc9260.txt#section-5.1
             //# When the TCB is created, each endpoint MUST set its internal Cumulative TSN Ack Point to the value of its
             //# transmitted Initial TSN minus one.
@@ -128,6 +132,7 @@ impl Sender {
     /// window. Returns `true` if a message had been refused for lack of room.
     pub(crate) fn restart(&mut self, queue: SendQueue, initial_tsn: u64) -> bool {
         self.queue = queue;
+        self.held = HeldMessages::default();
         self.outstanding = Outstanding::new(initial_tsn, self.profile.pending_losses_are_cut);
         (self.facts.head_of_line, self.published_head) = (None, None);
         self.lost = LostList::default();
@@ -143,6 +148,11 @@ impl Sender {
     #[inline]
     pub(crate) fn queue(&self) -> &SendQueue {
         &self.queue
+    }
+
+    #[inline]
+    pub(crate) fn held(&self) -> &HeldMessages {
+        &self.held
     }
 
     #[inline]
@@ -212,7 +222,7 @@ impl Sender {
     /// Returns `true` if all messages have been acknowledged.
     #[inline]
     pub(crate) fn is_done(&self) -> bool {
-        self.queue.is_empty() && self.outstanding.is_empty()
+        self.queue.is_empty() && self.outstanding.is_empty() && self.held.is_empty()
     }
 
     /// Returns the lowest TSN that was never sent and that the peer therefore cannot have.
@@ -224,7 +234,7 @@ impl Sender {
     /// Returns the user bytes that are queued or not yet cumulatively acknowledged.
     #[inline]
     pub(crate) fn buffered_bytes(&self) -> u64 {
-        self.queue.bytes() + self.outstanding.payload_bytes()
+        self.queue.bytes() + self.held.bytes() + self.outstanding.payload_bytes()
     }
 
     #[inline]
@@ -304,15 +314,25 @@ impl Sender {
 
 /// Queue, send buffer and the peer's window.
 impl Sender {
-    /// Queues a message of the user.
+    /// Queues a message of the user, or holds it back if its stream is under reset.
     #[inline]
     pub(crate) fn push(&mut self, payload: Bytes, options: SendOptions, now: Time) {
+        if self.held.contains(options.stream) {
+            return self.held.push(Held { payload, options, sent_at: now });
+        }
+        self.enqueue(payload, options, now);
+    }
+
+    pub(super) fn enqueue(&mut self, payload: Bytes, options: SendOptions, now: Time) {
         let limit = self.partial.messages.add(options, self.queue.next_place(), now);
         self.queue.push(payload, options, limit);
     }
 
-    /// Queues a message ahead of those of the user.
-    pub(crate) fn push_urgent(&mut self, payload: Bytes, options: SendOptions) {
+    /// Queues a message ahead of those of the user, or holds it back if its order depends on a reset.
+    pub(crate) fn push_urgent(&mut self, payload: Bytes, options: SendOptions, now: Time) {
+        if !options.unordered && self.held.contains(options.stream) {
+            return self.held.push(Held { payload, options, sent_at: now });
+        }
         self.queue.push_urgent(payload, options);
     }
 

@@ -242,6 +242,9 @@ impl From<Result<AssociationEvent, MissedEvents>> for EventShape {
                 ..EventShape::of("abandoned")
             },
             Ok(AssociationEvent::NoPartialReliability) => EventShape::of("no-partial-reliability"),
+            Ok(AssociationEvent::StreamsReset { .. }) => EventShape::of("streams-reset"),
+            Ok(AssociationEvent::StreamsAdded { .. }) => EventShape::of("streams-added"),
+            Ok(AssociationEvent::StreamRequestFailed { .. }) => EventShape::of("stream-request-failed"),
             Ok(AssociationEvent::Restarted) => EventShape::of("restarted"),
             Ok(AssociationEvent::ShutdownReceived) => EventShape::of("shutdown-received"),
             Ok(AssociationEvent::Closed) => EventShape::of("closed"),

@@ -380,3 +380,47 @@ fn storage_stops_growing_once_it_has_held_the_largest_backlog() {
     }
     assert_eq!(slots.first(), slots.last());
 }
+
+#[test]
+fn reset_streams_deliver_number_zero_next_and_others_continue() {
+    for all in [false, true] {
+        let mut reassembly = Reassembly::new(FIRST, 4).starting_with(9);
+        push(&mut reassembly, &[(0, 1, 9, "BE", "a"), (1, 2, 9, "BE", "b")]);
+        let streams = if all { StreamSet::All } else { StreamSet::of([1, 3]) };
+        assert!(reassembly.reset(&streams));
+        push(&mut reassembly, &[(2, 1, 0, "BE", "c"), (3, 3, 0, "BE", "d")]);
+        let next = if all { 0 } else { 10 };
+        push(&mut reassembly, &[(4, 2, next, "BE", "e")]);
+        let expected = ["1[a]", "2[b]", "1[c]", "3[d]", "2[e]"];
+        assert_eq!(read_all(&mut reassembly, false), expected, "all: {all}");
+    }
+}
+
+#[test]
+fn reset_is_refused_while_a_message_of_a_stream_waits() {
+    let mut reassembly = reassembly();
+    push(&mut reassembly, &[(0, 1, 5, "BE", "a"), (2, 2, 0, "B", "b")]);
+    for streams in [StreamSet::of([1]), StreamSet::of([0, 2]), StreamSet::All] {
+        assert!(!reassembly.reset(&streams), "{streams:?}");
+    }
+    assert_eq!(reassembly.next_ssn(0), 0);
+    assert!(reassembly.reset(&StreamSet::of([0, 3])));
+}
+
+#[test]
+fn unread_part_of_a_message_is_read_after_a_reset() {
+    let mut reassembly = reassembly();
+    push(&mut reassembly, &[(0, 1, 0, "B", "a")]);
+    assert_eq!(read_all(&mut reassembly, true), ["1[a"]);
+    push(&mut reassembly, &[(1, 1, 0, "E", "b")]);
+    assert!(reassembly.reset(&StreamSet::of([1])));
+    push(&mut reassembly, &[(2, 1, 0, "BE", "c")]);
+    assert_eq!(read_all(&mut reassembly, false), ["1b]", "1[c]"]);
+}
+
+#[test]
+fn reset_of_an_unused_stream_allocates_no_streams() {
+    let mut reassembly = Reassembly::new(FIRST, u16::MAX);
+    assert!(reassembly.reset(&StreamSet::of([u16::MAX - 1])));
+    assert_eq!(reassembly.streams.len(), 0);
+}
