@@ -237,7 +237,7 @@ lint: ## [change] Check formatting, lints, types, rustdoc, conventions of the so
 
 # Crates that others may depend on. All others have `publish = false`.
 PUBLISHED := wire core dtls keying identity schemes sim scenario net transfer
-package: ## [change] Package the crates that can be published, into target/package.
+package: ## Package the crates that can be published, into target/package.
 	$(CARGO) package --quiet --locked --allow-dirty --no-verify $(PUBLISHED:%=-p anabranch-%)
 
 lint-rust:

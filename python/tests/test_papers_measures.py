@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ import pytest
 from papers_planted import PLANTED
 
 from anabranch import _native
+from anabranch.errors import ExperimentError
 from anabranch.experiments.cost import Cost
 from anabranch.experiments.measures import MEASURES
-from anabranch.experiments.measures.of_runs import Runs
+from anabranch.experiments.measures.of_runs import Runs, utilisation_percent
 from anabranch.experiments.model import Measure
 from anabranch.experiments.plan import Curve, Extract, Scope, Setting, settings_of
 from anabranch.experiments.scenarios import resolved
@@ -128,6 +130,12 @@ def test_each_value_is_that_of_the_run_with_its_scheme_value_and_seed(loss: Coll
 def test_measures_of_runs_follow_their_definitions(loss: Collected, measure: Measure, figure: Any) -> None:
     found = loss.grid(measure).sample("CMT", {"plr2": (0.2,)})[1]
     assert found == pytest.approx(figure(run_of(loss, "CMT", 2, 2)))
+
+
+def test_utilisation_needs_the_rate_of_each_path(loss: Collected) -> None:
+    runs = replace(loss.tables, scenario=lambda place: {"path": [{"name": "lte"}]})
+    with pytest.raises(ExperimentError, match=r"path `lte` has no rate.*use `path_throughput_kbps`"):
+        utilisation_percent(runs, Measure("utilisation_percent"))
 
 
 def test_a_file_that_is_not_delivered_has_no_transfer_time(tmp_path: Path) -> None:

@@ -249,11 +249,13 @@ fn malformed_traces_name_the_line_and_the_remedy() {
         (rates(""), "the trace has 0 points"),
         (rates("0,5\n"), "the trace has 1 points and lasts no time; give at least two lines"),
         (rates("0,0\n1,0\n2,0\n"), "the rate is zero throughout the trace"),
-        (rates("0 1\n1 -1\n"), "line 2: \"-1\" is no rate in Mbit/s; give a number"),
-        (rates("0,1\n1,\n"), "line 2: \"\" is no rate in Mbit/s"),
-        (rates("0,1\n1,1000001\n"), "line 2: \"1000001\" is no rate in Mbit/s"),
-        (rates("0,1\nx,1\n"), "line 2: \"x\" is no time in seconds"),
-        (rates("0,1\n0,1\n"), "line 2: 0 s is not after the line before it"),
+        (
+            rates("0 1\n1 -1\n"),
+            "line 2: \"-1\" is no rate of at most 1 Tbit/s; give a number that is not negative",
+        ),
+        (rates("0,1\n1,1000001\n"), "line 2: \"1000001\" is no rate of at most 1 Tbit/s"),
+        (rates("0,1\nx,1\n"), "line 2: \"x\" is no time; give seconds, or a date"),
+        (rates("0,1\n0,2\n"), "line 2: 0 is not after the line before it"),
         (
             rates("time,rate\n0,1,2\n"),
             "line 2 has 3 columns instead of 2; keep the time in seconds and the rate",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from anabranch.errors import ExperimentError
 from anabranch.experiments.measures.definition import measure
 from anabranch.experiments.model import Measure
 from anabranch.quantity import in_base_unit
@@ -88,7 +89,17 @@ def path_share_percent(runs: Runs, asked: Measure) -> pandas.Series:
 def utilisation_percent(runs: Runs, asked: Measure) -> pandas.Series:
     """`path_throughput_kbps` of all paths, in per cent of their nominal rates."""
     total = runs.paths.groupby(level=0)["bytes"].sum() * 8 / runs.runs["duration_s"]
-    return 100 * total / runs.of_scenario(lambda tables: sum(in_base_unit(path["rate"]) for path in tables["path"]))
+
+    def rates(tables: dict[str, Any]) -> float:
+        for path in tables["path"]:
+            if "rate" not in path:
+                raise ExperimentError(
+                    f"measure `{asked}`: path `{path['name']}` has no rate, because it follows a trace or only uses "
+                    "links; use `path_throughput_kbps`"
+                )
+        return sum(in_base_unit(path["rate"]) for path in tables["path"])
+
+    return 100 * total / runs.of_scenario(rates)
 
 
 @measure("File transfer time", "s", "db-cmt 5.2.1 and 5.2.2", allows=["flow"])
