@@ -261,8 +261,13 @@ static void parse(int count, char *words[], char *knobs[], int *knob_count)
 
 static void subscribe(struct socket *sock)
 {
-	static const uint16_t types[] = {SCTP_ASSOC_CHANGE, SCTP_PEER_ADDR_CHANGE};
+	static const uint16_t types[] = {
+		SCTP_ASSOC_CHANGE, SCTP_PEER_ADDR_CHANGE, SCTP_STREAM_RESET_EVENT, SCTP_STREAM_CHANGE_EVENT};
+	const struct sctp_assoc_value resets = {
+		.assoc_id = SCTP_FUTURE_ASSOC, .assoc_value = SCTP_ENABLE_RESET_STREAM_REQ | SCTP_ENABLE_CHANGE_ASSOC_REQ};
 	struct sctp_event event;
+
+	set(sock, IPPROTO_SCTP, SCTP_ENABLE_STREAM_RESET, &resets, sizeof(resets), "SCTP_ENABLE_STREAM_RESET");
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		memset(&event, 0, sizeof(event));
@@ -374,6 +379,19 @@ static void on_path(const struct sctp_paddr_change *change)
 		change->spc_state < known ? states[change->spc_state] : "?");
 }
 
+static void on_reset(const struct sctp_stream_reset_event *reset)
+{
+	const unsigned int failures = SCTP_STREAM_RESET_DENIED | SCTP_STREAM_RESET_FAILED;
+	const bool failed = (reset->strreset_flags & failures) != 0;
+
+	if ((reset->strreset_flags & SCTP_STREAM_RESET_INCOMING_SSN) != 0) {
+		tell("\"event\":\"reset-incoming\",\"failed\":%s", failed ? "true" : "false");
+	}
+	if ((reset->strreset_flags & SCTP_STREAM_RESET_OUTGOING_SSN) != 0) {
+		tell("\"event\":\"reset-outgoing\",\"failed\":%s", failed ? "true" : "false");
+	}
+}
+
 static void on_notification(const void *bytes)
 {
 	const union sctp_notification *news = bytes;
@@ -382,6 +400,12 @@ static void on_notification(const void *bytes)
 		on_association(&news->sn_assoc_change);
 	} else if (news->sn_header.sn_type == SCTP_PEER_ADDR_CHANGE) {
 		on_path(&news->sn_paddr_change);
+	} else if (news->sn_header.sn_type == SCTP_STREAM_RESET_EVENT) {
+		on_reset(&news->sn_strreset_event);
+	} else if (news->sn_header.sn_type == SCTP_STREAM_CHANGE_EVENT) {
+		tell("\"event\":\"streams\",\"flags\":%u,\"incoming\":%u,\"outgoing\":%u",
+			news->sn_strchange_event.strchange_flags, news->sn_strchange_event.strchange_instrms,
+			news->sn_strchange_event.strchange_outstrms);
 	}
 }
 
@@ -408,6 +432,26 @@ static bool send_message(struct socket *sock, const void *bytes, size_t length, 
 		return false;
 	}
 	return true;
+}
+
+/* Resets the stream of a message that asks for it, or adds two streams on which this side sends. */
+static void obey(struct socket *sock, const uint8_t *message, size_t length, uint16_t stream)
+{
+	union {
+		struct sctp_reset_streams request;
+		uint8_t space[sizeof(struct sctp_reset_streams) + sizeof(uint16_t)];
+	} reset;
+	const struct sctp_add_streams more = {.sas_outstrms = 2};
+
+	if (length == 3 && memcmp(message, "add", 3) == 0) {
+		set(sock, IPPROTO_SCTP, SCTP_ADD_STREAMS, &more, sizeof(more), "SCTP_ADD_STREAMS");
+	} else if (length == 5 && memcmp(message, "reset", 5) == 0) {
+		memset(&reset, 0, sizeof(reset));
+		reset.request.srs_flags = SCTP_STREAM_RESET_OUTGOING | SCTP_STREAM_RESET_INCOMING;
+		reset.request.srs_number_streams = 1;
+		reset.request.srs_stream_list[0] = stream;
+		set(sock, IPPROTO_SCTP, SCTP_RESET_STREAMS, &reset, sizeof(reset), "SCTP_RESET_STREAMS");
+	}
 }
 
 static void write_all(const uint8_t *bytes, size_t length)
@@ -485,6 +529,7 @@ static void *receive(void *argument)
 		held += (size_t)length;
 		if ((flags & MSG_EOR) != 0) {
 			send_message(sock, message, held, info.rcv_sid, info.rcv_flags & SCTP_UNORDERED, info.rcv_ppid);
+			obey(sock, message, held, info.rcv_sid);
 			held = 0;
 		} else if (held > LARGEST_MESSAGE) {
 			errno = EMSGSIZE;

@@ -12,5 +12,6 @@ mod failover;
 mod pion;
 mod rig;
 mod speed;
+mod streams;
 mod transfer;
 mod usrsctp;
