@@ -207,8 +207,9 @@ impl Form for QueueForm {
 
     fn about(&self) -> About {
         let python = "str | Queue".to_owned();
-        let text = format!("{}, or {}", AnyQueue.about().text, TABLE.about().text);
-        About { python, class: Some("Queue"), ..About::plain(text, "") }
+        let limit = AnyQueue.about();
+        let text = format!("{}, or {}", limit.text, TABLE.about().text);
+        About { text, python, class: Some("Queue"), unit: limit.unit }
     }
 
     fn read_key<'a>(&self, reader: &Reader<'a>, key: &'static str, node: &'a Node) -> Option<Queue> {

@@ -210,6 +210,7 @@ class Reverse(Table):
     UNITS: ClassVar[Mapping[str, str]] = {
         "rate": "Mbit/s",
         "delay": "ms",
+        "queue": "packets",
     }
     rate: str | None = None
     """Transmission rate. Default: required; in `reverse`, as forward."""
@@ -329,6 +330,7 @@ class Link(Table):
     UNITS: ClassVar[Mapping[str, str]] = {
         "rate": "Mbit/s",
         "delay": "ms",
+        "queue": "packets",
     }
     name: str | None = None
     """The name, unique among the links. Default: `"link-1"`, …."""
@@ -388,6 +390,7 @@ class Path(Table):
     UNITS: ClassVar[Mapping[str, str]] = {
         "rate": "Mbit/s",
         "delay": "ms",
+        "queue": "packets",
     }
     name: str | None = None
     """The name, unique among the paths. Default: `"path-1"`, …."""

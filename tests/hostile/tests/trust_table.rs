@@ -263,9 +263,10 @@ fn views() -> BTreeMap<String, Vec<String>> {
     let mut views = BTreeMap::new();
     for line in decoders.lines().filter(|line| line.contains("View::decode(") && line.contains(" => ")) {
         let (_, rest) = line.split_once("ChunkType::").expect("a type");
-        let chunk = rest.split_once(" =>").expect("an arm").0.to_owned();
-        let view = rest.split_once("View::decode").expect("a view").0.rsplit('(').next().expect("a name");
-        views.insert(chunk, accessors(view));
+        let (chunk, decoded) = rest.split_once(" => ").expect("an arm");
+        let before = decoded.split_once("View::decode").expect("a view").0;
+        let view = before.rsplit('(').next().expect("a name");
+        views.insert(chunk.to_owned(), accessors(view));
     }
     views
 }
