@@ -10,7 +10,6 @@ use std::time::Instant;
 use anabranch_core::time::Time;
 use anabranch_core::{
     AssociationEvent, AssociationId, Endpoint, Handled, LocalEnd, PathAddress, ReceivedMessage, SendError,
-    SendOptions,
 };
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
@@ -46,9 +45,6 @@ const COMMANDS: usize = 256;
 /// Bytes of packets per turn, before arrived datagrams are read. While thousands of associations send full windows, a socket's
 /// buffer overflows: the system drops SACKs, and time-outs follow.
 const TURN_BYTES: usize = 512 << 10;
-
-/// Maximum number of bytes in a message of reports about streams, which fits the smallest packets.
-const REPORT_BYTES: usize = 440;
 
 pub(crate) struct Driver {
     pub(crate) clock: Clock,
@@ -482,10 +478,13 @@ impl Driver {
             | AssociationEvent::PathAdded { .. }
             | AssociationEvent::PathRebound { .. }
             | AssociationEvent::Abandoned { .. }
-            | AssociationEvent::StreamsReset { .. }
             | AssociationEvent::StreamsAdded { .. }
             | AssociationEvent::StreamRequestFailed { .. }
             | AssociationEvent::NoPartialReliability => shared.dispatch_event(event),
+            AssociationEvent::StreamsReset { direction, ref streams } => {
+                self.streams_reset(id, &shared, direction, streams);
+                shared.dispatch_event(event);
+            }
             AssociationEvent::PathRemoved { .. } => {
                 shared.dispatch_event(event);
                 self.pair(id);
@@ -552,10 +551,7 @@ impl Driver {
         let Some(shared) = self.entries.get(&id) else { return };
         let mut state = shared.lock();
         state.outbound_streams = streams;
-        if let Some(association) = self.endpoint.association(id) {
-            let both = association.inbound_streams().min(streams);
-            state.streams.begin(association.controls_streams(), association.opens_even_streams(), both);
-        }
+        self.begin_streams(id, &mut state);
         state.partial_reliability = self.takes_forward_tsn(id);
         state.identity = self.keys.identity(id);
         state.protected = self.keys.holds(id);
@@ -643,8 +639,8 @@ impl Driver {
                 return;
             }
         };
-        send_reports(&mut state, association);
         let sent = empty_outbox(&mut state, association, now);
+        state.serve_streams(association, now);
         if state.wake_writers_for_room() {
             self.due_later.insert(id);
         }
@@ -719,20 +715,16 @@ fn answer(endpoint: &mut Endpoint, outlet: &mut Outlet<'_>, handled: Handled) ->
     }
 }
 
-/// Passes reports about streams to the endpoint.
-fn send_reports(state: &mut State, association: &mut anabranch_core::Association) {
-    let options = SendOptions { ppid: STREAM_CONTROL_PPID, unordered: true, ..SendOptions::default() };
-    while state.streams.has_ahead() {
-        let reports = state.streams.take_reports(REPORT_BYTES);
-        // An association that is closing needs no reports.
-        let _ = association.send_urgent(Bytes::from(reports), options);
-    }
-}
-
 /// Passes messages to the endpoint until its send buffer is full. Returns `true` if waiting senders may continue.
 fn empty_outbox(state: &mut State, association: &mut anabranch_core::Association, now: Time) -> bool {
     let full_before = state.outbox_bytes >= OUTBOX_LIMIT;
     while let Some(message) = state.outbox.front() {
+        if message.ppid() == STREAM_CONTROL_PPID && state.streams.resets_streams() {
+            state.streams.reset_outgoing(message.stream());
+            state.outbox_bytes -= message.payload.len();
+            state.outbox.pop_front();
+            continue;
+        }
         match association.send_at(now, message.payload.clone(), message.options(Instant::now)) {
             // The endpoint reports room later.
             Err(SendError::BufferFull { .. }) => break,
@@ -757,7 +749,7 @@ fn empty_outbox(state: &mut State, association: &mut anabranch_core::Association
 }
 
 /// Reads from the endpoint until `limit` bytes are unread. Returns `true` if it read any. `keys` takes key management messages.
-fn fill_inbox(
+pub(crate) fn fill_inbox(
     shared: &Shared,
     state: &mut State,
     association: &mut anabranch_core::Association,

@@ -111,6 +111,7 @@ pub mod route_selection;
 mod shared;
 mod snapshot;
 mod socket;
+mod stream_service;
 mod stream_state;
 mod streams;
 mod undelivered;
@@ -119,7 +120,7 @@ pub use anabranch_core::{
     AbandonCause, Abandoned, AbandonedMessages, AbortReason, AcceptFrom, AddressChanges, AssociationConfig,
     AssociationEvent, BufferGrowth, FairPool, Guard, ListedAddresses, LocalEnd, MAX_NETWORKS, Network,
     NetworkError, Networks, NetworksError, PathAddress, PathId, PathState, PoolFull, RateLimit, Refusal,
-    Reliability, SendOptions, Source, Statistics,
+    Reliability, SendOptions, Source, Statistics, StreamDirection, StreamRefusal, StreamRequest,
 };
 pub use anabranch_keying::{
     Credentials, ExportError, IdentityForm, KeyPolicy, PeerIdentity, RestartKeys, RestartKeysError,

@@ -7,4 +7,4 @@ mod table;
 mod tests;
 
 pub(crate) use control::{Ahead, InOrder, STREAM_CONTROL_PPID};
-pub(crate) use table::{RecvEnd, SendEnd, StreamKey, StreamTable, UNREAD_LIMIT, Violation};
+pub(crate) use table::{RecvEnd, SendEnd, StreamKey, StreamPeer, StreamTable, UNREAD_LIMIT, Violation};

@@ -1,6 +1,6 @@
 //! Streams of an association: which are open, what their readers have not taken, and what their writers may send.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::task::{Context, Poll, Waker};
 
 use super::control::{Ahead, InOrder};
@@ -49,6 +49,18 @@ impl From<Overdrawn> for Violation {
     fn from(_: Overdrawn) -> Self {
         Violation::Overdrawn
     }
+}
+
+/// Means of the peer to end streams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum StreamPeer {
+    /// Credit, ends and resets in control messages.
+    Controls,
+    /// Resets of stream sequence numbers (RFC 6525).
+    Resets,
+    /// The end of the association only.
+    #[default]
+    Neither,
 }
 
 /// End of the receiving half of a stream.
@@ -155,8 +167,7 @@ impl Channel {
 /// Streams of an association whose application uses stream handles.
 #[derive(Debug, Default)]
 pub(crate) struct StreamTable {
-    /// Set if the peer controls streams as well.
-    controlled: bool,
+    peer: StreamPeer,
     /// Set if this side opens streams with even identifiers.
     even: bool,
     /// Number of streams that exist in both directions.
@@ -166,6 +177,8 @@ pub(crate) struct StreamTable {
     /// Streams that the peer has opened and the application has not accepted.
     arrived: VecDeque<StreamKey>,
     ahead: VecDeque<Ahead>,
+    /// Outgoing streams to reset, and incoming ones whose reset is to be requested (RFC 6525).
+    resets: [BTreeSet<u16>; 2],
     /// Set if a stream was opened by the peer, or ended, since the last look.
     changed: bool,
     /// Unread bytes of all streams.
@@ -175,8 +188,8 @@ pub(crate) struct StreamTable {
 /// Beginning and end of the association.
 impl StreamTable {
     /// Sets what the handshake has agreed on.
-    pub(crate) fn begin(&mut self, controlled: bool, even: bool, streams: u16) {
-        (self.controlled, self.even, self.streams) = (controlled, even, streams);
+    pub(crate) fn begin(&mut self, peer: StreamPeer, even: bool, streams: u16) {
+        (self.peer, self.even, self.streams) = (peer, even, streams);
     }
 
     /// Ends all streams, because the peer has lost their state.
@@ -186,6 +199,7 @@ impl StreamTable {
         self.channels.clear();
         self.arrived.clear();
         self.ahead.clear();
+        self.resets = Default::default();
         self.unread = 0;
     }
 
@@ -195,7 +209,50 @@ impl StreamTable {
     }
 
     pub(crate) fn is_controlled(&self) -> bool {
-        self.controlled
+        self.peer == StreamPeer::Controls
+    }
+
+    /// Returns `true` if streams end by resets of their sequence numbers.
+    pub(crate) fn resets_streams(&self) -> bool {
+        self.peer == StreamPeer::Resets
+    }
+
+    /// Lets an outgoing stream be reset, whose messages have all been sent.
+    pub(crate) fn reset_outgoing(&mut self, stream: u16) {
+        self.resets[0].insert(stream);
+    }
+
+    fn request_reset(&mut self, stream: u16) {
+        if self.peer == StreamPeer::Resets {
+            self.resets[1].insert(stream);
+        }
+    }
+
+    /// Removes the outgoing streams to reset, and the incoming ones whose reset is to be requested.
+    pub(crate) fn take_resets(&mut self) -> [BTreeSet<u16>; 2] {
+        std::mem::take(&mut self.resets)
+    }
+
+    /// Returns `true` if [`take_resets`](Self::take_resets) returns a stream.
+    pub(crate) fn has_resets(&self) -> bool {
+        self.resets.iter().any(|streams| !streams.is_empty())
+    }
+
+    /// Restores streams of [`take_resets`](Self::take_resets) that must wait.
+    pub(crate) fn restore_resets(&mut self, streams: [BTreeSet<u16>; 2]) {
+        self.resets.iter_mut().zip(streams).for_each(|(all, streams)| all.extend(streams));
+    }
+
+    /// Handles the reset of incoming streams by the peer, of all if none is named. All their messages were delivered.
+    pub(crate) fn reset_by_peer(&mut self, streams: &[u16]) {
+        let in_use = |(stream, channel): (&u16, &Channel)| {
+            let named = streams.is_empty() || streams.contains(stream);
+            (named && channel.opened > channel.received).then_some(*stream)
+        };
+        let ended: Vec<u16> = self.channels.iter().filter_map(in_use).collect();
+        for stream in ended {
+            self.end_receiving(stream, RecvEnd::Finished);
+        }
     }
 
     /// Returns the unread bytes of all streams.
@@ -222,8 +279,13 @@ impl StreamTable {
         !self.ahead.is_empty()
     }
 
+    /// Returns `true` if there are reports or resets for the endpoint.
+    pub(crate) fn has_requests(&self) -> bool {
+        self.has_ahead() || self.has_resets()
+    }
+
     fn channel(&mut self, stream: u16) -> &mut Channel {
-        let credit = if self.controlled { SendCredit::granted() } else { SendCredit::unlimited() };
+        let credit = if self.is_controlled() { SendCredit::granted() } else { SendCredit::unlimited() };
         self.channels.entry(stream).or_insert_with(|| Channel::new(credit))
     }
 
@@ -259,7 +321,7 @@ impl StreamTable {
 
     /// Opens a stream of the peer if this is the first that arrives on it.
     fn open_for_peer(&mut self, stream: u16) -> Result<(), Violation> {
-        let (controlled, is_ours) = (self.controlled, self.is_ours(stream) || stream >= self.streams);
+        let (controlled, is_ours) = (self.is_controlled(), self.is_ours(stream) || stream >= self.streams);
         let channel = self.channel(stream);
         if channel.opened > channel.received {
             return Ok(());
@@ -281,15 +343,17 @@ impl StreamTable {
     pub(crate) fn deliver(&mut self, message: Message) -> Result<(), Violation> {
         let (stream, bytes) = (message.stream, message.payload.len());
         self.open_for_peer(stream)?;
-        let controlled = self.controlled;
+        let controlled = self.is_controlled();
         let channel = self.channel(stream);
         // Only a peer that controls streams knows its credit.
         channel.recv_credit.receive(bytes, message.beginning && controlled)?;
         let (current, unread) = (channel.received, channel.recv_credit.unread());
+        let mut stalled = false;
         let discarded = match channel.inbox(current) {
             Some(inbox) if !inbox.discards && inbox.end.is_none() => {
                 if !controlled && unread > STALLED_LIMIT {
                     inbox.finish(RecvEnd::Stalled);
+                    stalled = true;
                     true
                 } else {
                     inbox.messages.push_back(message);
@@ -299,6 +363,9 @@ impl StreamTable {
             }
             _ => true,
         };
+        if stalled {
+            self.request_reset(stream);
+        }
         self.unread += bytes;
         if discarded {
             self.consume(stream, bytes);
@@ -309,19 +376,23 @@ impl StreamTable {
     /// Handles a control message that is ordered behind the messages of its stream.
     pub(crate) fn end_of_peer(&mut self, stream: u16, end: InOrder) -> Result<(), Violation> {
         self.open_for_peer(stream)?;
-        let channel = self.channel(stream);
-        let current = channel.received;
-        channel.received += 1;
         let end = match end {
             InOrder::Finish => RecvEnd::Finished,
             InOrder::Reset { code } => RecvEnd::Reset { code },
         };
+        self.end_receiving(stream, end);
+        Ok(())
+    }
+
+    fn end_receiving(&mut self, stream: u16, end: RecvEnd) {
+        let channel = self.channel(stream);
+        let current = channel.received;
+        channel.received += 1;
         if let Some(inbox) = channel.inbox(current) {
             inbox.finish(end);
         }
         channel.inboxes.retain(|inbox| !inbox.discards || inbox.end.is_none());
         self.changed = true;
-        Ok(())
     }
 
     /// Handles a report that overtakes waiting messages.
@@ -360,7 +431,7 @@ impl StreamTable {
     }
 
     fn report_credit(&mut self, stream: u16, limit: Option<u64>) {
-        if let Some(limit) = limit.filter(|_| self.controlled) {
+        if let Some(limit) = limit.filter(|_| self.is_controlled()) {
             self.ahead.push_back(Ahead::Credit { stream, limit });
         }
     }
@@ -402,7 +473,7 @@ impl StreamTable {
 
     /// Discards what is unread and what still arrives. `code` tells the peer, unless it has ended the stream.
     pub(crate) fn discard(&mut self, key: StreamKey, code: u32) {
-        let controlled = self.controlled;
+        let controlled = self.is_controlled();
         let Some(channel) = self.channels.get_mut(&key.stream).filter(|_| key.restarts == self.restarts)
         else {
             return;
@@ -413,9 +484,11 @@ impl StreamTable {
         let bytes = std::mem::take(&mut inbox.messages).iter().map(|message| message.payload.len()).sum();
         channel.inboxes.retain(|inbox| !inbox.discards || inbox.end.is_none());
         self.consume(key.stream, bytes);
-        if controlled && !has_ended {
-            let StreamKey { stream, incarnation, .. } = key;
-            self.ahead.push_back(Ahead::Stop { stream, incarnation, code });
+        let StreamKey { stream, incarnation, .. } = key;
+        match has_ended {
+            false if controlled => self.ahead.push_back(Ahead::Stop { stream, incarnation, code }),
+            false => self.request_reset(stream),
+            true => {}
         }
     }
 }
@@ -470,13 +543,13 @@ impl StreamTable {
         }
     }
 
-    /// Ends the sending half. Returns `true` if the end must be sent, which only a peer that controls streams understands.
+    /// Ends the sending half. Returns `true` if the peer can be told the end.
     pub(crate) fn end(&mut self, key: StreamKey) -> Result<bool, SendEnd> {
         match self.sending(key) {
             Ok(channel) => channel.sent += 1,
             Err(SendEnd::Stopped { .. }) => self.channel(key.stream).sent += 1,
             Err(ended) => return Err(ended),
         }
-        Ok(self.controlled)
+        Ok(self.peer != StreamPeer::Neither)
     }
 }

@@ -6,15 +6,15 @@ use bytes::Bytes;
 
 use super::control::{Ahead, InOrder};
 use super::credit::{FIRST_WINDOW, LARGEST_WINDOW};
-use super::table::{RecvEnd, SendEnd, StreamKey, StreamTable, Violation};
+use super::table::{RecvEnd, SendEnd, StreamKey, StreamPeer, StreamTable, Violation};
 use crate::message::Message;
 
 const STREAMS: u16 = 8;
 
 /// Returns the table of the side with even identifiers.
-fn table(controlled: bool) -> StreamTable {
+fn table(peer: StreamPeer) -> StreamTable {
     let mut table = StreamTable::default();
-    table.begin(controlled, true, STREAMS);
+    table.begin(peer, true, STREAMS);
     table
 }
 
@@ -52,7 +52,7 @@ fn accepted(table: &mut StreamTable, stream: u16) -> StreamKey {
 
 #[test]
 fn each_side_opens_identifiers_of_its_own() {
-    let mut table = table(true);
+    let mut table = table(StreamPeer::Controls);
     let opened: Vec<u16> = std::iter::from_fn(|| table.open()).map(|key| key.stream).collect();
     assert_eq!(opened, [0, 2, 4, 6]);
     assert_eq!(table.deliver(message(3, 1)), Ok(()));
@@ -61,7 +61,7 @@ fn each_side_opens_identifiers_of_its_own() {
 
 #[test]
 fn an_identifier_is_free_once_both_sides_have_ended_the_stream() {
-    let mut table = table(true);
+    let mut table = table(StreamPeer::Controls);
     let first = table.open().expect("free");
     assert_eq!(table.end(first), Ok(true));
     assert_eq!(table.open().map(|key| key.stream), Some(2), "the peer has not ended 0");
@@ -73,7 +73,7 @@ fn an_identifier_is_free_once_both_sides_have_ended_the_stream() {
 
 #[test]
 fn the_reader_gets_what_was_unread_when_its_identifier_is_used_again() {
-    let mut table = table(true);
+    let mut table = table(StreamPeer::Controls);
     assert_eq!(table.deliver(message(1, 10)), Ok(()));
     let first = table.accept().expect("opened");
     assert_eq!((table.end_of_peer(1, InOrder::Finish), table.end(first)), (Ok(()), Ok(true)));
@@ -87,10 +87,10 @@ fn the_reader_gets_what_was_unread_when_its_identifier_is_used_again() {
 
 #[test]
 fn a_peer_may_open_only_its_own_idle_identifiers() {
-    let mut own = table(true);
+    let mut own = table(StreamPeer::Controls);
     assert_eq!(own.deliver(message(2, 1)), Err(Violation::NotItsStream));
     assert_eq!(own.deliver(message(STREAMS + 1, 1)), Err(Violation::NotItsStream));
-    let mut reused = table(true);
+    let mut reused = table(StreamPeer::Controls);
     accepted(&mut reused, 1);
     assert_eq!(reused.end_of_peer(1, InOrder::Finish), Ok(()));
     assert_eq!(reused.deliver(message(1, 1)), Err(Violation::NotItsStream), "this side has not ended it");
@@ -98,7 +98,7 @@ fn a_peer_may_open_only_its_own_idle_identifiers() {
 
 #[test]
 fn a_stalled_stream_holds_its_window_and_others_their_own() {
-    let mut table = table(true);
+    let mut table = table(StreamPeer::Controls);
     assert_eq!(table.deliver(message(1, FIRST_WINDOW as usize)), Ok(()));
     assert_eq!(table.deliver(message(1, 1)), Err(Violation::Overdrawn));
     assert_eq!(table.accept().map(|key| key.stream), Some(1));
@@ -112,7 +112,7 @@ fn a_stalled_stream_holds_its_window_and_others_their_own() {
 
 #[test]
 fn reading_reports_credit_and_a_blocked_sender_gets_more() {
-    let mut table = table(true);
+    let mut table = table(StreamPeer::Controls);
     let key = accepted(&mut table, 1);
     assert_eq!(table.deliver(message(1, FIRST_WINDOW as usize - 1)), Ok(()));
     assert!(reports(&mut table).is_empty());
@@ -124,7 +124,7 @@ fn reading_reports_credit_and_a_blocked_sender_gets_more() {
 
 #[test]
 fn a_writer_waits_for_credit_and_says_so_once() {
-    let mut table = table(true);
+    let mut table = table(StreamPeer::Controls);
     let key = table.open().expect("free");
     table.spend(key, FIRST_WINDOW as usize);
     assert!(table.poll_credit(key, &cx()).is_pending() && table.poll_credit(key, &cx()).is_pending());
@@ -135,7 +135,7 @@ fn a_writer_waits_for_credit_and_says_so_once() {
 
 #[test]
 fn a_discarded_stream_tells_its_sender_and_gives_its_bytes_back() {
-    let mut table = table(true);
+    let mut table = table(StreamPeer::Controls);
     let key = accepted(&mut table, 1);
     assert_eq!(table.deliver(message(1, 40_000)), Ok(()));
     table.discard(key, 5);
@@ -149,7 +149,7 @@ fn a_discarded_stream_tells_its_sender_and_gives_its_bytes_back() {
 
 #[test]
 fn a_stopped_writer_gets_the_code_and_can_still_end_its_stream() {
-    let mut table = table(true);
+    let mut table = table(StreamPeer::Controls);
     let key = table.open().expect("free");
     assert!(table.poll_stopped(key, &cx()).is_pending());
     assert_eq!(table.report_of_peer(Ahead::Stop { stream: 0, incarnation: 0, code: 9 }), Ok(()));
@@ -160,7 +160,7 @@ fn a_stopped_writer_gets_the_code_and_can_still_end_its_stream() {
 
 #[test]
 fn a_late_stop_does_not_concern_the_next_use_of_the_identifier() {
-    let mut table = table(true);
+    let mut table = table(StreamPeer::Controls);
     let first = table.open().expect("free");
     assert_eq!((table.end(first), table.end_of_peer(0, InOrder::Finish)), (Ok(true), Ok(())));
     let second = table.open().expect("free again");
@@ -170,14 +170,14 @@ fn a_late_stop_does_not_concern_the_next_use_of_the_identifier() {
 
 #[test]
 fn reports_may_overtake_the_first_message_but_not_name_missing_streams() {
-    let mut table = table(true);
+    let mut table = table(StreamPeer::Controls);
     assert_eq!(table.report_of_peer(Ahead::Blocked { stream: 1 }), Ok(()));
     assert_eq!(table.report_of_peer(Ahead::Blocked { stream: STREAMS }), Err(Violation::Malformed));
 }
 
 #[test]
 fn reports_share_messages_of_bounded_length() {
-    let mut table = table(true);
+    let mut table = table(StreamPeer::Controls);
     for stream in [0, 2, 4, 6] {
         let key = table.open().expect("free");
         table.spend(key, FIRST_WINDOW as usize);
@@ -189,7 +189,7 @@ fn reports_share_messages_of_bounded_length() {
 
 #[test]
 fn a_reset_follows_the_messages_that_arrived() {
-    let mut table = table(true);
+    let mut table = table(StreamPeer::Controls);
     assert_eq!(table.deliver(message(1, 10)), Ok(()));
     assert_eq!(table.end_of_peer(1, InOrder::Reset { code: 3 }), Ok(()));
     let key = table.accept().expect("opened");
@@ -199,7 +199,7 @@ fn a_reset_follows_the_messages_that_arrived() {
 
 #[test]
 fn a_restart_ends_all_streams_of_before() {
-    let mut table = table(true);
+    let mut table = table(StreamPeer::Controls);
     let (own, theirs) = (table.open().expect("free"), accepted(&mut table, 1));
     table.restart();
     assert_eq!(read(&mut table, theirs), Poll::Ready(Err(RecvEnd::Restarted)));
@@ -212,7 +212,7 @@ fn a_restart_ends_all_streams_of_before() {
 
 #[test]
 fn a_stalled_stream_of_another_stack_is_cut_and_bounded() {
-    let mut table = table(false);
+    let mut table = table(StreamPeer::Resets);
     let key = accepted(&mut table, 2);
     for _ in 0..1000 {
         assert_eq!(table.deliver(message(2, 64 << 10)), Ok(()));
@@ -228,13 +228,27 @@ fn a_stalled_stream_of_another_stack_is_cut_and_bounded() {
     assert_eq!((end, table.unread()), (Poll::Ready(Err(RecvEnd::Stalled)), 0));
     assert!(total > LARGEST_WINDOW / 2);
     assert!(reports(&mut table).is_empty(), "another stack does not understand reports");
+    assert_eq!(table.take_resets(), [[].into(), [2].into()], "its reset is requested");
+}
+
+#[test]
+fn streams_of_another_stack_end_by_resets_and_can_be_used_again() {
+    let mut table = table(StreamPeer::Resets);
+    let key = table.open().expect("free");
+    assert_eq!((table.end(key), table.deliver(message(0, 10))), (Ok(true), Ok(())));
+    table.reset_by_peer(&[]);
+    assert_eq!(read(&mut table, key), Poll::Ready(Ok(10)));
+    assert_eq!(read(&mut table, key), Poll::Ready(Err(RecvEnd::Finished)));
+    assert_eq!(table.open().map(|key| (key.stream, key.incarnation)), Some((0, 1)));
+    table.reset_by_peer(&[7]);
+    assert_eq!(table.deliver(message(7, 1)), Ok(()), "a reset of an unused stream means nothing");
 }
 
 #[test]
 fn arbitrary_peers_never_upset_the_accounts() {
     for seed in 0..200 {
         let mut rng = fastrand::Rng::with_seed(seed);
-        let mut table = table(rng.bool());
+        let mut table = table(if rng.bool() { StreamPeer::Controls } else { StreamPeer::Resets });
         let mut keys = Vec::new();
         for _ in 0..500 {
             let stream = rng.u16(0..STREAMS + 1);

@@ -58,7 +58,7 @@ impl RecvStream {
         let Handle { shared, commands } = &*self.handle;
         let mut state = shared.lock();
         let next = state.streams.poll_message(self.key, cx);
-        if state.streams.has_ahead() || (state.more && state.streams.unread() < UNREAD_LIMIT / 2) {
+        if state.streams.has_requests() || (state.more && state.streams.unread() < UNREAD_LIMIT / 2) {
             shared.wake(&mut state, commands);
         }
         match (next, state.phase) {
@@ -86,7 +86,7 @@ impl RecvStream {
         let mut state = shared.lock();
         self.rest.clear();
         state.streams.discard(self.key, code);
-        if !state.is_closed() && state.streams.has_ahead() {
+        if !state.is_closed() && state.streams.has_requests() {
             shared.wake(&mut state, commands);
         }
     }

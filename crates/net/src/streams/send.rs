@@ -80,8 +80,8 @@ impl SendStream {
         Poll::Ready(Ok(()))
     }
 
-    /// Ends the stream after the messages that were sent. The reader sees the end only if the peer is an Anabranch endpoint with
-    /// [stream control](crate::AssociationConfig::stream_control).
+    /// Ends the stream after the messages that were sent. A peer without
+    /// [stream control](crate::AssociationConfig::stream_control) sees a reset of the stream if it supports RFC 6525, and else no end.
     ///
     /// # Errors
     /// Returns [`StreamSendError`] if the stream has ended already.

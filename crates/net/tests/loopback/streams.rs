@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anabranch_net::{
-    AssociationConfig, CloseReason, RecvError, RecvStream, SendError, SendOptions, SendStream,
-    StreamRecvError, StreamSendError,
+    AssociationConfig, AssociationEvent, CloseReason, RecvError, RecvStream, SendError, SendOptions,
+    SendStream, StreamDirection, StreamRecvError, StreamSendError,
 };
 use anabranch_tests::credentials::Mode;
 use sha2::{Digest, Sha256};
@@ -219,6 +219,38 @@ async fn streams_work_with_a_peer_that_does_not_control_them() {
     assert_eq!(text(&mut other).await.as_deref(), Some("hello"));
     let (closing, end) = within(async { tokio::join!(theirs.shutdown(), other.recv()) }).await;
     assert_eq!((closing, end), (Ok(()), Ok(None)), "the stream ends with the association");
+}
+
+#[tokio::test]
+async fn streams_end_by_resets_where_the_peer_does_not_control_them() {
+    let host = server(&[1], quick());
+    let us = client(&[11]);
+    let (ours, theirs) =
+        tokio::join!(within(us.connect(peer(&us, &host), controlled())), within(host.accept()));
+    let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));
+    let mut events = theirs.events();
+    let mut resets = async |direction| loop {
+        let event = within(events.next()).await.expect("it is open").expect("none was missed");
+        if let AssociationEvent::StreamsReset { direction: found, streams } = event {
+            assert_eq!(found, direction);
+            return streams;
+        }
+    };
+    let mut used = None;
+    for turn in 0..3 {
+        let (mut sender, mut receiver) = within(ours.open_stream()).await.expect("a stream");
+        let stream = sender.id();
+        assert_eq!(*used.get_or_insert(stream), stream, "turn {turn}: the identifier is free again");
+        send(&mut sender, "question").await;
+        sender.finish().expect("open until now");
+        let question = within(theirs.recv()).await.expect("no error").expect("a message");
+        assert_eq!((&question.payload[..], question.stream), (&b"question"[..], stream));
+        assert_eq!(resets(StreamDirection::Incoming).await, [stream]);
+        within(theirs.send("answer", on(stream))).await.expect("accepted");
+        assert_eq!(text(&mut receiver).await.as_deref(), Some("answer"));
+        drop(receiver);
+        assert_eq!(resets(StreamDirection::Outgoing).await, [stream]);
+    }
 }
 
 #[tokio::test]
