@@ -12,6 +12,18 @@ fn ours_on(network: &Network, options: &str) -> std::process::Command {
     command
 }
 
+/// Waits until a process has bound a UDP port in its network namespace. A packet that arrives earlier is refused.
+fn wait_until_bound(process: &std::process::Child, port: u16) {
+    let sockets = format!("/proc/{}/net/udp", process.id());
+    let is_bound =
+        || std::fs::read_to_string(&sockets).is_ok_and(|text| text.contains(&format!(":{port:04X} ")));
+    let limit = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !is_bound() {
+        assert!(std::time::Instant::now() < limit, "{sockets} has no port {port}");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
 #[test]
 #[ignore = "needs usrsctp: make interop"]
 fn echo_server_sends_back_what_we_send() {
@@ -24,6 +36,7 @@ fn echo_server_sends_back_what_we_send() {
         .stderr(Stdio::null())
         .spawn()
         .expect("it is installed");
+    wait_until_bound(&server, 9900);
     // The example reads one message at a time and waits while its send buffer is full, so more data in flight would block both
     // sides.
     let ours = ours_on(
