@@ -1,4 +1,5 @@
-//! Throughput of 1,000 streams of one association, with and without a stream that is not read, and of messages without streams.
+//! Throughput of one and of 1,000 streams of an association, with and without a stream that is not read, and of messages without
+//! streams.
 //!
 //! ```text
 //! cargo bench -p anabranch-net --bench streams
@@ -22,7 +23,7 @@ use bytes::Bytes;
 const STREAMS: usize = 1000;
 const ROUNDS: usize = 5;
 const MESSAGE: usize = 16 << 10;
-const MESSAGES: usize = 20;
+const MESSAGES: usize = 20_000;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -36,27 +37,27 @@ async fn pair(stream_control: bool) -> Result<(Association, Association, [Host; 
     Ok((ours, server.accept().await?, [client, server]))
 }
 
-async fn fill(mut stream: SendStream) -> Result<SendStream, Failure> {
+async fn fill(mut stream: SendStream, messages: usize) -> Result<SendStream, Failure> {
     let message = Bytes::from(vec![5; MESSAGE]);
-    for _ in 0..MESSAGES {
+    for _ in 0..messages {
         stream.send(message.clone()).await?;
     }
     Ok(stream)
 }
 
-async fn drain(mut stream: RecvStream) -> Result<RecvStream, Failure> {
-    let mut left = MESSAGE * MESSAGES;
+async fn drain(mut stream: RecvStream, messages: usize) -> Result<RecvStream, Failure> {
+    let mut left = MESSAGE * messages;
     while left > 0 {
         left -= stream.recv().await?.ok_or("it ended")?.payload.len();
     }
     Ok(stream)
 }
 
-/// Returns the time in which every stream but the first carries its messages. Without `reads_all`, the first is full and not read.
-async fn streams(reads_all: bool) -> Result<Duration, Failure> {
+/// Returns the time in which all streams but the first carry all messages. Without `reads_all`, the first is full and not read.
+async fn streams(count: usize, reads_all: bool) -> Result<Duration, Failure> {
     let (ours, theirs, _hosts) = pair(true).await?;
     let (mut senders, mut receivers, mut unused) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..STREAMS {
+    for _ in 0..count {
         let (mut sender, reply) = ours.open_stream().await?;
         sender.send("hello").await?;
         let (back, mut receiver) = theirs.accept_stream().await?.ok_or("it ended")?;
@@ -80,8 +81,9 @@ async fn streams(reads_all: bool) -> Result<Duration, Failure> {
 }
 
 async fn run(senders: Vec<SendStream>, receivers: Vec<RecvStream>) -> Result<(), Failure> {
-    let tasks: Vec<_> = senders.into_iter().map(|stream| tokio::spawn(fill(stream))).collect();
-    let readers: Vec<_> = receivers.into_iter().map(|stream| tokio::spawn(drain(stream))).collect();
+    let messages = MESSAGES / senders.len();
+    let tasks: Vec<_> = senders.into_iter().map(|stream| tokio::spawn(fill(stream, messages))).collect();
+    let readers: Vec<_> = receivers.into_iter().map(|stream| tokio::spawn(drain(stream, messages))).collect();
     for reader in readers {
         reader.await??;
     }
@@ -97,13 +99,13 @@ async fn messages() -> Result<Duration, Failure> {
     let began = Instant::now();
     let sending = tokio::spawn(async move {
         let message = Bytes::from(vec![5; MESSAGE]);
-        for number in 0..STREAMS * MESSAGES {
+        for number in 0..MESSAGES {
             let options = SendOptions { stream: (number % STREAMS) as u16, ..SendOptions::default() };
             ours.send(message.clone(), options).await?;
         }
         Ok::<_, Failure>(ours)
     });
-    for _ in 0..STREAMS * MESSAGES {
+    for _ in 0..MESSAGES {
         theirs.recv().await?.ok_or("it ended")?;
     }
     let took = began.elapsed();
@@ -118,14 +120,16 @@ fn median(mut times: Vec<Duration>) -> f64 {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Failure> {
-    let (mut all, mut stalled, mut plain) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut one, mut all, mut stalled, mut plain) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        all.push(streams(true).await?);
-        stalled.push(streams(false).await?);
+        one.push(streams(1, true).await?);
+        all.push(streams(STREAMS, true).await?);
+        stalled.push(streams(STREAMS, false).await?);
         plain.push(messages().await?);
     }
-    let [all, stalled, plain] = [all, stalled, plain].map(median);
+    let [one, all, stalled, plain] = [one, all, stalled, plain].map(median);
     println!("1,000 streams, one stalled / none stalled: {:.2}", all / stalled);
+    println!("one stream / messages without handles: {:.2}", plain / one);
     println!("1,000 streams / messages without handles: {:.2}", plain / all);
     Ok(())
 }
