@@ -83,6 +83,16 @@ fn free_port() -> u16 {
     free.next().expect("a free port")
 }
 
+/// Waits until a server has bound this port. `bench -c` reports a closed port as an error at once.
+fn wait_until_bound(port: u16) {
+    let began = Instant::now();
+    let local = format!(":{port:04X} ");
+    while !fs::read_to_string("/proc/net/udp").expect("a table of sockets").contains(&local) {
+        assert!(began.elapsed() < Duration::from_secs(60), "port {port} is not bound");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// Waits until this file exists with this content.
 fn wait_for(path: &Path, content: &[u8]) {
     let began = Instant::now();
@@ -234,10 +244,11 @@ fn services_continue_without_a_reader() {
 fn bench_measures_with_broken_standard_error() {
     for broken in ALL {
         let port = free_port();
-        let (listen, port) = (format!("127.0.0.1:{port}"), port.to_string());
+        let listen = format!("127.0.0.1:{port}");
         let server = ["bench", "-s", "--listen", &listen, "--from", "127.0.0.0/8"];
         let _server = Running(with_err(&server, broken).spawn().expect("the program starts"));
-        let client = ["bench", "-c", "127.0.0.1", "-p", &port, "-n", "100k"];
+        wait_until_bound(port);
+        let client = ["bench", "-c", "127.0.0.1", "-p", &port.to_string(), "-n", "100k"];
         assert_status(&ended(with_err(&client, broken)), 0, broken);
         let full = ended(with_out(&client, Broken::Full));
         assert_status(&full, 1, "standard output is full");
