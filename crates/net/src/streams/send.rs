@@ -122,11 +122,12 @@ impl SendStream {
         if state.is_closed() {
             return Err(StreamSendError::Ended);
         }
+        // The messages of a half that has ended are accepted, and its identifier may be in use again.
+        let must_tell = state.streams.end(*key).map_err(error_of)?;
         if matches!(end, InOrder::Reset { .. }) {
             let bytes = state.withdraw(key.stream);
             state.streams.refund(*key, bytes);
         }
-        let must_tell = state.streams.end(*key).map_err(error_of)?;
         if must_tell && !state.shutdown_wanted {
             let options =
                 SendOptions { stream: key.stream, ppid: STREAM_CONTROL_PPID, ..SendOptions::default() };

@@ -101,6 +101,49 @@ async fn identifiers_are_used_again() {
 }
 
 #[tokio::test]
+async fn dropping_a_finished_half_withdraws_nothing() {
+    let unaware = AssociationConfig { stream_changes: None, ..quick() };
+    for theirs in [controlled(), unaware] {
+        let host = server(&[1], theirs);
+        let us = client(&[11]);
+        let (ours, theirs) =
+            tokio::join!(within(us.connect(peer(&us, &host), controlled())), within(host.accept()));
+        let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));
+        let (mut sender, _reply) = within(ours.open_stream()).await.expect("a stream");
+        send(&mut sender, "last").await;
+        // The message has not left the outbox: no task has run since.
+        sender.finish().expect("open until now");
+        drop(sender);
+        within(ours.shutdown()).await.expect("a good end");
+        let came = match within(theirs.accept_stream()).await {
+            Ok(stream) => text(&mut stream.expect("a stream").1).await,
+            Err(StreamRecvError::NoStreamControl) => {
+                let message = within(theirs.recv()).await.expect("no error").expect("a message");
+                Some(String::from_utf8_lossy(&message.payload).into_owned())
+            }
+            Err(error) => panic!("{error}"),
+        };
+        assert_eq!(came.as_deref(), Some("last"));
+    }
+}
+
+#[tokio::test]
+async fn a_late_drop_leaves_the_next_use_of_the_identifier_alone() {
+    let duo = Duo::connected(1, AssociationConfig { streams: 2, ..controlled() }).await;
+    let (mut first, mut reply) = open(&duo).await;
+    first.finish().expect("open until now");
+    let (mut back, _from) = accept(&duo).await;
+    back.finish().expect("open until now");
+    assert_eq!(text(&mut reply).await, None);
+    let (mut second, _reply) = open(&duo).await;
+    assert_eq!(second.id(), first.id());
+    send(&mut second, "of the second use").await;
+    drop(first);
+    let (_back, mut from) = accept(&duo).await;
+    assert_eq!(text(&mut from).await.as_deref(), Some("of the second use"));
+}
+
+#[tokio::test]
 async fn opening_waits_while_all_identifiers_are_in_use() {
     let duo = Duo::connected(1, AssociationConfig { streams: 2, ..controlled() }).await;
     let (mut sender, receiver) = open(&duo).await;
