@@ -502,7 +502,7 @@ impl Driver {
             AssociationEvent::Closed => {
                 let (messages, restarted) = {
                     let state = shared.lock();
-                    (state.outbox.len(), state.restarted_in_shutdown)
+                    (state.undelivered(), state.restarted_in_shutdown)
                 };
                 let outcome = match messages {
                     _ if restarted => Err(CloseReason::Restarted),

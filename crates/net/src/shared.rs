@@ -189,7 +189,7 @@ impl State {
         if options.reliability != Reliability::Full && !self.partial_reliability {
             return Err(anabranch_core::SendError::NoPartialReliability.into());
         }
-        if self.streams.is_controlled() && options.ppid == STREAM_CONTROL_PPID {
+        if self.streams.has_markers() && options.ppid == STREAM_CONTROL_PPID {
             return Err(SendError::ReservedProtocol);
         }
         if self.protected && options.ppid == KEY_MANAGEMENT_PPID {
@@ -206,6 +206,13 @@ impl State {
     pub(crate) fn queue(&mut self, message: QueuedMessage) {
         self.outbox_bytes += message.payload.len();
         self.outbox.push_back(message);
+    }
+
+    /// Returns the number of waiting messages of the application.
+    pub(crate) fn undelivered(&self) -> usize {
+        let is_marker =
+            |message: &QueuedMessage| self.streams.has_markers() && message.ppid() == STREAM_CONTROL_PPID;
+        self.outbox.iter().filter(|message| !is_marker(message)).count()
     }
 
     /// Removes the waiting messages of the current incarnation of a stream. Returns their bytes.

@@ -49,10 +49,12 @@ impl Driver {
     /// Begins the streams of an association that was established, or established again.
     pub(crate) fn begin_streams(&self, id: AssociationId, state: &mut State) {
         let Some(association) = self.endpoint.association(id) else { return };
-        let peer = match (association.controls_streams(), association.changes_streams()) {
-            (true, _) => StreamPeer::Controls,
-            (false, true) => StreamPeer::Resets,
-            (false, false) => StreamPeer::Neither,
+        let peer = match () {
+            // The application has no handles.
+            () if !association.announces_stream_control() => StreamPeer::Neither,
+            () if association.controls_streams() => StreamPeer::Controls,
+            () if association.changes_streams() => StreamPeer::Resets,
+            () => StreamPeer::Neither,
         };
         let both = association.inbound_streams().min(association.outbound_streams());
         state.streams.begin(peer, association.opens_even_streams(), both);

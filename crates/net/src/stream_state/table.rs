@@ -212,6 +212,11 @@ impl StreamTable {
         self.peer == StreamPeer::Controls
     }
 
+    /// Returns `true` if the peer can be told the ends of streams, which markers among the messages stand for.
+    pub(crate) fn has_markers(&self) -> bool {
+        self.peer != StreamPeer::Neither
+    }
+
     /// Returns `true` if streams end by resets of their sequence numbers.
     pub(crate) fn resets_streams(&self) -> bool {
         self.peer == StreamPeer::Resets
@@ -550,6 +555,6 @@ impl StreamTable {
             Err(SendEnd::Stopped { .. }) => self.channel(key.stream).sent += 1,
             Err(ended) => return Err(ended),
         }
-        Ok(self.peer != StreamPeer::Neither)
+        Ok(self.has_markers())
     }
 }

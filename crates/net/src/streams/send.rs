@@ -128,7 +128,7 @@ impl SendStream {
             let bytes = state.withdraw(key.stream);
             state.streams.refund(*key, bytes);
         }
-        if must_tell && !state.shutdown_wanted {
+        if must_tell && state.is_ending().is_none() {
             let options =
                 SendOptions { stream: key.stream, ppid: STREAM_CONTROL_PPID, ..SendOptions::default() };
             let bytes = Bytes::copy_from_slice(&end.encode());

@@ -332,6 +332,28 @@ async fn an_abort_reaches_all_waiting_streams() {
 }
 
 #[tokio::test]
+async fn without_stream_control_no_payload_protocol_is_reserved() {
+    let duo = Duo::connected(1, quick()).await;
+    let options = SendOptions { ppid: 0x6162_0001, ..SendOptions::default() };
+    within(duo.ours.send("any protocol", options)).await.expect("accepted");
+    let came = within(duo.theirs.recv()).await.expect("no error").expect("a message");
+    assert_eq!((&came.payload[..], came.ppid), (&b"any protocol"[..], options.ppid));
+}
+
+#[tokio::test]
+async fn with_stream_control_the_payload_protocol_of_control_is_refused() {
+    for theirs in [controlled(), quick()] {
+        let host = server(&[1], theirs);
+        let us = client(&[11]);
+        let ours = within(us.connect(peer(&us, &host), controlled())).await.expect("connected");
+        let (mut sender, _reply) = within(ours.open_stream()).await.expect("a stream");
+        sender.set_ppid(0x6162_0001);
+        let refused = within(sender.send("not control")).await;
+        assert_eq!(refused, Err(StreamSendError::Association(SendError::ReservedProtocol)));
+    }
+}
+
+#[tokio::test]
 async fn an_association_without_stream_control_has_no_streams() {
     let duo = Duo::connected(1, quick()).await;
     assert_eq!(within(duo.ours.open_stream()).await.map(drop), Err(StreamSendError::NoStreamControl));
