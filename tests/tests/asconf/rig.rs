@@ -5,9 +5,10 @@ use std::net::IpAddr;
 use anabranch_core::time::Span;
 use anabranch_core::{Association, PathState};
 use anabranch_tests::duo::{Duo, PORT, Setup};
+use anabranch_tests::hostile::craft;
 use anabranch_tests::network::{Packet, Side};
 use anabranch_wire::{
-    AuthRepr, Cause, CauseCode, Chunk, Header, InitView, NoSpace, PacketView, PacketWriter, Param, ParamType,
+    AuthRepr, Cause, CauseCode, Chunk, InitView, NoSpace, PacketView, PacketWriter, Param, ParamType,
     RawCauses,
 };
 use hmac::{Hmac, KeyInit, Mac};
@@ -132,14 +133,7 @@ impl Keys {
         from: Side,
         chunks: impl FnOnce(&mut PacketWriter<'_>) -> Result<(), NoSpace>,
     ) -> Vec<u8> {
-        let verification_tag = self.tags[from.index()];
-        let header = Header { source_port: PORT, destination_port: PORT, verification_tag };
-        let mut bytes = vec![0; 2000];
-        let mut writer = PacketWriter::new(&mut bytes, header).expect("room for a header");
-        chunks(&mut writer).expect("room for chunks");
-        let length = writer.finish();
-        bytes.truncate(length);
-        bytes
+        craft::packet_between([PORT, PORT], self.tags[from.index()], chunks)
     }
 
     /// Returns an authenticated ASCONF whose serial number is `ahead` of the first.

@@ -3,8 +3,9 @@
 use anabranch_core::time::Span;
 use anabranch_core::{Association, AssociationEvent, StreamChanges, StreamDirection};
 use anabranch_tests::duo::{Duo, PORT, Setup};
+use anabranch_tests::hostile::craft;
 use anabranch_tests::network::{Packet, Side};
-use anabranch_wire::{Chunk, Header, NoSpace, PacketView, PacketWriter, Param, ReconfigResult};
+use anabranch_wire::{Chunk, NoSpace, PacketView, PacketWriter, Param, ReconfigResult};
 
 pub(crate) const A: usize = Side::A as usize;
 pub(crate) const B: usize = Side::B as usize;
@@ -144,14 +145,7 @@ impl Tags {
         from: Side,
         chunks: impl FnOnce(&mut PacketWriter<'_>) -> Result<(), NoSpace>,
     ) -> Vec<u8> {
-        let verification_tag = self.0[from.index()];
-        let header = Header { source_port: PORT, destination_port: PORT, verification_tag };
-        let mut bytes = vec![0; 2000];
-        let mut writer = PacketWriter::new(&mut bytes, header).expect("room for a header");
-        chunks(&mut writer).expect("room for chunks");
-        let length = writer.finish();
-        bytes.truncate(length);
-        bytes
+        craft::packet_between([PORT, PORT], self.0[from.index()], chunks)
     }
 }
 
