@@ -6,7 +6,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use anabranch_net::{Host, HostBuilder, PathAddress, Peer, Protection, SendOptions, config};
+use anabranch_net::{Endpoint, EndpointBuilder, PathAddress, Peer, Protection, SendOptions, config};
 use anabranch_tests::credentials::credentials;
 
 const ROUNDS: usize = 9;
@@ -14,7 +14,7 @@ const MESSAGE_BYTES: usize = 64 << 10;
 // Half a gigabyte: in shorter transfers the first round trips, in which packets and windows grow, dominate.
 const MESSAGES: usize = 8192;
 
-fn any_port(builder: HostBuilder, nodes: [u8; 2]) -> HostBuilder {
+fn any_port(builder: EndpointBuilder, nodes: [u8; 2]) -> EndpointBuilder {
     let local = |node| SocketAddr::new(IpAddr::from([127, 0, 6, node]), 0);
     nodes.into_iter().fold(builder, |builder, node| builder.local(local(node)))
 }
@@ -26,9 +26,9 @@ async fn transfer(protected: bool) -> (Duration, Duration) {
         true => Protection::dtls(credentials(own, &[peer])),
         false => Protection::Insecure,
     };
-    let server = any_port(Host::builder(protection(2, 1)), [1, 2]).accept(scheme.clone());
+    let server = any_port(Endpoint::builder(protection(2, 1)), [1, 2]).accept(scheme.clone());
     let server = server.bind().expect("a server");
-    let client = any_port(Host::builder(protection(1, 2)), [3, 4]).bind().expect("a client");
+    let client = any_port(Endpoint::builder(protection(1, 2)), [3, 4]).bind().expect("a client");
     let pairs = client.local_addresses().iter().zip(server.local_addresses());
     let peer = Peer::new(pairs.map(|(local, remote)| PathAddress::over_udp(local.ip(), *remote)));
     let begun = Instant::now();

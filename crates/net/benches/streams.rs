@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anabranch_net::{
-    Association, AssociationConfig, DEFAULT_SCHEME, Host, PathAddress, Peer, Protection, RecvStream,
+    Association, AssociationConfig, DEFAULT_SCHEME, Endpoint, PathAddress, Peer, Protection, RecvStream,
     SendOptions, SendStream, config,
 };
 use bytes::Bytes;
@@ -27,11 +27,11 @@ const MESSAGES: usize = 20_000;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-async fn pair(stream_control: bool) -> Result<(Association, Association, [Host; 2]), Failure> {
+async fn pair(stream_control: bool) -> Result<(Association, Association, [Endpoint; 2]), Failure> {
     let config = AssociationConfig { stream_control, streams: 2048, ..config(DEFAULT_SCHEME)? };
     let local = SocketAddr::from(([127, 0, 0, 1], 0));
-    let host = || Host::builder(Protection::Insecure).local(local);
-    let (server, client) = (host().accept(config.clone()).bind()?, host().bind()?);
+    let endpoint = || Endpoint::builder(Protection::Insecure).local(local);
+    let (server, client) = (endpoint().accept(config.clone()).bind()?, endpoint().bind()?);
     let path = PathAddress::over_udp(local.ip(), server.local_addresses()[0]);
     let ours = client.connect(Peer::new([path]), config).await?;
     Ok((ours, server.accept().await?, [client, server]))

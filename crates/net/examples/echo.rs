@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anabranch_identity::{Admission, KeyPair};
-use anabranch_net::{Association, AssociationConfig, DEFAULT_SCHEME, Host, Protection, config};
+use anabranch_net::{Association, AssociationConfig, DEFAULT_SCHEME, Endpoint, Protection, config};
 
 const USAGE: &str =
     "usage: echo key FILE | echo serve FILE PEER_KEY [ADDRESS:PORT...] | echo send FILE PEER_KEY HOST[:PORT]";
@@ -53,7 +53,7 @@ fn with_streams() -> Result<AssociationConfig, Failure> {
 
 async fn serve(protection: Protection, addresses: &[&str]) -> Result<(), Failure> {
     let addresses = addresses.iter().map(|address| address.parse()).collect::<Result<Vec<_>, _>>()?;
-    let host = Host::server(protection, with_streams()?, addresses)?;
+    let host = Endpoint::server(protection, with_streams()?, addresses)?;
     println!("listening on {:?}", host.local_addresses());
     loop {
         let association = host.accept().await?;
@@ -80,7 +80,7 @@ async fn echo(association: &Association) -> Result<(), Failure> {
 
 // ANCHOR: send
 async fn send(protection: Protection, target: &str) -> Result<(), Failure> {
-    let association = Host::client(protection)?.connect_to(target, with_streams()?).await?;
+    let association = Endpoint::client(protection)?.connect_to(target, with_streams()?).await?;
     let (mut sender, mut receiver) = association.open_stream().await?;
     let sending = async {
         tokio::io::copy(&mut tokio::io::stdin(), &mut sender).await?;

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use crate::error::AcceptError;
 use crate::shared::{Handle, wait_for};
 
-/// Associations that peers have opened and that wait for [`Host::accept`](crate::Host::accept).
+/// Associations that peers have opened and that wait for [`Endpoint::accept`](crate::Endpoint::accept).
 #[derive(Debug)]
 pub(crate) struct AcceptQueue {
     state: Mutex<AcceptState>,
@@ -23,7 +23,7 @@ struct AcceptState {
     /// Associations by number. The first one has waited longest.
     waiting: BTreeMap<u64, Handle>,
     next: u64,
-    host_gone: bool,
+    endpoint_gone: bool,
     stopped: bool,
 }
 
@@ -33,7 +33,7 @@ impl AcceptQueue {
             places: FairPool::new(backlog),
             waiting: BTreeMap::new(),
             next: 0,
-            host_gone: false,
+            endpoint_gone: false,
             stopped: false,
         };
         AcceptQueue { state: Mutex::new(state), arrived: Notify::new() }
@@ -62,8 +62,8 @@ impl AcceptQueue {
         self.arrived.notify_waiters();
     }
 
-    pub(crate) fn host_gone(&self) {
-        self.lock().host_gone = true;
+    pub(crate) fn endpoint_gone(&self) {
+        self.lock().endpoint_gone = true;
         self.arrived.notify_waiters();
     }
 
@@ -78,7 +78,7 @@ impl AcceptQueue {
                 state.places.remove(&number);
                 Some(Ok(association))
             }
-            None if state.host_gone => Some(Err(AcceptError::HostGone)),
+            None if state.endpoint_gone => Some(Err(AcceptError::EndpointGone)),
             None if state.stopped => Some(Err(AcceptError::NotAccepting)),
             None => None,
         }

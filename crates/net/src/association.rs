@@ -33,7 +33,7 @@ impl Association {
         Association { handle: Arc::new(handle) }
     }
 
-    /// Sends a command about this association to the host's task.
+    /// Sends a command about this association to the endpoint's task.
     pub(crate) fn order(&self, command: impl FnOnce(AssociationId) -> Command) {
         // If the task has ended, the command is dropped together with the reply channel.
         let _ = self.handle.commands.send(command(self.handle.shared.id));
@@ -72,7 +72,7 @@ impl Association {
                 ConnectError::Unreachable(state.refused.clone())
             }
             (CloseReason::Aborted(AbortReason::ByPeer), _) => ConnectError::RefusedByPeer,
-            (CloseReason::HostGone, _) => ConnectError::HostGone,
+            (CloseReason::EndpointGone, _) => ConnectError::EndpointGone,
             (ended, _) => ConnectError::Failed(ended),
         }
     }
@@ -151,15 +151,15 @@ impl Association {
     /// The peer sees the stream with its first message.
     ///
     /// ```
-    /// use anabranch_net::{Host, PathAddress, Peer, Protection, SendOptions};
+    /// use anabranch_net::{Endpoint, PathAddress, Peer, Protection, SendOptions};
     /// use tokio::io::{AsyncReadExt, AsyncWriteExt};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let mut config = anabranch_net::config(anabranch_net::DEFAULT_SCHEME)?;
     /// config.stream_control = true;
-    /// # let host = || Host::builder(Protection::Insecure).local("127.0.0.1:0".parse().unwrap());
-    /// # let (server, client) = (host().accept(config.clone()).bind()?, host().bind()?);
+    /// # let endpoint = || Endpoint::builder(Protection::Insecure).local("127.0.0.1:0".parse().unwrap());
+    /// # let (server, client) = (endpoint().accept(config.clone()).bind()?, endpoint().bind()?);
     /// # let path = PathAddress::over_udp("127.0.0.1".parse()?, server.local_addresses()[0]);
     /// # let peer = Peer::new([path]).sctp_port(server.sctp_port());
     /// # let serving = tokio::spawn(async move {
@@ -288,7 +288,7 @@ impl Association {
         self.snapshot().await.paths
     }
 
-    /// Returns current paths, counters and buffers, or those at the end of the association. Empty if the host stopped before that.
+    /// Returns current paths, counters and buffers, or those at the end of the association. Empty if the endpoint stopped before that.
     ///
     /// Cancel-safe.
     pub async fn snapshot(&self) -> Snapshot {
@@ -310,7 +310,7 @@ impl Association {
         self.handle.shared.lock().identity.clone()
     }
 
-    /// Returns the keys with which this endpoint can [restart](crate::Host::restart) the association after losing all other state.
+    /// Returns the keys with which this endpoint can [restart](crate::Endpoint::restart) the association after losing all other state.
     /// Waits for keys that were not returned yet; returns `None` once the association is closed. The future never completes unless
     /// both endpoints offered to keep such keys ([`DtlsProtection::restart`](crate::DtlsProtection::restart)).
     ///

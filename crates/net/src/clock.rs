@@ -8,7 +8,7 @@ use tokio::time::Instant;
 /// Maximum waiting time: longer than any run, and within the range of tokio's timers.
 const FAR: Duration = Duration::from_secs(86_400 * 365);
 
-/// Monotonic clock that starts with its host.
+/// Monotonic clock that starts with its endpoint.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     epoch: Instant,

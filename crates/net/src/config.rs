@@ -10,7 +10,7 @@ use anabranch_schemes::registry::{self, ExpressionError};
 /// UDP port of SCTP over UDP (RFC 6951 section 4).
 pub const DEFAULT_UDP_PORT: u16 = 9899;
 
-/// Default SCTP port of an accepting host, and of peers.
+/// Default SCTP port of an accepting endpoint, and of peers.
 pub const DEFAULT_SCTP_PORT: u16 = 9899;
 
 /// Initial send buffer of an association, in user bytes: accepted and not yet acknowledged data.

@@ -15,8 +15,8 @@ const BELIEVED_AFTER: u32 = 3;
 /// Rules for further attempts after a failed attempt to connect.
 ///
 /// Any host on the path can forge an unauthenticated answer, such as an ABORT before there are keys, so it does not end the
-/// attempts at once. Each attempt needs a new host, because the peer may still keep the association of the previous attempt under
-/// that host's UDP port.
+/// attempts at once. Each attempt needs a new endpoint, because the peer may still keep the association of the previous attempt under
+/// that endpoint's UDP port.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectRetries {
     until: Instant,

@@ -6,8 +6,8 @@ use anabranch_core::{AssociationConfig, PathAddress};
 
 use crate::association::Association;
 use crate::config::DEFAULT_UDP_PORT;
+use crate::endpoint::Endpoint;
 use crate::error::{BindError, ConnectError};
-use crate::host::Host;
 use crate::interface::{LocalAddress, Watcher};
 use crate::locals::Binding;
 use crate::peer::Peer;
@@ -16,32 +16,35 @@ use crate::route_selection::{
     ListenAddresses, LocalAddresses, OptionNames, RemoteChoice, RouteSelection, Target, is_usable,
 };
 
-const OPTIONS: OptionNames =
-    OptionNames { path: "`HostBuilder::local_on`", to: "`Host::connect`", listen: "`Host::server`" };
+const OPTIONS: OptionNames = OptionNames {
+    path: "`EndpointBuilder::local_on`",
+    to: "`Endpoint::connect`",
+    listen: "`Endpoint::server`",
+};
 
-impl Host {
-    /// Binds a host for associations that this side opens, at every usable address of this machine. Each socket sends through its
+impl Endpoint {
+    /// Binds an endpoint for associations that this side opens, at every usable address of this machine. Each socket sends through its
     /// own interface. Addresses that come and go are followed.
     ///
     /// # Errors
     /// Returns [`BindError`], with a remedy.
-    pub fn client(protection: Protection) -> Result<Host, BindError> {
+    pub fn client(protection: Protection) -> Result<Endpoint, BindError> {
         let locals = LocalAddresses::read();
         let outside = locals.all.iter().filter(|local| is_usable(local, false));
-        let builder = outside.fold(Host::builder(protection), |builder, local| {
+        let builder = outside.fold(Endpoint::builder(protection), |builder, local| {
             builder.local_on(SocketAddr::new(local.address, 0), &local.interface)
         });
         // Packets to this machine pass no interface.
         let loopback = locals.all.iter().filter(|local| is_usable(local, true));
         let builder =
             loopback.fold(builder, |builder, local| builder.local(SocketAddr::new(local.address, 0)));
-        let host = builder.bind()?;
+        let endpoint = builder.bind()?;
         let usable = |local: &LocalAddress| is_usable(local, false);
-        host.follow(Watcher::new(usable).keeping(|_| true), Binding { port: 0, to_interface: true });
-        Ok(host)
+        endpoint.follow(Watcher::new(usable).keeping(|_| true), Binding { port: 0, to_interface: true });
+        Ok(endpoint)
     }
 
-    /// Binds a host that accepts associations with this configuration at these addresses. An unspecified address stands for all
+    /// Binds an endpoint that accepts associations with this configuration at these addresses. An unspecified address stands for all
     /// usable ones of its IP version, and no address for all usable ones with UDP port 9899; those that come and go are followed.
     ///
     /// # Errors
@@ -50,17 +53,17 @@ impl Host {
         protection: Protection,
         config: AssociationConfig,
         addresses: impl IntoIterator<Item = SocketAddr>,
-    ) -> Result<Host, BindError> {
+    ) -> Result<Endpoint, BindError> {
         let addresses = addresses.into_iter().collect();
         let listen = ListenAddresses::new(addresses, DEFAULT_UDP_PORT, OPTIONS);
-        let builder = listen.host(protection).map_err(BindError::NoUsableAddress)?;
-        let host = builder.accept(config).bind()?;
-        listen.follow(&host);
-        Ok(host)
+        let builder = listen.endpoint(protection).map_err(BindError::NoUsableAddress)?;
+        let endpoint = builder.accept(config).bind()?;
+        listen.follow(&endpoint);
+        Ok(endpoint)
     }
 
     /// Opens an association with a peer by name or address, such as `example.org`, `192.0.2.1:9899` or `[2001:db8::1]:9899`. The
-    /// default UDP port is 9899. Its paths lead from the addresses of this host to those of the name that they can reach. Further
+    /// default UDP port is 9899. Its paths lead from the addresses of this endpoint to those of the name that they can reach. Further
     /// addresses that a protected peer reports become paths once they have answered.
     ///
     /// Cancel-safe: dropping the future cancels the attempt.

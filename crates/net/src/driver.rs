@@ -29,7 +29,7 @@ use crate::refusals::Refusals;
 use crate::shared::{
     Command, Commands, Connect, Handle, INBOX_LIMIT, Inbound, OUTBOX_LIMIT, Phase, Shared, State,
 };
-use crate::snapshot::{AssociationReport, HostReport, HostStatistics, Snapshot};
+use crate::snapshot::{AssociationReport, EndpointReport, EndpointStatistics, Snapshot};
 use crate::socket::{ArrivalInfo, RecvBuffers, Socket, SocketCounters};
 use crate::stream_state::{STREAM_CONTROL_PPID, UNREAD_LIMIT, Violation};
 
@@ -249,21 +249,21 @@ impl Driver {
         }
     }
 
-    fn report(&self) -> HostReport {
+    fn report(&self) -> EndpointReport {
         let associations = self.entries.keys().filter_map(|id| {
             let association = self.endpoint.association(*id)?;
             let established = association.is_established();
             Some(AssociationReport { number: id.number(), established, snapshot: Snapshot::of(association) })
         });
-        HostReport { statistics: self.statistics(), associations: associations.collect() }
+        EndpointReport { statistics: self.statistics(), associations: associations.collect() }
     }
 
-    fn statistics(&self) -> HostStatistics {
-        let mut statistics = HostStatistics {
+    fn statistics(&self) -> EndpointStatistics {
+        let mut statistics = EndpointStatistics {
             discards: *self.endpoint.discards(),
             keying: self.keys.counters(),
             associations: self.entries.len(),
-            ..HostStatistics::default()
+            ..EndpointStatistics::default()
         };
         for counters in self.sockets.iter().map(|socket| &socket.counters).chain([&self.closed]) {
             statistics.datagrams_received += counters.received;
@@ -281,7 +281,7 @@ impl Driver {
         let Connect { paths, sctp_port, mut config, dtls, restart } = connect;
         config.trace = self.watch.wants_decisions();
         let paths = self.check_paths(&paths, sctp_port)?;
-        let handles = self.handles.upgrade().ok_or(ConnectError::HostGone)?;
+        let handles = self.handles.upgrade().ok_or(ConnectError::EndpointGone)?;
         let (streams, stream_control) = (config.streams, config.stream_control);
         let now = self.clock.now();
         let id = match restart {
@@ -666,10 +666,10 @@ impl Drop for Driver {
     /// Closes all associations, because the runtime may stop the task at any time and callers must not wait forever.
     fn drop(&mut self) {
         for shared in self.entries.values() {
-            shared.close(Err(CloseReason::HostGone));
+            shared.close(Err(CloseReason::EndpointGone));
         }
         if let Some(queue) = self.queue.upgrade() {
-            queue.host_gone();
+            queue.endpoint_gone();
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Host: sockets, an endpoint, and the task that drives both.
+//! Endpoint on sockets: an endpoint of the core, and the task that drives it.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use anabranch_core::protection::{KeyManagementRoles, RestartContext};
-use anabranch_core::{AcceptFrom, AssociationConfig, Encapsulation, Endpoint, EndpointConfig, Guard};
+use anabranch_core::{AcceptFrom, AssociationConfig, Encapsulation, EndpointConfig, Guard};
 use anabranch_keying::RestartKeys;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -22,18 +22,18 @@ use crate::observer_slot::ObserverSlot;
 use crate::peer::Peer;
 use crate::protection::{Protection, configure};
 use crate::shared::{BindAddress, Command, Commands, Connect};
-use crate::snapshot::{HostReport, HostStatistics};
+use crate::snapshot::{EndpointReport, EndpointStatistics};
 use crate::socket::{Device, Socket};
 
-/// First port of the dynamic range, from which a host that does not accept takes its SCTP port.
+/// First port of the dynamic range, from which an endpoint that does not accept takes its SCTP port.
 const DYNAMIC_PORTS: u16 = 49_152;
 
 /// Maximum number of attempts to find a free UDP port common to all addresses.
 const PORT_TRIES: usize = 16;
 
-/// Builder of a [`Host`].
+/// Builder of an [`Endpoint`].
 #[derive(Debug)]
-pub struct HostBuilder {
+pub struct EndpointBuilder {
     local: Vec<BindAddress>,
     sctp_port: Option<u16>,
     accept: Option<AssociationConfig>,
@@ -46,7 +46,7 @@ pub struct HostBuilder {
     watch: ObserverSlot,
 }
 
-impl HostBuilder {
+impl EndpointBuilder {
     /// Adds a local address with its UDP port. The first one is the primary address. Port 0 selects a free port, the same one for
     /// all such addresses if possible.
     pub fn local(mut self, address: SocketAddr) -> Self {
@@ -58,66 +58,66 @@ impl HostBuilder {
     /// default route each are then both used. Packets that arrive through another interface, such as from this machine, are not
     /// received. Interfaces with the same address have one socket each.
     ///
-    /// If the system does not permit that (Linux does since 5.7), packets follow the routing table; [`Host::devices`] reports that.
+    /// If the system does not permit that (Linux does since 5.7), packets follow the routing table; [`Endpoint::devices`] reports that.
     /// An address shared by several interfaces is then an error.
     pub fn local_on(mut self, address: SocketAddr, interface: &str) -> Self {
         self.local.push(BindAddress { address, interface: Some(interface.to_owned()) });
         self
     }
 
-    /// Sets the SCTP port. The default is [`DEFAULT_SCTP_PORT`] for an accepting host, and otherwise a random port from 49152 to
-    /// 65535: two hosts behind one address need different ports.
+    /// Sets the SCTP port. The default is [`DEFAULT_SCTP_PORT`] for an accepting endpoint, and otherwise a random port from 49152 to
+    /// 65535: two endpoints behind one address need different ports.
     pub fn sctp_port(self, port: u16) -> Self {
-        HostBuilder { sctp_port: Some(port), ..self }
+        EndpointBuilder { sctp_port: Some(port), ..self }
     }
 
     /// Accepts associations with this configuration.
     pub fn accept(self, config: AssociationConfig) -> Self {
-        HostBuilder { accept: Some(bounded(config)), ..self }
+        EndpointBuilder { accept: Some(bounded(config)), ..self }
     }
 
     /// Accepts associations only from these sources; the default is from all. [`AcceptFrom`] describes the handling of other
     /// sources, and of further addresses of a peer.
     pub fn accept_from(self, sources: AcceptFrom) -> Self {
-        HostBuilder { accept_from: sources, ..self }
+        EndpointBuilder { accept_from: sources, ..self }
     }
 
-    /// Sets the maximum number of associations that wait for [`Host::accept`], 128 by default. A further association replaces one
+    /// Sets the maximum number of associations that wait for [`Endpoint::accept`], 128 by default. A further association replaces one
     /// from an address, or IPv6 network (/64), with more waiting associations. If there is none, the further association is
     /// aborted.
     pub fn backlog(self, backlog: usize) -> Self {
-        HostBuilder { backlog, ..self }
+        EndpointBuilder { backlog, ..self }
     }
 
     /// Sets the maximum number of associations, 1024 by default. Associations that peers open from one address, or IPv6 network
     /// (/64), may be at most eight times as many as there are free places. A single source thus leaves a ninth of the places to
     /// others.
     pub fn max_associations(self, most: usize) -> Self {
-        HostBuilder { max_associations: most, ..self }
+        EndpointBuilder { max_associations: most, ..self }
     }
 
     /// Sets the limits for handshakes, [`Guard::default`] by default.
     pub fn guard(self, guard: Guard) -> Self {
-        HostBuilder { guard, ..self }
+        EndpointBuilder { guard, ..self }
     }
 
     /// Sets the maximum number of associations opened by peers that have no keys yet, 256 by default and at most half of
     /// [`max_associations`](Self::max_associations). A further association evicts one of the address or IPv6 network (/64) with the
     /// most associations without keys: the oldest that has not begun a key exchange, or else the oldest.
     pub fn max_handshakes(self, most: usize) -> Self {
-        HostBuilder { max_handshakes: most, ..self }
+        EndpointBuilder { max_handshakes: most, ..self }
     }
 
-    /// Observes the host. A host without an observer has no additional cost.
+    /// Observes the endpoint. An endpoint without an observer has no additional cost.
     pub fn observer(self, observer: impl Observer) -> Self {
-        HostBuilder { watch: ObserverSlot::new(Box::new(observer)), ..self }
+        EndpointBuilder { watch: ObserverSlot::new(Box::new(observer)), ..self }
     }
 
-    /// Binds the sockets and starts the host's task on the current tokio runtime.
+    /// Binds the sockets and starts the endpoint's task on the current tokio runtime.
     ///
     /// # Errors
     /// Returns [`BindError`], with a remedy.
-    pub fn bind(mut self) -> Result<Host, BindError> {
+    pub fn bind(mut self) -> Result<Endpoint, BindError> {
         self.check()?;
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| BindError::NoRuntime)?;
         let mut entropy = [0; 32];
@@ -153,7 +153,7 @@ impl HostBuilder {
         let clock = Clock::start();
         let wall_clock = SystemTime::now();
         self.watch.started(&Started { wall_clock, locals: locals.clone(), sctp_port: port });
-        let mut endpoint = Endpoint::new(clock.now(), config, entropy);
+        let mut endpoint = anabranch_core::Endpoint::new(clock.now(), config, entropy);
         endpoint.set_addresses(sockets.iter().map(Socket::end).collect());
         let (commands, orders) = mpsc::unbounded_channel();
         let queue = Arc::new(AcceptQueue::new(self.backlog));
@@ -173,8 +173,8 @@ impl HostBuilder {
         });
         let protection = self.protection;
         let inner =
-            HostInner { commands, queue, locals, devices, sctp_port: port, accepts, protection, gone };
-        Ok(Host { inner: Arc::new(inner) })
+            EndpointInner { commands, queue, locals, devices, sctp_port: port, accepts, protection, gone };
+        Ok(Endpoint { inner: Arc::new(inner) })
     }
 
     fn check(&self) -> Result<(), BindError> {
@@ -262,16 +262,16 @@ pub(crate) fn bind_one(end: &BindAddress, common: &mut Option<u16>) -> Result<So
 
 /// SCTP endpoint on UDP sockets.
 ///
-/// Clones are handles of the same host. Its task runs while there is a handle of the host or of one of its associations, or an
-/// association that is being shut down. Associations outlive the host's handles. When the last of those is dropped, associations
+/// Clones are handles of the same endpoint. Its task runs while there is a handle of the endpoint or of one of its associations, or an
+/// association that is being shut down. Associations outlive the endpoint's handles. When the last of those is dropped, associations
 /// that were not accepted are aborted, and new ones are refused.
 #[derive(Clone, Debug)]
-pub struct Host {
-    pub(crate) inner: Arc<HostInner>,
+pub struct Endpoint {
+    pub(crate) inner: Arc<EndpointInner>,
 }
 
 #[derive(Debug)]
-pub(crate) struct HostInner {
+pub(crate) struct EndpointInner {
     pub(crate) commands: Commands,
     queue: Arc<AcceptQueue>,
     locals: Vec<SocketAddr>,
@@ -282,12 +282,12 @@ pub(crate) struct HostInner {
     gone: watch::Receiver<()>,
 }
 
-impl Host {
-    /// Returns a builder of a host with this protection of packets: for associations that peers open, and for those to
+impl Endpoint {
+    /// Returns a builder of an endpoint with this protection of packets: for associations that peers open, and for those to
     /// [peers](Peer) without their own. [`accept`](Self::accept) and [`connect`](Self::connect) return protected associations only
     /// once they have keys. All other settings have defaults.
-    pub fn builder(protection: Protection) -> HostBuilder {
-        HostBuilder {
+    pub fn builder(protection: Protection) -> EndpointBuilder {
+        EndpointBuilder {
             local: Vec::new(),
             sctp_port: None,
             accept: None,
@@ -301,13 +301,13 @@ impl Host {
         }
     }
 
-    /// Returns the addresses with which the host was bound and their UDP ports, in the given order. [`locals`](Self::locals)
+    /// Returns the addresses with which the endpoint was bound and their UDP ports, in the given order. [`locals`](Self::locals)
     /// returns the current ones.
     pub fn local_addresses(&self) -> &[SocketAddr] {
         &self.inner.locals
     }
 
-    /// Returns the result of binding the sockets of [`HostBuilder::local_on`] to their interfaces.
+    /// Returns the result of binding the sockets of [`EndpointBuilder::local_on`] to their interfaces.
     pub fn devices(&self) -> &[(SocketAddr, Device)] {
         &self.inner.devices
     }
@@ -373,14 +373,14 @@ impl Host {
         configure(&mut config, dtls.as_ref(), roles);
         let connect = Connect { paths, sctp_port, config, dtls, restart };
         let _ = self.inner.commands.send(Command::Connect(Box::new(connect), reply));
-        let association = Association::new(answer.await.unwrap_or(Err(ConnectError::HostGone))?);
+        let association = Association::new(answer.await.unwrap_or(Err(ConnectError::EndpointGone))?);
         match association.opened().await {
             Ok(()) => Ok(association),
             Err(ended) => Err(association.failed_to_open(ended)),
         }
     }
 
-    /// Returns the roles for key management. If a host accepts protected associations, a peer may open one at the same time. In
+    /// Returns the roles for key management. If an endpoint accepts protected associations, a peer may open one at the same time. In
     /// this case each endpoint can have either role.
     fn roles(&self) -> KeyManagementRoles {
         match (&self.inner.protection, self.inner.accepts) {
@@ -409,23 +409,23 @@ impl Host {
         self.inner.queue.next().await.map(Association::new)
     }
 
-    /// Returns a handle that reads the host's state and does not keep it running.
+    /// Returns a handle that reads the endpoint's state and does not keep it running.
     pub fn monitor(&self) -> Monitor {
-        let HostInner { commands, sctp_port, gone, .. } = &*self.inner;
+        let EndpointInner { commands, sctp_port, gone, .. } = &*self.inner;
         Monitor { commands: commands.downgrade(), sctp_port: *sctp_port, gone: gone.clone() }
     }
 
-    /// Returns the host's counters, or zeros if its task has ended.
+    /// Returns the endpoint's counters, or zeros if its task has ended.
     ///
     /// Cancel-safe.
-    pub async fn statistics(&self) -> HostStatistics {
+    pub async fn statistics(&self) -> EndpointStatistics {
         let (reply, answer) = oneshot::channel();
         let _ = self.inner.commands.send(Command::Statistics(reply));
         answer.await.unwrap_or_default()
     }
 }
 
-/// Reader of the state of a [`Host`]. Unlike a handle it does not keep the host's task running.
+/// Reader of the state of an [`Endpoint`]. Unlike a handle it does not keep the endpoint's task running.
 #[derive(Clone, Debug)]
 pub struct Monitor {
     commands: mpsc::WeakUnboundedSender<Command>,
@@ -434,21 +434,21 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// Returns the host's SCTP port.
+    /// Returns the endpoint's SCTP port.
     pub fn sctp_port(&self) -> u16 {
         self.sctp_port
     }
 
-    /// Returns the host's counters and the states of its associations at one point in time, or `None` once its task has ended.
+    /// Returns the endpoint's counters and the states of its associations at one point in time, or `None` once its task has ended.
     ///
     /// Cancel-safe.
-    pub async fn report(&self) -> Option<HostReport> {
+    pub async fn report(&self) -> Option<EndpointReport> {
         let (reply, answer) = oneshot::channel();
         self.commands.upgrade()?.send(Command::Report(reply)).ok()?;
         answer.await.ok()
     }
 
-    /// Waits until the host's task has ended. Its ports are free afterwards.
+    /// Waits until the endpoint's task has ended. Its ports are free afterwards.
     ///
     /// Cancel-safe.
     pub async fn gone(&self) {

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::refusals::RefusedPath;
 
-/// Reason for which a host could not be set up.
+/// Reason for which an endpoint could not be set up.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum BindError {
@@ -25,7 +25,7 @@ pub enum BindError {
     #[error("{0}")]
     NoUsableAddress(String),
     /// An IP address was given twice.
-    #[error("{0} was given twice; a host has one socket for each address of an interface")]
+    #[error("{0} was given twice; an endpoint has one socket for each address of an interface")]
     Twice(IpAddr),
     /// Several interfaces have the address, and the system does not bind the socket to one of them.
     #[error(
@@ -57,7 +57,7 @@ pub enum BindError {
     /// The system provided no random bytes.
     #[error("the system gave no random bytes ({0}); without them tags and cookies could be guessed")]
     Entropy(String),
-    /// There is no runtime for the host's task.
+    /// There is no runtime for the endpoint's task.
     #[error("no tokio runtime is active; call this from a task, or enter a runtime first")]
     NoRuntime,
 }
@@ -69,29 +69,29 @@ pub enum LocalError {
     /// The socket could not be bound.
     #[error(transparent)]
     Bind(#[from] BindError),
-    /// The host does not have the address.
-    #[error("{address} is not among the host's addresses ({known:?}), so it cannot be removed")]
+    /// The endpoint does not have the address.
+    #[error("{address} is not among the endpoint's addresses ({known:?}), so it cannot be removed")]
     Unknown {
         /// Requested address.
         address: IpAddr,
-        /// Addresses of the host.
+        /// Addresses of the endpoint.
         known: Vec<IpAddr>,
     },
-    /// The host's task has ended.
-    #[error("the host has ended: its runtime has stopped; bind a new one")]
-    HostGone,
+    /// The endpoint's task has ended.
+    #[error("the endpoint has ended: its runtime has stopped; bind a new one")]
+    EndpointGone,
 }
 
 /// Reason for which a path could not be added or removed.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PathError {
-    /// The host has no socket for the local address of the path.
-    #[error("{local} is none of the host's addresses ({known:?}); bind it, or leave the path out")]
+    /// The endpoint has no socket for the local address of the path.
+    #[error("{local} is none of the endpoint's addresses ({known:?}); bind it, or leave the path out")]
     NoSuchLocal {
         /// Requested address.
         local: IpAddr,
-        /// Addresses of the host.
+        /// Addresses of the endpoint.
         known: Vec<IpAddr>,
     },
     /// The local and remote address have different IP versions.
@@ -111,7 +111,7 @@ pub enum PathError {
     /// The association refused the path.
     #[error(transparent)]
     Refused(#[from] anabranch_core::PathError),
-    /// The association is closed, or the host's task has ended.
+    /// The association is closed, or the endpoint's task has ended.
     #[error("the association is over; open a new one with the paths it is to have")]
     Closed,
 }
@@ -129,9 +129,9 @@ pub enum ConnectError {
     /// The peer's SCTP port is 0.
     #[error("a peer has no SCTP port 0; name one from 1 to 65535")]
     PortZero,
-    /// One of the addresses belongs to a peer that is already associated with the host.
+    /// One of the addresses belongs to a peer that is already associated with the endpoint.
     #[error(
-        "there is an association with {0} and this SCTP port already; a second one would replace it, use another host"
+        "there is an association with {0} and this SCTP port already; a second one would replace it, use another endpoint"
     )]
     Exists(SocketAddr),
     /// The endpoint refused the association.
@@ -139,7 +139,7 @@ pub enum ConnectError {
     Refused(#[from] anabranch_core::ConnectError),
     /// The peer did not answer on any path.
     #[error(
-        "no answer arrived on any path; check addresses, UDP ports and firewalls, and that the peer is listening and accepts this host"
+        "no answer arrived on any path; check addresses, UDP ports and firewalls, and that the peer is listening and accepts this endpoint"
     )]
     NoAnswer,
     /// The system or the network refused the first packet of the handshake on every path.
@@ -168,9 +168,9 @@ pub enum ConnectError {
     /// The handshake was interrupted.
     #[error("the handshake broke off: {0}; try again")]
     Failed(CloseReason),
-    /// The host's task has ended.
-    #[error("the host has ended: its runtime has stopped; bind a new one")]
-    HostGone,
+    /// The endpoint's task has ended.
+    #[error("the endpoint has ended: its runtime has stopped; bind a new one")]
+    EndpointGone,
 }
 
 /// Lists the reasons, each once.
@@ -196,7 +196,7 @@ impl ConnectError {
             | Self::NotProtected(_)
             | Self::NotAccepted(_)
             | Self::Denied { .. }
-            | Self::HostGone => false,
+            | Self::EndpointGone => false,
         }
     }
 
@@ -228,9 +228,9 @@ pub enum CloseReason {
         "the peer restarted during the shutdown; what was queued is lost, open a new association to send it again"
     )]
     Restarted,
-    /// The host's task has ended.
-    #[error("the host has ended: its runtime has stopped; bind a new one and connect again")]
-    HostGone,
+    /// The endpoint's task has ended.
+    #[error("the endpoint has ended: its runtime has stopped; bind a new one and connect again")]
+    EndpointGone,
 }
 
 /// Reason for which a message was not accepted.
@@ -271,12 +271,12 @@ pub enum RecvError {
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AcceptError {
-    /// The host does not accept associations, or was stopped.
+    /// The endpoint does not accept associations, or was stopped.
     #[error(
-        "this host does not accept associations, or stopped accepting them: bind it with `HostBuilder::accept`"
+        "this endpoint does not accept associations, or stopped accepting them: bind it with `EndpointBuilder::accept`"
     )]
     NotAccepting,
-    /// The host's task has ended.
-    #[error("the host has ended: its runtime has stopped; bind a new one")]
-    HostGone,
+    /// The endpoint's task has ended.
+    #[error("the endpoint has ended: its runtime has stopped; bind a new one")]
+    EndpointGone,
 }

@@ -14,7 +14,7 @@ pub(crate) const KEPT_EVENTS: usize = 256;
 pub struct MissedEvents(pub u64);
 
 /// Events of an association from the call of [`Association::events`](crate::Association::events) on. Excludes
-/// [`Readable`](AssociationEvent::Readable) and [`Writable`](AssociationEvent::Writable), which the host handles, and
+/// [`Readable`](AssociationEvent::Readable) and [`Writable`](AssociationEvent::Writable), which the endpoint handles, and
 /// [`Connected`](AssociationEvent::Connected), which precedes every handle.
 #[derive(Debug)]
 pub struct Events {

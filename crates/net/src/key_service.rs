@@ -1,4 +1,4 @@
-//! Service of the host's task for the key managements of its associations.
+//! Service of the endpoint's task for the key managements of its associations.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -9,7 +9,7 @@ use crate::driver::Driver;
 use crate::error::CloseReason;
 use crate::key_store::Outcome;
 
-/// Reason for ending associations without keys when the last handle of a host is dropped.
+/// Reason for ending associations without keys when the last handle of an endpoint is dropped.
 const NOT_ACCEPTED: &str = "no application accepts it";
 
 impl Driver {
@@ -154,7 +154,7 @@ impl Driver {
         }
     }
 
-    /// Ends associations that can no longer be accepted, because the last handle of the host was dropped.
+    /// Ends associations that can no longer be accepted, because the last handle of the endpoint was dropped.
     pub(crate) fn refuse_pending(&mut self) {
         let pending: Vec<AssociationId> = self.keys.pending().collect();
         for id in pending {

@@ -1,4 +1,4 @@
-//! Key managements of a host's associations.
+//! Key managements of an endpoint's associations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::protection::DtlsProtection;
 use crate::snapshot::KeyingCounters;
 
 /// Reason for evicting an association without keys.
-const TOO_MANY: &str = "the host's limit of concurrent handshakes is reached, and most of them come from this address; try again";
+const TOO_MANY: &str = "the endpoint's limit of concurrent handshakes is reached, and most of them come from this address; try again";
 
 #[derive(Debug)]
 struct Kept {
@@ -62,7 +62,7 @@ impl KeyStore {
         }
     }
 
-    /// Registers an association that this host has opened.
+    /// Registers an association that this endpoint has opened.
     pub(crate) fn opened(&mut self, id: AssociationId, dtls: DtlsProtection) {
         self.keep(id, dtls);
     }

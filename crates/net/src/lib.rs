@@ -1,7 +1,7 @@
 //! SCTP over UDP (RFC 6951) on real sockets: the endpoint of [`anabranch_core`], controlled by the schemes of
 //! [`anabranch_schemes`], driven by tokio.
 //!
-//! A [`Host`] has a UDP socket on each of its addresses, and a task that owns sockets, endpoint and timers. It opens
+//! An [`Endpoint`] has a UDP socket on each of its addresses, and a task that owns sockets, protocol state and timers. It opens
 //! [associations](Association) over pairs of a local and a remote address, and accepts associations of peers. An association
 //! carries messages on several streams, ordered or unordered, over all of its paths according to its scheme.
 //!
@@ -10,13 +10,13 @@
 //! * Every future can be dropped at any time, as in `select!` and time-outs: no data is lost or duplicated. Each documents it.
 //! * The end of an association that is not graceful is an error for senders and receivers.
 //!
-//! [`Host::client`] and [`Host::server`] use every link of this machine, and [`Host::connect_to`] finds the peer by its name.
+//! [`Endpoint::client`] and [`Endpoint::server`] use every link of this machine, and [`Endpoint::connect_to`] finds the peer by its name.
 //! Associations with [`stream_control`](AssociationConfig::stream_control) have [streams](Association::open_stream) that read and
 //! write like TCP connections.
 //!
-//! # Protected hosts
+//! # Protected endpoints
 //!
-//! [`Host::builder`] requires the [`Protection`] of packets; there is no default. A protected host proves its identity with
+//! [`Endpoint::builder`] requires the [`Protection`] of packets; there is no default. A protected endpoint proves its identity with
 //! [`Credentials`], and accepts the peers that these name. The crate `anabranch-identity` creates them from an Ed25519 key and the
 //! public keys of peers; [`Credentials::new`] accepts any two rustls configurations, such as those with your own certificates.
 //!
@@ -26,7 +26,7 @@
 //! use std::sync::Arc;
 //!
 //! use anabranch_identity::{Admission, KeyPair};
-//! use anabranch_net::{Host, PathAddress, Peer, Protection, SendOptions};
+//! use anabranch_net::{Endpoint, PathAddress, Peer, Protection, SendOptions};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = tempfile::tempdir()?;
@@ -37,7 +37,7 @@
 //! // The key pair is made at the first start. `key.public()` is for the other end, whose public key `peer` is.
 //! let key = KeyPair::load_or_create(&server_file)?;
 //! let admission = Admission::Only(Arc::new([peer].into_iter().collect()));
-//! let server = Host::builder(Protection::dtls(key.credentials(admission)?))
+//! let server = Endpoint::builder(Protection::dtls(key.credentials(admission)?))
 //!     .local(SocketAddr::from(([127, 0, 0, 1], 0)))
 //!     .local(SocketAddr::from(([127, 0, 0, 2], 0)))
 //!     .accept(config.clone())
@@ -59,7 +59,7 @@
 //! let key = KeyPair::load_or_create(&client_file)?;
 //! let admission = Admission::Only(Arc::new([peer].into_iter().collect()));
 //! let from = [IpAddr::from([127, 0, 0, 3]), IpAddr::from([127, 0, 0, 4])];
-//! let client = Host::builder(Protection::dtls(key.credentials(admission)?))
+//! let client = Endpoint::builder(Protection::dtls(key.credentials(admission)?))
 //!     .local(SocketAddr::new(from[0], 0))
 //!     .local(SocketAddr::new(from[1], 0))
 //!     .bind()?;
@@ -87,11 +87,11 @@ mod config;
 mod connect_retries;
 mod discovery;
 mod driver;
+mod endpoint;
 mod error;
 mod error_queue;
 mod event;
 mod fragmentation;
-mod host;
 pub mod interface;
 mod key_service;
 mod key_store;
@@ -132,17 +132,19 @@ pub use config::{
     DEFAULT_UDP_PORT, config, set_connect_timeout,
 };
 pub use connect_retries::ConnectRetries;
+pub use endpoint::{Endpoint, EndpointBuilder, Monitor};
 pub use error::{
     AcceptError, BindError, CloseReason, ConnectError, LocalError, PathError, RecvError, SendError,
 };
 pub use event::{Events, MissedEvents};
-pub use host::{Host, HostBuilder, Monitor};
 pub use locals::Binding;
 pub use message::Message;
 pub use observer::{Datagram, DatagramOutcome, KeyChange, Observer, Started};
 pub use peer::{Peer, udp_address};
 pub use protection::{DtlsProtection, Protection};
 pub use refusals::RefusedPath;
-pub use snapshot::{AssociationReport, HostReport, HostStatistics, KeyingCounters, PathSnapshot, Snapshot};
+pub use snapshot::{
+    AssociationReport, EndpointReport, EndpointStatistics, KeyingCounters, PathSnapshot, Snapshot,
+};
 pub use socket::Device;
 pub use streams::{RecvStream, SendStream, StreamRecvError, StreamSendError};

@@ -1,4 +1,4 @@
-//! Local addresses added and removed while the host runs.
+//! Local addresses added and removed while the endpoint runs.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -6,14 +6,14 @@ use anabranch_core::{Association, LocalEnd};
 use tokio::sync::oneshot;
 
 use crate::driver::Driver;
+use crate::endpoint::{Endpoint, bind_one, check_address};
 use crate::error::LocalError;
-use crate::host::{Host, bind_one, check_address};
 use crate::interface::{Change, Watcher, interface_mtus, local_addresses};
 use crate::shared::{BindAddress, Command, Commands};
 use crate::socket::Socket;
 
-impl Host {
-    /// Adds a local address. Returns it with its port; port 0 selects the port of the host's other addresses if free, or else any.
+impl Endpoint {
+    /// Adds a local address. Returns it with its port; port 0 selects the port of the endpoint's other addresses if free, or else any.
     ///
     /// Every association with [`follow`](anabranch_core::AddressChanges::follow) in its configuration gets a path from it, to the
     /// peer's address with the fewest paths. The path carries data once the peer has answered on it. An association with eight
@@ -28,7 +28,7 @@ impl Host {
     }
 
     /// Adds a local address as [`add_local`](Self::add_local) does. Packets from the address are sent only through this interface, as
-    /// with [`HostBuilder::local_on`](crate::HostBuilder::local_on).
+    /// with [`EndpointBuilder::local_on`](crate::EndpointBuilder::local_on).
     ///
     /// Cancel-safe: dropping the future leaves the address either added or not.
     ///
@@ -39,10 +39,10 @@ impl Host {
     }
 
     async fn add(&self, end: BindAddress) -> Result<SocketAddr, LocalError> {
-        self.ask(|reply| Command::AddLocal(end, reply)).await.unwrap_or(Err(LocalError::HostGone))
+        self.ask(|reply| Command::AddLocal(end, reply)).await.unwrap_or(Err(LocalError::EndpointGone))
     }
 
-    /// Adds and removes local addresses as the watcher reports, while there is a handle of the host or of one of its associations.
+    /// Adds and removes local addresses as the watcher reports, while there is a handle of the endpoint or of one of its associations.
     pub fn follow(&self, mut watcher: Watcher, binding: Binding) {
         let commands = self.inner.commands.downgrade();
         let monitor = self.monitor();
@@ -72,10 +72,10 @@ impl Host {
     pub async fn remove_local(&self, address: IpAddr) -> Result<(), LocalError> {
         self.ask(|reply| Command::RemoveLocal(address.into(), reply))
             .await
-            .unwrap_or(Err(LocalError::HostGone))
+            .unwrap_or(Err(LocalError::EndpointGone))
     }
 
-    /// Returns the local addresses that are bound now, with their UDP ports; none if the host's task has ended.
+    /// Returns the local addresses that are bound now, with their UDP ports; none if the endpoint's task has ended.
     ///
     /// Cancel-safe.
     pub async fn locals(&self) -> Vec<SocketAddr> {
@@ -96,7 +96,7 @@ async fn ask<T>(commands: &Commands, command: impl FnOnce(oneshot::Sender<T>) ->
 /// Binding of the sockets of added addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Binding {
-    /// UDP port; 0 selects that of the host's other addresses if it is free.
+    /// UDP port; 0 selects that of the endpoint's other addresses if it is free.
     pub port: u16,
     /// Set if packets are sent through the address's interface only.
     pub to_interface: bool,

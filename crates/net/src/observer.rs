@@ -1,4 +1,4 @@
-//! Observation of a host: every datagram, every decision, and the state of associations.
+//! Observation of an endpoint: every datagram, every decision, and the state of associations.
 
 use std::net::SocketAddr;
 use std::time::SystemTime;
@@ -9,10 +9,10 @@ use anabranch_core::{Association, AssociationId, Discard};
 
 use crate::error::CloseReason;
 
-/// Properties of a host at its start.
+/// Properties of an endpoint at its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Started {
-    /// Wall clock time at the zero of the host's clock. The host's clock never jumps: the wall clock of a time is the sum of both.
+    /// Wall clock time at the zero of the endpoint's clock. The endpoint's clock never jumps: the wall clock of a time is the sum of both.
     pub wall_clock: SystemTime,
     /// Local addresses.
     pub locals: Vec<SocketAddr>,
@@ -20,7 +20,7 @@ pub struct Started {
     pub sctp_port: u16,
 }
 
-/// Outcome of a datagram at the host.
+/// Outcome of a datagram at the endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatagramOutcome {
     /// The datagram arrived, and the endpoint accepted it.
@@ -31,7 +31,7 @@ pub enum DatagramOutcome {
     Sent,
     /// The operating system refused the datagram, for example because an interface was down or the datagram was too long.
     Refused,
-    /// The host dropped the datagram because its socket was blocked for too long.
+    /// The endpoint dropped the datagram because its socket was blocked for too long.
     Overflowed,
 }
 
@@ -60,17 +60,17 @@ pub enum KeyChange {
     Failed(&'static str),
 }
 
-/// Observer of a host, passed to [`HostBuilder::observer`](crate::HostBuilder::observer) and dropped when the host's task ends.
+/// Observer of an endpoint, passed to [`EndpointBuilder::observer`](crate::EndpointBuilder::observer) and dropped when the endpoint's task ends.
 ///
-/// All methods run on the host's task between its packets, so long work belongs on another thread. Times are those of the host's
-/// clock, which starts with the host; [`Started`] relates it to the wall clock.
+/// All methods run on the endpoint's task between its packets, so long work belongs on another thread. Times are those of the endpoint's
+/// clock, which starts with the endpoint; [`Started`] relates it to the wall clock.
 ///
 /// ```
 /// use std::sync::Arc;
 /// use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// use anabranch_core::time::Time;
-/// use anabranch_net::{Datagram, DatagramOutcome, Host, Observer, PathAddress, Peer, SendOptions, Protection};
+/// use anabranch_net::{Datagram, DatagramOutcome, Endpoint, Observer, PathAddress, Peer, SendOptions, Protection};
 ///
 /// struct Received(Arc<AtomicU64>);
 ///
@@ -86,12 +86,12 @@ pub enum KeyChange {
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 /// let config = anabranch_net::config("cmt")?;
 /// let bytes = Arc::new(AtomicU64::new(0));
-/// let server = Host::builder(Protection::Insecure)
+/// let server = Endpoint::builder(Protection::Insecure)
 ///     .local("127.0.0.1:0".parse()?)
 ///     .accept(config.clone())
 ///     .observer(Received(Arc::clone(&bytes)))
 ///     .bind()?;
-/// let client = Host::builder(Protection::Insecure).local("127.0.0.2:0".parse()?).bind()?;
+/// let client = Endpoint::builder(Protection::Insecure).local("127.0.0.2:0".parse()?).bind()?;
 /// let path = PathAddress::over_udp([127, 0, 0, 2].into(), server.local_addresses()[0]);
 /// let association = client.connect(Peer::new([path]), config).await?;
 /// association.send("seen on its way", SendOptions::default()).await?;
@@ -108,7 +108,7 @@ pub trait Observer: Send + 'static {
         false
     }
 
-    /// Reports the start of the host. Called first, and once.
+    /// Reports the start of the endpoint. Called first, and once.
     fn started(&mut self, started: &Started) {
         let _ = started;
     }
@@ -139,7 +139,7 @@ pub trait Observer: Send + 'static {
         let _ = (at, id, outcome);
     }
 
-    /// Reports that the host is idle for now, a good time to flush gathered data.
+    /// Reports that the endpoint is idle for now, a good time to flush gathered data.
     fn idle(&mut self, at: Time) {
         let _ = at;
     }

@@ -1,4 +1,4 @@
-//! Connection from the host's task to its observer, if it has one.
+//! Connection from the endpoint's task to its observer, if it has one.
 
 use std::fmt;
 use std::net::SocketAddr;

@@ -32,7 +32,7 @@ impl Peer {
         Peer { sctp_port: port, ..self }
     }
 
-    /// Sets a protection in place of the host's, with credentials for the expected peer.
+    /// Sets a protection in place of the endpoint's, with credentials for the expected peer.
     pub fn protection(self, protection: Protection) -> Self {
         Peer { protection: Some(protection), ..self }
     }

@@ -24,7 +24,7 @@ pub struct DtlsProtection {
     pub policy: KeyPolicy,
     /// Set to keep keys for a restart of either endpoint, if the peer keeps them too. An endpoint that has stored its keys
     /// ([`Association::restart_keys`](crate::Association::restart_keys)) can resume after a crash
-    /// ([`Host::restart`](crate::Host::restart)). An attacker who steals stored keys can end the association.
+    /// ([`Endpoint::restart`](crate::Endpoint::restart)). An attacker who steals stored keys can end the association.
     pub restart: bool,
 }
 

@@ -1,4 +1,4 @@
-//! State shared by the handles of an association and the host's task: messages in transit, and mutual requests.
+//! State shared by the handles of an association and the endpoint's task: messages in transit, and mutual requests.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ use crate::event::KEPT_EVENTS;
 use crate::message::{Message, QueuedMessage};
 use crate::protection::DtlsProtection;
 use crate::refusals::RefusedPath;
-use crate::snapshot::{HostReport, HostStatistics, Snapshot};
+use crate::snapshot::{EndpointReport, EndpointStatistics, Snapshot};
 use crate::stream_state::{STREAM_CONTROL_PPID, StreamTable};
 
 /// Bytes that may wait for the task before a sender must wait.
@@ -30,7 +30,7 @@ pub(crate) const WRITE_BYTES: usize = 32 << 10;
 /// Bytes read from the endpoint ahead of the application.
 pub(crate) const INBOX_LIMIT: usize = 256 << 10;
 
-/// Command to the host's task.
+/// Command to the endpoint's task.
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Opens an association.
@@ -59,10 +59,10 @@ pub(crate) enum Command {
     Locals(oneshot::Sender<Vec<SocketAddr>>),
     /// Exports bytes derived from the keys of an association.
     Export(AssociationId, Box<Export>, oneshot::Sender<Result<Vec<u8>, ExportError>>),
-    /// Returns the host's counters.
-    Statistics(oneshot::Sender<HostStatistics>),
-    /// Returns the state of the host and of all its associations.
-    Report(oneshot::Sender<HostReport>),
+    /// Returns the endpoint's counters.
+    Statistics(oneshot::Sender<EndpointStatistics>),
+    /// Returns the state of the endpoint and of all its associations.
+    Report(oneshot::Sender<EndpointReport>),
 }
 
 /// Parameters of [`Command::Connect`].
@@ -93,7 +93,7 @@ pub(crate) struct BindAddress {
     pub(crate) interface: Option<String>,
 }
 
-/// Sender of commands to the host's task.
+/// Sender of commands to the endpoint's task.
 pub(crate) type Commands = mpsc::UnboundedSender<Command>;
 
 /// Phase of an association.

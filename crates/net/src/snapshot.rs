@@ -1,4 +1,4 @@
-//! State of an association and its host at one point in time.
+//! State of an association and its endpoint at one point in time.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -58,7 +58,7 @@ pub struct Snapshot {
     pub recv_buffered_bytes: u64,
 }
 
-/// Counters of key exchanges for a host's associations.
+/// Counters of key exchanges for an endpoint's associations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeyingCounters {
     /// Associations opened by peers that have no keys yet.
@@ -75,9 +75,9 @@ pub struct KeyingCounters {
     pub restarts: u64,
 }
 
-/// Counters of a host.
+/// Counters of an endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HostStatistics {
+pub struct EndpointStatistics {
     /// UDP datagrams received.
     pub datagrams_received: u64,
     /// Bytes of these datagrams, without UDP and IP headers.
@@ -100,10 +100,10 @@ pub struct HostStatistics {
     pub associations: usize,
 }
 
-/// State of an association of a host.
+/// State of an association of an endpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AssociationReport {
-    /// Number of the association. A host counts associations from 1 and never reuses a number.
+    /// Number of the association. An endpoint counts associations from 1 and never reuses a number.
     pub number: u64,
     /// Set if messages may be sent and received: the association is neither opening nor closing.
     pub established: bool,
@@ -111,11 +111,11 @@ pub struct AssociationReport {
     pub snapshot: Snapshot,
 }
 
-/// State of a host and its associations.
+/// State of an endpoint and its associations.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct HostReport {
-    /// Counters of the host.
-    pub statistics: HostStatistics,
+pub struct EndpointReport {
+    /// Counters of the endpoint.
+    pub statistics: EndpointStatistics,
     /// Open associations, in the order in which they began.
     pub associations: Vec<AssociationReport>,
 }

@@ -64,7 +64,7 @@ impl Batch {
     }
 }
 
-/// Counters of a host's sockets.
+/// Counters of an endpoint's sockets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SocketCounters {
     pub(crate) received: u64,
@@ -160,7 +160,7 @@ pub(crate) struct RecvBuffers {
 }
 
 thread_local! {
-    // These buffers are empty between two turns of a driver, so the hosts of a thread share them. Otherwise thousands of hosts
+    // These buffers are empty between two turns of a driver, so the endpoints of a thread share them. Otherwise thousands of endpoints
     // would each touch their own memory for every datagram.
     static RECV_BUFFERS_OF_THREAD: Cell<Option<Box<RecvBuffers>>> = const { Cell::new(None) };
     static SPARE: RefCell<Spare> = const { RefCell::new(Spare { buffers: Vec::new(), bytes: 0 }) };
@@ -217,7 +217,7 @@ impl RecvBuffers {
 
     /// Lends the buffers of this thread.
     pub(crate) fn lend<T>(receive: impl FnOnce(&mut RecvBuffers) -> T) -> T {
-        // Taken out during use, because an observer of a datagram may drive another host.
+        // Taken out during use, because an observer of a datagram may drive another endpoint.
         let mut buffers = RECV_BUFFERS_OF_THREAD.take().unwrap_or_else(|| Box::new(RecvBuffers::new()));
         let received = receive(&mut buffers);
         RECV_BUFFERS_OF_THREAD.set(Some(buffers));

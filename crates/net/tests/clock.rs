@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
-use anabranch_net::{Association, Host, PathAddress, PathState, Peer, Protection, SendOptions, config};
+use anabranch_net::{Association, Endpoint, PathAddress, PathState, Peer, Protection, SendOptions, config};
 
 /// Environment variable that names the file with the clock's offset.
 const FILE: &str = "FAKETIME_TIMESTAMP_FILE";
@@ -54,11 +54,11 @@ fn clock_jump_of_hours_does_not_affect_a_transfer() {
     assert!(ended.status.success() && text.contains("1 passed"), "{text}");
 }
 
-fn host(node: u8, accepts: bool) -> Host {
+fn endpoint(node: u8, accepts: bool) -> Endpoint {
     let builder =
-        Host::builder(Protection::Insecure).local(SocketAddr::from((Ipv4Addr::new(127, 0, 3, node), 0)));
+        Endpoint::builder(Protection::Insecure).local(SocketAddr::from((Ipv4Addr::new(127, 0, 3, node), 0)));
     let builder = if accepts { builder.accept(config("bonded").expect("a scheme")) } else { builder };
-    builder.bind().expect("a host")
+    builder.bind().expect("an endpoint")
 }
 
 async fn receive_all(theirs: &Association) {
@@ -72,7 +72,7 @@ async fn receive_all(theirs: &Association) {
 #[ignore = "started by clock_jump_of_hours_does_not_affect_a_transfer"]
 async fn a_transfer_amid_jumps() {
     let file = std::env::var(FILE).expect("the test above names it");
-    let (client, server) = (host(11, false), host(1, true));
+    let (client, server) = (endpoint(11, false), endpoint(1, true));
     let remote = server.local_addresses()[0];
     let local = client.local_addresses()[0].ip();
     let peer = Peer::new([PathAddress::over_udp(local, remote)]).sctp_port(server.sctp_port());

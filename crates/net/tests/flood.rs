@@ -1,4 +1,4 @@
-//! Floods of handshakes from one source, an IPv4 address or an IPv6 network (/64), at a protected host. They take places only from
+//! Floods of handshakes from one source, an IPv4 address or an IPv6 network (/64), at a protected endpoint. They take places only from
 //! their own source.
 
 #![allow(clippy::disallowed_macros, reason = "a test prints what it has measured")]
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anabranch_core::protection::{KeyManagementMethod, KeyManagementRoles, ProtectionMode};
 use anabranch_core::time::{Rate, Span};
 use anabranch_net::{
-    Association, AssociationConfig, Credentials, Host, PathAddress, Peer, Protection, config,
+    Association, AssociationConfig, Credentials, Endpoint, PathAddress, Peer, Protection, config,
 };
 use anabranch_relay::{Relay, RelayConfig};
 use anabranch_sim::{LinkConfig, QueueConfig};
@@ -32,17 +32,17 @@ async fn within<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(LIMIT, future).await.expect("it hangs")
 }
 
-fn host(address: IpAddr, protection: Protection, accepts: bool) -> Host {
-    let builder = Host::builder(protection).local(SocketAddr::new(address, 0)).max_handshakes(PLACES);
+fn endpoint(address: IpAddr, protection: Protection, accepts: bool) -> Endpoint {
+    let builder = Endpoint::builder(protection).local(SocketAddr::new(address, 0)).max_handshakes(PLACES);
     let builder = if accepts { builder.accept(config("cmt").expect("a scheme")) } else { builder };
-    builder.bind().expect("a host")
+    builder.bind().expect("an endpoint")
 }
 
-fn protected(address: IpAddr, credentials: Credentials, accepts: bool) -> Host {
-    host(address, Protection::dtls(credentials), accepts)
+fn protected(address: IpAddr, credentials: Credentials, accepts: bool) -> Endpoint {
+    endpoint(address, Protection::dtls(credentials), accepts)
 }
 
-async fn connect(client: &Host, server: &Host, config: AssociationConfig) -> Association {
+async fn connect(client: &Endpoint, server: &Endpoint, config: AssociationConfig) -> Association {
     let path = PathAddress::over_udp(client.local_addresses()[0].ip(), server.local_addresses()[0]);
     let peer = Peer::new([path]).sctp_port(server.sctp_port());
     within(client.connect(peer, config)).await.expect("connected at the first attempt")
@@ -59,12 +59,12 @@ fn wanted() -> anabranch_core::protection::Protection {
 }
 
 /// Connects a peer that completes the cookie exchange and then stays silent.
-async fn silent(address: IpAddr, server: &Host) -> (Host, Association) {
+async fn silent(address: IpAddr, server: &Endpoint) -> (Endpoint, Association) {
     let mut config = config("cmt").expect("a scheme");
     config.protection = Some(wanted());
-    let host = host(address, Protection::Insecure, false);
-    let association = connect(&host, server, config).await;
-    (host, association)
+    let endpoint = endpoint(address, Protection::Insecure, false);
+    let association = connect(&endpoint, server, config).await;
+    (endpoint, association)
 }
 
 /// Connects a silent peer at `bystander` and a client at `client`, beside a flood from the addresses of one source.
@@ -120,7 +120,7 @@ async fn init_template() -> Vec<u8> {
     let target = tokio::net::UdpSocket::bind("127.0.40.30:0").await.expect("a socket");
     let mut config = config("cmt").expect("a scheme");
     config.protection = Some(wanted());
-    let client = host("127.0.40.31".parse().expect("an address"), Protection::Insecure, false);
+    let client = endpoint("127.0.40.31".parse().expect("an address"), Protection::Insecure, false);
     let path = PathAddress::over_udp(client.local_addresses()[0].ip(), target.local_addr().expect("bound"));
     let connecting = client.connect(Peer::new([path]).sctp_port(5000), config);
     let mut init = vec![0; 2000];
@@ -185,11 +185,11 @@ fn flood_at(per_second: u32, server: SocketAddr, init: &[u8], stop: &AtomicBool)
 async fn measured_flood_delays_no_client_of_another_address() {
     let init = init_template().await;
     for (per_second, rtt_ms) in [(0, 100), (400, 100), (400, 300), (1200, 100), (1200, 300)] {
-        let server = Host::builder(Protection::dtls(credentials(2, &[1])))
+        let server = Endpoint::builder(Protection::dtls(credentials(2, &[1])))
             .local("127.0.40.1:0".parse().expect("an address"))
             .accept(config("cmt").expect("a scheme"))
             .bind()
-            .expect("a host");
+            .expect("an endpoint");
         let at = server.local_addresses()[0];
         let link = |name: &str| {
             let delay = Span::from_millis(rtt_ms / 2);

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anabranch_net::interface::{Change, LinkKind, Obstacle, Watcher, local_addresses};
 use anabranch_net::{
-    Association, BindError, Binding, ConnectError, Device, Host, HostBuilder, PathAddress, PathState, Peer,
-    Protection, SendOptions,
+    Association, BindError, Binding, ConnectError, Device, Endpoint, EndpointBuilder, PathAddress, PathState,
+    Peer, Protection, SendOptions,
 };
 
 use crate::namespace::in_namespace;
@@ -102,13 +102,14 @@ fn association_uses_added_and_drops_removed_addresses() {
 async fn followed() {
     pair("10.77.0.1");
     let config = anabranch_net::config("cmt").expect("a scheme");
-    let server = Host::builder(Protection::Insecure)
+    let server = Endpoint::builder(Protection::Insecure)
         .local(SocketAddr::from(([10, 77, 0, 1], 0)))
         .accept(config.clone());
     let server = server.bind().expect("bound");
     ip("addr add 10.77.0.2/24 dev near");
     let first = IpAddr::from([10, 77, 0, 2]);
-    let client = Host::builder(Protection::Insecure).local(SocketAddr::new(first, 0)).bind().expect("bound");
+    let client =
+        Endpoint::builder(Protection::Insecure).local(SocketAddr::new(first, 0)).bind().expect("bound");
     client.follow(
         Watcher::new(|local| local.interface == "near" && local.address.is_ipv4()),
         Binding { port: 0, to_interface: false },
@@ -149,31 +150,32 @@ fn a_socket_that_is_bound_to_an_interface_sends_nowhere_else() {
 async fn devices() {
     pair("10.77.0.1");
     let config = anabranch_net::config("cmt").expect("a scheme");
-    let server = Host::builder(Protection::Insecure)
+    let server = Endpoint::builder(Protection::Insecure)
         .local(SocketAddr::from(([127, 0, 0, 1], 0)))
         .accept(config.clone());
     let server = server.bind().expect("bound");
     let remote = server.local_addresses()[0];
     let local = SocketAddr::from(([127, 0, 0, 2], 0));
-    let connect = async |client: Host| {
+    let connect = async |client: Endpoint| {
         let route = PathAddress::over_udp(local.ip(), remote);
         client.connect(Peer::new([route]), anabranch_net::config("cmt").expect("a scheme")).await
     };
     // Loopback is not behind `near`, so the attempt is refused; `lo` is the correct interface.
-    let wrong = Host::builder(Protection::Insecure).local_on(local, "near").bind().expect("bound");
+    let wrong = Endpoint::builder(Protection::Insecure).local_on(local, "near").bind().expect("bound");
     assert!(matches!(wrong.devices(), [(_, Device::Bound(name))] if name == "near"));
     let refused = tokio::time::timeout(TIMEOUT, connect(wrong)).await.expect("in time");
     assert!(matches!(refused, Err(ConnectError::Unreachable(_))), "{refused:?}");
-    let right = Host::builder(Protection::Insecure).local_on(local, "lo").bind().expect("bound");
+    let right = Endpoint::builder(Protection::Insecure).local_on(local, "lo").bind().expect("bound");
     assert!(tokio::time::timeout(TIMEOUT, connect(right)).await.expect("in time").is_ok());
-    let none = Host::builder(Protection::Insecure)
+    let none = Endpoint::builder(Protection::Insecure)
         .local_on(SocketAddr::from(([127, 0, 0, 3], 0)), "nosuch0")
         .bind()
         .expect("bound all the same");
     assert!(matches!(none.devices(), [(_, Device::Refused { interface, .. })] if interface == "nosuch0"));
     // The address belongs to `near`: an unbound socket would use an interface that was not requested.
-    let ambiguous =
-        Host::builder(Protection::Insecure).local_on(SocketAddr::from(([10, 77, 0, 1], 0)), "nosuch0").bind();
+    let ambiguous = Endpoint::builder(Protection::Insecure)
+        .local_on(SocketAddr::from(([10, 77, 0, 1], 0)), "nosuch0")
+        .bind();
     assert!(matches!(
         &ambiguous,
         Err(BindError::Ambiguous { interface, other, .. }) if interface == "nosuch0" && other == "near"
@@ -193,7 +195,7 @@ async fn has_packets_of(association: &Association, mtu_bytes: usize) {
 }
 
 /// Creates an association between hosts at these addresses. Returns both ends.
-async fn associated(client: &Host, server: &Host) -> (Association, Association) {
+async fn associated(client: &Endpoint, server: &Endpoint) -> (Association, Association) {
     let config = anabranch_net::config("cmt").expect("a scheme");
     let local = client.local_addresses()[0].ip();
     let route = PathAddress::over_udp(local, server.local_addresses()[0]);
@@ -201,11 +203,11 @@ async fn associated(client: &Host, server: &Host) -> (Association, Association) 
     (opened.expect("in time").expect("open"), server.accept().await.expect("accepted"))
 }
 
-fn host(address: [u8; 4]) -> HostBuilder {
-    Host::builder(Protection::Insecure).local(SocketAddr::from((address, 0)))
+fn host(address: [u8; 4]) -> EndpointBuilder {
+    Endpoint::builder(Protection::Insecure).local(SocketAddr::from((address, 0)))
 }
 
-fn accepting(address: [u8; 4]) -> Host {
+fn accepting(address: [u8; 4]) -> Endpoint {
     host(address).accept(anabranch_net::config("cmt").expect("a scheme")).bind().expect("bound")
 }
 

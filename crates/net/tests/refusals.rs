@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anabranch_core::time::{Span, Time};
 use anabranch_net::{
-    AssociationConfig, ConnectError, Datagram, Host, Observer, PathAddress, Peer, Protection, Refusal,
+    AssociationConfig, ConnectError, Datagram, Endpoint, Observer, PathAddress, Peer, Protection, Refusal,
     SendOptions, config,
 };
 use socket2::{Domain, Protocol, Socket, Type};
@@ -38,9 +38,13 @@ fn patient() -> AssociationConfig {
     config
 }
 
-fn host(nodes: &[IpAddr]) -> Host {
-    let builder = Host::builder(Protection::Insecure);
-    nodes.iter().fold(builder, |builder, ip| builder.local(SocketAddr::new(*ip, 0))).bind().expect("a host")
+fn endpoint(nodes: &[IpAddr]) -> Endpoint {
+    let builder = Endpoint::builder(Protection::Insecure);
+    nodes
+        .iter()
+        .fold(builder, |builder, ip| builder.local(SocketAddr::new(*ip, 0)))
+        .bind()
+        .expect("an endpoint")
 }
 
 fn closed_port(address: IpAddr) -> SocketAddr {
@@ -62,7 +66,7 @@ fn refusals(error: Option<ConnectError>) -> Vec<(SocketAddr, Refusal)> {
 async fn closed_port_ends_the_attempt_and_is_named() {
     for local in [ip(11), IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1])] {
         let remote = closed_port(local);
-        let client = host(&[local]);
+        let client = endpoint(&[local]);
         let error = within(client.connect(peer(&[(local, remote)]), patient())).await.err();
         let text = error.as_ref().map(ToString::to_string).unwrap_or_default();
         assert!(text.starts_with(&format!("port {} of {local} is closed", remote.port())), "{text}");
@@ -72,10 +76,10 @@ async fn closed_port_ends_the_attempt_and_is_named() {
 
 #[tokio::test]
 async fn path_that_works_wins_over_one_that_is_refused() {
-    let server = Host::builder(Protection::Insecure).local(SocketAddr::new(ip(2), 0)).accept(patient());
+    let server = Endpoint::builder(Protection::Insecure).local(SocketAddr::new(ip(2), 0)).accept(patient());
     let server = server.bind().expect("a server");
     let (local, remote) = (ip(12), server.local_addresses()[0]);
-    let client = host(&[local]);
+    let client = endpoint(&[local]);
     let paths = [(local, closed_port(ip(3))), (local, remote)];
     let association = within(client.connect(peer(&paths), patient())).await.expect("connected");
     within(association.send("over the second path", SendOptions::default())).await.expect("taken");
@@ -88,7 +92,7 @@ async fn path_that_works_wins_over_one_that_is_refused() {
 async fn attempt_lasts_while_one_path_is_silent() {
     let silent = UdpSocket::bind(SocketAddr::new(ip(4), 0)).expect("a socket");
     let local = ip(13);
-    let client = host(&[local]);
+    let client = endpoint(&[local]);
     let paths = [(local, closed_port(ip(3))), (local, silent.local_addr().expect("bound"))];
     let mut config = patient();
     config.connect_timeout = Some(Span::from_secs(1));
@@ -99,7 +103,7 @@ async fn attempt_lasts_while_one_path_is_silent() {
 #[tokio::test]
 async fn attempt_ends_when_every_path_is_refused() {
     let local = ip(14);
-    let client = host(&[local]);
+    let client = endpoint(&[local]);
     let closed = [closed_port(ip(3)), closed_port(ip(5))];
     let error = within(client.connect(peer(&closed.map(|remote| (local, remote))), patient())).await.err();
     assert_eq!(refusals(error), closed.map(|remote| (remote, Refusal::PortClosed)));
@@ -107,10 +111,10 @@ async fn attempt_ends_when_every_path_is_refused() {
 
 #[tokio::test]
 async fn refused_attempt_leaves_other_associations_of_the_host_alone() {
-    let server = Host::builder(Protection::Insecure).local(SocketAddr::new(ip(6), 0)).accept(patient());
+    let server = Endpoint::builder(Protection::Insecure).local(SocketAddr::new(ip(6), 0)).accept(patient());
     let server = server.bind().expect("a server");
     let (local, remote) = (ip(15), server.local_addresses()[0]);
-    let client = host(&[local]);
+    let client = endpoint(&[local]);
     let association = within(client.connect(peer(&[(local, remote)]), patient())).await.expect("connected");
     let theirs = within(server.accept()).await.expect("accepted");
     for round in 0..20_u8 {
@@ -185,7 +189,7 @@ fn forged_icmp_message_ends_an_attempt_only_with_our_tag() {
 async fn forged() {
     let silent = UdpSocket::bind(SocketAddr::new(ip(4), 0)).expect("a socket");
     let to = silent.local_addr().expect("bound");
-    let client = host(&[ip(11)]);
+    let client = endpoint(&[ip(11)]);
     let connecting =
         tokio::spawn(async move { client.connect(peer(&[(ip(11), to)]), patient()).await.err() });
     let silent = tokio::net::UdpSocket::from_std({
@@ -217,7 +221,7 @@ async fn forged() {
 /// Source, destination and UDP payload of a datagram.
 type Sent = (SocketAddr, SocketAddr, Vec<u8>);
 
-/// First datagram that a host sends.
+/// First datagram that an endpoint sends.
 #[derive(Clone, Default)]
 struct First(Arc<Mutex<Option<Sent>>>);
 
@@ -236,11 +240,11 @@ fn icmp_message_about_our_init_ends_nothing_once_the_peer_has_answered() {
 #[tokio::test]
 #[ignore = "runs in a namespace only"]
 async fn answered() {
-    let server = Host::builder(Protection::Insecure).local(SocketAddr::new(ip(2), 0)).accept(patient());
+    let server = Endpoint::builder(Protection::Insecure).local(SocketAddr::new(ip(2), 0)).accept(patient());
     let server = server.bind().expect("a server");
     let first = First::default();
     let client =
-        Host::builder(Protection::Insecure).local(SocketAddr::new(ip(11), 0)).observer(first.clone());
+        Endpoint::builder(Protection::Insecure).local(SocketAddr::new(ip(11), 0)).observer(first.clone());
     let client = client.bind().expect("a client");
     let paths = [(ip(11), server.local_addresses()[0])];
     let association = within(client.connect(peer(&paths), patient())).await.expect("connected");

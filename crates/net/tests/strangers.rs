@@ -1,4 +1,4 @@
-//! Strangers at a protected host: they complete the cookie exchange and then send garbage, half a handshake or nothing. The cost in
+//! Strangers at a protected endpoint: they complete the cookie exchange and then send garbage, half a handshake or nothing. The cost in
 //! memory is bounded, and no other peer loses its place.
 
 #![allow(
@@ -15,7 +15,9 @@ use std::time::Duration;
 use anabranch_core::protection::KEY_MANAGEMENT_PPID;
 use anabranch_core::time::Span;
 use anabranch_keying::{KeyExchanges, Part, TlsExchanges};
-use anabranch_net::{Credentials, DtlsProtection, Host, KeyPolicy, PathAddress, Peer, Protection, config};
+use anabranch_net::{
+    Credentials, DtlsProtection, Endpoint, KeyPolicy, PathAddress, Peer, Protection, config,
+};
 use anabranch_tests::credentials::{credentials, identity, seeded_credentials};
 use anabranch_tests::hostile::{self, Wire};
 use anabranch_tests::seeded_tls::public_key_operations;
@@ -127,9 +129,9 @@ fn address_of(stranger: u64) -> IpAddr {
 }
 
 /// Runs one stranger's visit.
-fn visit(stranger: u64, host: SocketAddr, port: u16, hello: &[u8]) {
+fn visit(stranger: u64, endpoint: SocketAddr, port: u16, hello: &[u8]) {
     let socket = UdpSocket::bind((address_of(stranger), 0)).expect("an address of loopback");
-    socket.connect(host).expect("an address of loopback");
+    socket.connect(endpoint).expect("an address of loopback");
     let mut peer = hostile::Peer::new(Prompt(socket), stranger).forgetful();
     peer.ports = [40_007, port];
     peer.params = vec![Param::DtlsKeyManagement(DtlsKeyManagement {
@@ -139,7 +141,7 @@ fn visit(stranger: u64, host: SocketAddr, port: u16, hello: &[u8]) {
         restart: false,
         methods: List::new(&[KeyManagementMethod::TLS]),
     })];
-    let cookie = peer.fetch_cookie().expect("the host answers");
+    let cookie = peer.fetch_cookie().expect("the endpoint answers");
     let manner = Manner::of(stranger);
     if manner == Manner::NoCookie {
         return;
@@ -159,16 +161,16 @@ fn visit(stranger: u64, host: SocketAddr, port: u16, hello: &[u8]) {
     peer.send(&echo);
 }
 
-fn host(node: u8, credentials: Credentials, accepts: bool) -> Host {
+fn endpoint(node: u8, credentials: Credentials, accepts: bool) -> Endpoint {
     let policy = KeyPolicy { handshake_timeout: HANDSHAKE_TIMEOUT, ..KeyPolicy::default() };
-    let builder = Host::builder(Protection::Dtls(DtlsProtection { credentials, policy, restart: false }));
+    let builder = Endpoint::builder(Protection::Dtls(DtlsProtection { credentials, policy, restart: false }));
     let builder = builder.local((IpAddr::from([127, 0, 0, node]), 0).into());
     let builder = if accepts { builder.accept(config("cmt").expect("a scheme")) } else { builder };
-    builder.bind().expect("a host")
+    builder.bind().expect("an endpoint")
 }
 
 /// Connects an accepted peer, sends a message and closes.
-async fn befriend(client: &Host, server: &Host) {
+async fn befriend(client: &Endpoint, server: &Endpoint) {
     let address = PathAddress::over_udp(client.local_addresses()[0].ip(), server.local_addresses()[0]);
     let peer = Peer::new([address]).sctp_port(server.sctp_port());
     let connect = client.connect(peer, config("cmt").expect("a scheme"));
@@ -182,14 +184,14 @@ async fn befriend(client: &Host, server: &Host) {
     assert_eq!((ended, end), (Ok(()), Ok(None)));
 }
 
-/// All but the strangers run on this thread, so that the counted public key operations are those of the hosts.
+/// All but the strangers run on this thread, so that the counted public key operations are those of the endpoints.
 #[tokio::test]
 async fn ten_thousand_strangers_use_bounded_memory_and_block_no_peer() {
     let mut hello = Vec::new();
     let mut exchange = TlsExchanges::new(credentials(3, &[2])).start(Part::Client).expect("a client");
     exchange.begin(&mut hello).expect("a ClientHello");
-    let server = host(1, seeded_credentials(2, &[1]), true);
-    let client = host(11, seeded_credentials(1, &[2]), false);
+    let server = endpoint(1, seeded_credentials(2, &[1]), true);
+    let client = endpoint(11, seeded_credentials(1, &[2]), false);
     befriend(&client, &server).await;
     let (address, port) = (server.local_addresses()[0], server.sctp_port());
     let (before, operations) = (live_bytes(), public_key_operations());

@@ -6,7 +6,9 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use anabranch_net::{Host, HostBuilder, Observer, PathAddress, Peer, Protection, SendOptions, config};
+use anabranch_net::{
+    Endpoint, EndpointBuilder, Observer, PathAddress, Peer, Protection, SendOptions, config,
+};
 use anabranch_observe::{Outputs, Recording, Role};
 
 const ROUNDS: usize = 9;
@@ -47,7 +49,7 @@ fn outputs(kind: Kind, folder: &std::path::Path) -> Outputs {
     }
 }
 
-fn any_port(builder: HostBuilder, nodes: [u8; 2]) -> HostBuilder {
+fn any_port(builder: EndpointBuilder, nodes: [u8; 2]) -> EndpointBuilder {
     let local = |node| SocketAddr::new(IpAddr::from([127, 0, 5, node]), 0);
     nodes.into_iter().fold(builder, |builder, node| builder.local(local(node)))
 }
@@ -59,11 +61,11 @@ async fn transfer(kind: Kind) -> (Duration, u64) {
     let outputs = outputs(kind, folder.path());
     let recording = (!outputs.is_empty())
         .then(|| Recording::start(&outputs, Role::Client, "cmt", &scheme).expect("a recording"));
-    let server = any_port(Host::builder(Protection::Insecure), [1, 2])
+    let server = any_port(Endpoint::builder(Protection::Insecure), [1, 2])
         .accept(scheme.clone())
         .bind()
         .expect("a server");
-    let mut client = any_port(Host::builder(Protection::Insecure), [3, 4]);
+    let mut client = any_port(Endpoint::builder(Protection::Insecure), [3, 4]);
     client = match (&recording, kind) {
         (Some(recording), _) => client.observer(recording.observer()),
         (None, Kind::Idle) => client.observer(Idle),

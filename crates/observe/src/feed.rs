@@ -21,7 +21,7 @@ pub(crate) struct Selection {
 }
 
 /// Observer of one host.
-pub(crate) struct HostObserver {
+pub(crate) struct EndpointObserver {
     inbox: Arc<Inbox>,
     host: usize,
     /// Start of the recording.
@@ -40,9 +40,9 @@ struct Watched {
     timeouts: u64,
 }
 
-impl HostObserver {
+impl EndpointObserver {
     pub(crate) fn new(inbox: Arc<Inbox>, host: usize, origin: SystemTime, wants: Selection) -> Self {
-        HostObserver { inbox, host, origin, offset: Span::ZERO, wants, watched: BTreeMap::new() }
+        EndpointObserver { inbox, host, origin, offset: Span::ZERO, wants, watched: BTreeMap::new() }
     }
 
     fn key(&self, id: AssociationId) -> Key {
@@ -50,7 +50,7 @@ impl HostObserver {
     }
 }
 
-impl Observer for HostObserver {
+impl Observer for EndpointObserver {
     fn wants_decisions(&self) -> bool {
         self.wants.associations
     }

@@ -7,7 +7,7 @@
 //! [`metrics::Exporter`] answers HTTP scrapes with metrics of hosts in the OpenMetrics text format.
 //!
 //! ```
-//! use anabranch_net::{Protection, Host, PathAddress, Peer, SendOptions};
+//! use anabranch_net::{Protection, Endpoint, PathAddress, Peer, SendOptions};
 //! use anabranch_observe::{Outputs, Recording, Role};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -18,8 +18,8 @@
 //! let outputs = Outputs { pcap: Some(folder.join("capture.pcapng")), ..Outputs::default() };
 //! let recording = Recording::start(&outputs, Role::Client, "cmt", &config)?;
 //!
-//! let server = Host::builder(Protection::Insecure).local("127.0.0.1:0".parse()?).accept(config.clone()).bind()?;
-//! let client = Host::builder(Protection::Insecure).local("127.0.0.2:0".parse()?).observer(recording.observer()).bind()?;
+//! let server = Endpoint::builder(Protection::Insecure).local("127.0.0.1:0".parse()?).accept(config.clone()).bind()?;
+//! let client = Endpoint::builder(Protection::Insecure).local("127.0.0.2:0".parse()?).observer(recording.observer()).bind()?;
 //! let path = PathAddress::over_udp([127, 0, 0, 2].into(), server.local_addresses()[0]);
 //! let association = client.connect(Peer::new([path]), config).await?;
 //! association.send("captured", SendOptions::default()).await?;

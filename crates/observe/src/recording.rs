@@ -16,7 +16,7 @@ use anabranch_sim::pcapng::SnapLength;
 
 use crate::batch::{Batch, Inbox, Key, Record};
 use crate::directory::Directory;
-use crate::feed::{HostObserver, Selection};
+use crate::feed::{EndpointObserver, Selection};
 use crate::sink::{Capture, Events, ObservedDatagram, RecordingInfo, Sink, Tables, Totals};
 
 /// Files to write.
@@ -102,10 +102,10 @@ impl Recording {
         Ok(Recording { inbox, origin, wants, hosts: AtomicUsize::new(0), writer: Some(writer) })
     }
 
-    /// Returns an observer for [`HostBuilder::observer`](anabranch_net::HostBuilder::observer). Each host needs its own observer.
+    /// Returns an observer for [`EndpointBuilder::observer`](anabranch_net::EndpointBuilder::observer). Each host needs its own observer.
     pub fn observer(&self) -> impl Observer + use<> {
         let host = self.hosts.fetch_add(1, Ordering::Relaxed);
-        HostObserver::new(Arc::clone(&self.inbox), host, self.origin, self.wants)
+        EndpointObserver::new(Arc::clone(&self.inbox), host, self.origin, self.wants)
     }
 
     /// Writes the waiting records and closes the files. Later events of hosts are not recorded.

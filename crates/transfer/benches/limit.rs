@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
-use anabranch_net::{Association, Host, PathAddress, Peer, Protection, config};
+use anabranch_net::{Association, Endpoint, PathAddress, Peer, Protection, config};
 use anabranch_transfer::{
     Pipe, RateLimit, Report, SendSource, Sender, Server, ServerOptions, Store, Timeouts, TransferError, push,
 };
@@ -21,9 +21,12 @@ fn any_port(node: u8) -> SocketAddr {
     SocketAddr::new(IpAddr::from([127, 0, 6, node]), 0)
 }
 
-async fn connect(server: &Host) -> Association {
-    let client =
-        Host::builder(Protection::Insecure).local(any_port(3)).local(any_port(4)).bind().expect("a client");
+async fn connect(server: &Endpoint) -> Association {
+    let client = Endpoint::builder(Protection::Insecure)
+        .local(any_port(3))
+        .local(any_port(4))
+        .bind()
+        .expect("a client");
     let pairs = client.local_addresses().iter().zip(server.local_addresses());
     let peer = Peer::new(pairs.map(|(local, remote)| PathAddress::over_udp(local.ip(), *remote)));
     client.connect(peer, config("cmt").expect("a scheme")).await.expect("connected")
@@ -32,14 +35,14 @@ async fn connect(server: &Host) -> Association {
 /// Returns the user bytes per second of a transfer of `bytes` bytes.
 async fn reached(limit: RateLimit, bytes: u64) -> f64 {
     let scheme = config("cmt").expect("a scheme");
-    let host = Host::builder(Protection::Insecure)
+    let endpoint = Endpoint::builder(Protection::Insecure)
         .local(any_port(1))
         .local(any_port(2))
         .accept(scheme)
         .bind()
         .expect("a server");
     let server = Server::new(Store::Pipe(Pipe::new(std::io::sink())), ServerOptions::default());
-    let accepting = host.clone();
+    let accepting = endpoint.clone();
     let serving = tokio::spawn(async move {
         let association = accepting.accept().await.expect("accepted");
         server.serve(association, &Report::default()).await
@@ -47,9 +50,9 @@ async fn reached(limit: RateLimit, bytes: u64) -> f64 {
     let report = Report::default();
     let source = SendSource::stream("bytes", std::io::repeat(7).take(bytes));
     let mut sender = Sender::new(vec![source], Some(limit), report.clone());
-    let first = connect(&host).await;
+    let first = connect(&endpoint).await;
     let begun = Instant::now();
-    let again = || async { Ok::<_, TransferError>(connect(&host).await) };
+    let again = || async { Ok::<_, TransferError>(connect(&endpoint).await) };
     push(&mut sender, first, again, Timeouts::default(), &report).await.expect("sent");
     let took = begun.elapsed();
     serving.await.expect("no panic").expect("received");

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anabranch_net::{Association, Host, PathAddress, Peer, Protection, config};
+use anabranch_net::{Association, Endpoint, PathAddress, Peer, Protection, config};
 use anabranch_transfer::{
     Durability, Folder, OnClash, Report, SendSource, Sender, Server, ServerOptions, Store, Timeouts,
     TransferError, push,
@@ -38,24 +38,24 @@ fn copy(from: &Path, to: &Path) -> Duration {
     began.elapsed()
 }
 
-async fn connect(server: &Host) -> Association {
+async fn connect(server: &Endpoint) -> Association {
     let local = SocketAddr::from(([127, 0, 0, 3], 0));
-    let host = Host::builder(Protection::Insecure).local(local).bind().expect("bound");
+    let endpoint = Endpoint::builder(Protection::Insecure).local(local).bind().expect("bound");
     let route = PathAddress::over_udp(local.ip(), server.local_addresses()[0]);
     let scheme = config("bonded").expect("a scheme");
-    host.connect(Peer::new([route]), scheme).await.expect("connected")
+    endpoint.connect(Peer::new([route]), scheme).await.expect("connected")
 }
 
 async fn transfer(from: &Path, to: &Path, durability: Durability, files: usize) -> Duration {
     let scheme = config("bonded").expect("a scheme");
-    let host = Host::builder(Protection::Insecure)
+    let endpoint = Endpoint::builder(Protection::Insecure)
         .local(SocketAddr::from(([127, 0, 0, 1], 0)))
         .accept(scheme)
         .bind()
         .expect("bound");
     let folder = Folder::open(to, OnClash::Refuse).expect("a folder").with_durability(durability);
     let server = Server::new(Store::Folder(folder), ServerOptions::default());
-    let accepting = host.clone();
+    let accepting = endpoint.clone();
     tokio::spawn(async move {
         while let Ok(association) = accepting.accept().await {
             server.serve(association, &Report::default()).await.expect("served");
@@ -64,7 +64,7 @@ async fn transfer(from: &Path, to: &Path, durability: Durability, files: usize) 
     let began = Instant::now();
     let report = Report::default();
     let mut sender = Sender::new(vec![SendSource::path(from)], None, report.clone());
-    let first = connect(&host).await;
+    let first = connect(&endpoint).await;
     let never = || std::future::pending::<Result<Association, TransferError>>();
     push(&mut sender, first, never, Timeouts::default(), &report).await.expect("sent");
     assert_eq!(report.totals().done_files, files as u64);

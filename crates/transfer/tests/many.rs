@@ -10,7 +10,7 @@ use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use anabranch_net::{Association, Guard, Host, PathAddress, Peer, Protection, RateLimit, config};
+use anabranch_net::{Association, Endpoint, Guard, PathAddress, Peer, Protection, RateLimit, config};
 use anabranch_transfer::{
     Accept, Folder, OnClash, Report, SendSource, Sender, Server, ServerOptions, Store, Timeouts,
     TransferError, pull, push,
@@ -43,7 +43,7 @@ impl Held {
 }
 
 struct Rig {
-    host: Host,
+    endpoint: Endpoint,
     server: Server,
     inbox: TempDir,
     outbox: TempDir,
@@ -52,7 +52,7 @@ struct Rig {
 impl Rig {
     fn start() -> Rig {
         let often = RateLimit { per_second: 1_000_000, burst: 1_000_000 };
-        let host = Host::builder(Protection::Insecure)
+        let endpoint = Endpoint::builder(Protection::Insecure)
             .local(SocketAddr::from(([127, 0, 0, 1], 0)))
             .accept(config("cmt").expect("a scheme"))
             .guard(Guard { per_source: often, in_all: often })
@@ -65,7 +65,7 @@ impl Rig {
             store,
             ServerOptions { on_clash: Some(OnClash::Overwrite), ..ServerOptions::default() },
         );
-        let (accepting, serving) = (host.clone(), server.clone());
+        let (accepting, serving) = (endpoint.clone(), server.clone());
         tokio::spawn(async move {
             while let Ok(association) = accepting.accept().await {
                 let server = serving.clone();
@@ -75,16 +75,16 @@ impl Rig {
         fs::write(outbox.path().join("small"), [7; 5_000]).expect("written");
         fs::write(outbox.path().join("large"), vec![7; 4 << 20]).expect("written");
         fs::write(inbox.path().join("offered"), [8; 5_000]).expect("written");
-        Rig { host, server, inbox, outbox }
+        Rig { endpoint, server, inbox, outbox }
     }
 
-    /// Connects with a new host, as each command does.
+    /// Connects with a new endpoint, as each command does.
     async fn connect(&self) -> Association {
         let local = IpAddr::from([127, 0, 0, 2]);
-        let host =
-            Host::builder(Protection::Insecure).local(SocketAddr::new(local, 0)).bind().expect("bound");
-        let route = PathAddress::over_udp(local, self.host.local_addresses()[0]);
-        host.connect(Peer::new([route]), config("cmt").expect("a scheme")).await.expect("connected")
+        let endpoint =
+            Endpoint::builder(Protection::Insecure).local(SocketAddr::new(local, 0)).bind().expect("bound");
+        let route = PathAddress::over_udp(local, self.endpoint.local_addresses()[0]);
+        endpoint.connect(Peer::new([route]), config("cmt").expect("a scheme")).await.expect("connected")
     }
 
     async fn again(&self) -> Result<Association, TransferError> {
@@ -136,7 +136,7 @@ impl Rig {
 
     /// Returns the resources when every transfer and every association has ended.
     async fn settled(&self) -> Held {
-        while self.server.running() > 0 || self.host.statistics().await.associations > 0 {
+        while self.server.running() > 0 || self.endpoint.statistics().await.associations > 0 {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         // Threads end and sockets close a little later than their transfers.

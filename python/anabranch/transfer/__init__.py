@@ -28,9 +28,9 @@ from anabranch.transfer.errors import (
 from anabranch.transfer.listening import Listener, listen
 from anabranch.transfer.opening import DEFAULT_PORT, Opening, connect
 from anabranch.transfer.snapshots import (
+    EndpointStatistics,
     Event,
     EventKind,
-    HostStatistics,
     Message,
     PathSnapshot,
     PathState,
@@ -47,9 +47,9 @@ __all__ = [
     "ConnectError",
     "ConnectRefusedError",
     "ConnectTimeoutError",
+    "EndpointStatistics",
     "Event",
     "EventKind",
-    "HostStatistics",
     "ListenError",
     "Listener",
     "LostReason",

@@ -13,7 +13,7 @@ from anabranch.transfer.checking import whole
 from anabranch.transfer.errors import AssociationClosedError
 from anabranch.transfer.opening import DEFAULT_PORT, LARGEST_MESSAGE_BYTES, Opening
 from anabranch.transfer.settings import Settings
-from anabranch.transfer.snapshots import HostStatistics
+from anabranch.transfer.snapshots import EndpointStatistics
 from anabranch.transfer.waker import Waker
 
 if TYPE_CHECKING:
@@ -77,9 +77,9 @@ class Listener:
         """
         await self._waker.outcome(self._native.close())
 
-    async def statistics(self) -> HostStatistics:
+    async def statistics(self) -> EndpointStatistics:
         """Returns the counters of the sockets and of all accepted associations; zeros once the listener is closed."""
-        return HostStatistics(**await self._waker.outcome(self._native.statistics()))
+        return EndpointStatistics(**await self._waker.outcome(self._native.statistics()))
 
     async def __aenter__(self) -> Self:
         return self

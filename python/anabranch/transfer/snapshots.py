@@ -115,12 +115,12 @@ class Statistics:
 
 
 @dataclass(frozen=True, slots=True)
-class HostStatistics:
+class EndpointStatistics:
     """Counters of a listener's sockets.
 
     Bytes are those of UDP payloads. `send_failures` are datagrams that the system refused. `send_overflows` are
     datagrams that were dropped because a socket was blocked for too long. `discarded` are received datagrams that
-    belong to no association of this host.
+    belong to no association of this endpoint.
     """
 
     associations: int

@@ -3,7 +3,9 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use anabranch_net::{Association, Host, HostBuilder, PathAddress, Peer, Protection, SendOptions, config};
+use anabranch_net::{
+    Association, Endpoint, EndpointBuilder, PathAddress, Peer, Protection, SendOptions, config,
+};
 use anabranch_tests::credentials::credentials;
 use clap::Args;
 
@@ -32,11 +34,11 @@ pub(crate) struct Flow {
 struct Pair {
     sending: Association,
     receiving: Association,
-    _hosts: [Host; 2],
+    _endpoints: [Endpoint; 2],
 }
 
 pub(crate) async fn rate(flow: &Flow) -> Result<f64, Failure> {
-    let Pair { sending, receiving, _hosts } = connect(flow).await?;
+    let Pair { sending, receiving, _endpoints } = connect(flow).await?;
     let received = tokio::spawn(receive(receiving));
     let begun = Instant::now();
     let message = message(flow.amount.message_bytes)?;
@@ -52,7 +54,7 @@ pub(crate) async fn rate(flow: &Flow) -> Result<f64, Failure> {
 pub(crate) async fn cpu_seconds(paced: Paced) -> Result<f64, Failure> {
     let Paced { amount, mbit_per_s } = paced;
     let flow = Flow { amount, scheme: "bonded".to_owned(), paths: 1, protected: false };
-    let Pair { sending, receiving, _hosts } = connect(&flow).await?;
+    let Pair { sending, receiving, _endpoints } = connect(&flow).await?;
     let received = tokio::spawn(receive(receiving));
     let before = process::cpu_seconds()?;
     let bytes_per_s = f64::from(mbit_per_s) * 1e6 / 8.0;
@@ -90,18 +92,18 @@ async fn connect(flow: &Flow) -> Result<Pair, Failure> {
         true => Protection::dtls(credentials(own, &[peer])),
         false => Protection::Insecure,
     };
-    let server = bound(Host::builder(protection(2, 1)), flow.paths, 1).accept(scheme.clone());
+    let server = bound(Endpoint::builder(protection(2, 1)), flow.paths, 1).accept(scheme.clone());
     let server = server.bind()?;
-    let client = bound(Host::builder(protection(1, 2)), flow.paths, 2).bind()?;
+    let client = bound(Endpoint::builder(protection(1, 2)), flow.paths, 2).bind()?;
     let pairs = client.local_addresses().iter().zip(server.local_addresses());
     let peer = Peer::new(pairs.map(|(local, remote)| PathAddress::over_udp(local.ip(), *remote)));
     let sending = client.connect(peer, scheme).await?;
     let receiving = server.accept().await?;
-    Ok(Pair { sending, receiving, _hosts: [server, client] })
+    Ok(Pair { sending, receiving, _endpoints: [server, client] })
 }
 
 /// Binds a separate address for each path.
-fn bound(builder: HostBuilder, paths: u8, host: u8) -> HostBuilder {
+fn bound(builder: EndpointBuilder, paths: u8, host: u8) -> EndpointBuilder {
     let local = |path| SocketAddr::new(IpAddr::from([127, 0, 10 + path, host]), 0);
-    (0..paths).map(local).fold(builder, HostBuilder::local)
+    (0..paths).map(local).fold(builder, EndpointBuilder::local)
 }

@@ -5,7 +5,7 @@ use std::process::Child;
 use std::time::{Duration, Instant};
 
 use anabranch_core::RateLimit;
-use anabranch_net::{Association, Guard, Host, PathAddress, Peer, Protection, SendOptions, config};
+use anabranch_net::{Association, Endpoint, Guard, PathAddress, Peer, Protection, SendOptions, config};
 use clap::Args;
 use tokio::task::JoinSet;
 
@@ -43,11 +43,12 @@ impl Peers {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         let mut ends = JoinSet::new();
         for _ in 0..self.crowd.associations {
-            let host =
-                Host::builder(Protection::Insecure).local((Ipv4Addr::new(127, 0, 20, 1), 0).into()).bind()?;
-            let local = host.local_addresses()[0].ip();
+            let endpoint = Endpoint::builder(Protection::Insecure)
+                .local((Ipv4Addr::new(127, 0, 20, 1), 0).into())
+                .bind()?;
+            let local = endpoint.local_addresses()[0].ip();
             let peer = Peer::new([PathAddress::over_udp(local, self.server)]);
-            let association = host.connect(peer, config(SCHEME)?).await?;
+            let association = endpoint.connect(peer, config(SCHEME)?).await?;
             ends.spawn(async move { while let Ok(Some(_)) = association.recv().await {} });
         }
         while ends.join_next().await.is_some() {}
@@ -58,7 +59,7 @@ impl Peers {
 /// The measured endpoint with its associations.
 struct Server {
     associations: Vec<Association>,
-    _host: Host,
+    _endpoint: Endpoint,
     _peers: PeerProcess,
 }
 
@@ -77,7 +78,7 @@ impl Server {
     /// Binds, calls `bound`, and accepts the associations.
     async fn start<T>(crowd: Crowd, bound: impl FnOnce() -> T) -> Result<(Self, T), Failure> {
         let associations = crowd.associations as usize;
-        let host = Host::builder(Protection::Insecure)
+        let endpoint = Endpoint::builder(Protection::Insecure)
             .local((Ipv4Addr::new(127, 0, 20, 2), 0).into())
             .accept(config(SCHEME)?)
             // All come from one address, which may have eight of nine places.
@@ -85,16 +86,16 @@ impl Server {
             .guard(Guard { per_source: NO_LIMIT, in_all: NO_LIMIT })
             .bind()?;
         let seen = bound();
-        let server = host.local_addresses()[0];
+        let server = endpoint.local_addresses()[0];
         let arguments =
             ["peers", "--server", &server.to_string(), "--associations", &associations.to_string()];
         let peers = PeerProcess(process::this_program(&arguments.map(str::to_owned))?.spawn()?);
         let mut taken = Vec::with_capacity(associations);
         while taken.len() < associations {
-            let next = tokio::time::timeout(PATIENCE, host.accept()).await;
+            let next = tokio::time::timeout(PATIENCE, endpoint.accept()).await;
             taken.push(next.map_err(|_| "the peers have stopped to connect")??);
         }
-        Ok((Server { associations: taken, _host: host, _peers: peers }, seen))
+        Ok((Server { associations: taken, _endpoint: endpoint, _peers: peers }, seen))
     }
 }
 

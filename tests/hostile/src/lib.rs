@@ -18,7 +18,7 @@
 //! let inbox = Inbox::new()?;
 //! let serving = Serving::start(inbox.store(OnClash::Refuse), ServerOptions::default());
 //!
-//! let peer = Peer::push_to(&serving.host, [1; 16]).await?;
+//! let peer = Peer::push_to(&serving.endpoint, [1; 16]).await?;
 //! peer.offer(0, "report.txt", Kind::File { size_bytes: 4, first: None }).await?;
 //! peer.hear_until(|message| matches!(message, Message::Answer { .. })).await?;
 //! peer.send_all(&block(0, 0, b"evil", Hash::of(b"good"))).await?;

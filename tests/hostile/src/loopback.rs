@@ -5,19 +5,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use anabranch_net::{Association, ConnectError, Guard, Host, PathAddress, Peer, Protection, config};
+use anabranch_net::{Association, ConnectError, Endpoint, Guard, PathAddress, Peer, Protection, config};
 use anabranch_transfer::{Report, Server, ServerOptions, Store};
 
-/// Address of every host here. Each has its own UDP and SCTP port.
+/// Address of every endpoint here. Each has its own UDP and SCTP port.
 const ADDRESS: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
-/// Returns a host that accepts, without a limit on handshakes: a test opens thousands of associations from one address.
+/// Returns an endpoint that accepts, without a limit on handshakes: a test opens thousands of associations from one address.
 ///
 /// # Panics
 /// Panics if no address can be bound.
-pub fn accepting() -> Host {
+pub fn accepting() -> Endpoint {
     let rate = any_rate();
-    Host::builder(Protection::Insecure)
+    Endpoint::builder(Protection::Insecure)
         .local(SocketAddr::new(ADDRESS, 0))
         .guard(Guard { per_source: rate, in_all: rate })
         .accept(config("sctp").expect("a scheme"))
@@ -29,27 +29,27 @@ fn any_rate() -> anabranch_net::RateLimit {
     anabranch_net::RateLimit { per_second: 1_000_000, burst: 1_000_000 }
 }
 
-/// Returns a host to connect from.
+/// Returns an endpoint to connect from.
 ///
 /// # Panics
 /// Panics if no address can be bound.
-pub fn client() -> Host {
-    Host::builder(Protection::Insecure)
+pub fn client() -> Endpoint {
+    Endpoint::builder(Protection::Insecure)
         .local(SocketAddr::new(ADDRESS, 0))
         .bind()
         .expect("a loopback address can be bound")
 }
 
-/// Opens an association with an accepting host, from a host of its own.
+/// Opens an association with an accepting endpoint, from an endpoint of its own.
 ///
 /// # Errors
-/// Returns the errors of [`Host::connect`].
-pub async fn connect(server: &Host) -> Result<Association, ConnectError> {
+/// Returns the errors of [`Endpoint::connect`].
+pub async fn connect(server: &Endpoint) -> Result<Association, ConnectError> {
     connect_from(&client(), server).await
 }
 
-/// Opens an association from a host without one to the same server.
-pub(crate) async fn connect_from(client: &Host, server: &Host) -> Result<Association, ConnectError> {
+/// Opens an association from an endpoint without one to the same server.
+pub(crate) async fn connect_from(client: &Endpoint, server: &Endpoint) -> Result<Association, ConnectError> {
     let remote = server.local_addresses()[0];
     let to = Peer::new([PathAddress::over_udp(ADDRESS, remote)]).sctp_port(server.sctp_port());
     client.connect(to, config("sctp").expect("a scheme")).await
@@ -58,8 +58,8 @@ pub(crate) async fn connect_from(client: &Host, server: &Host) -> Result<Associa
 /// A server for all peers, until it is dropped.
 #[derive(Debug)]
 pub struct Serving {
-    /// Host on which it listens.
-    pub host: Host,
+    /// Endpoint on which it listens.
+    pub endpoint: Endpoint,
     /// The server itself.
     pub server: Server,
     ended: Arc<AtomicU64>,
@@ -67,11 +67,11 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Starts a server on a host of its own. Call it in a tokio runtime.
+    /// Starts a server on an endpoint of its own. Call it in a tokio runtime.
     pub fn start(store: Store, options: ServerOptions) -> Self {
-        let (host, server) = (accepting(), Server::new(store, options));
+        let (endpoint, server) = (accepting(), Server::new(store, options));
         let (begun, ended) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
-        let (accept, serve) = (host.clone(), server.clone());
+        let (accept, serve) = (endpoint.clone(), server.clone());
         let (counted, done) = (Arc::clone(&begun), Arc::clone(&ended));
         tokio::spawn(async move {
             while let Ok(association) = accept.accept().await {
@@ -83,7 +83,7 @@ impl Serving {
                 });
             }
         });
-        Serving { host, server, ended, begun }
+        Serving { endpoint, server, ended, begun }
     }
 
     /// Returns the number of accepted associations whose service has not ended.
@@ -102,6 +102,6 @@ impl Serving {
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        self.host.stop_accepting();
+        self.endpoint.stop_accepting();
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use anabranch_net::{Association, Host, SendOptions};
+use anabranch_net::{Association, Endpoint, SendOptions};
 use anabranch_transfer::SenderId;
 use anabranch_transfer::protocol::{
     CONTROL_STREAM, DATA_STREAM, FileTime, Intent, Kind, Links, Message, Offer, Segment, SenderRequests,
@@ -64,7 +64,7 @@ impl Peer {
     ///
     /// # Errors
     /// Returns an error if the server refused.
-    pub async fn push_to(server: &Host, session: [u8; 16]) -> Result<Self, AssociationEnded> {
+    pub async fn push_to(server: &Endpoint, session: [u8; 16]) -> Result<Self, AssociationEnded> {
         Peer::push_with(server, session, SenderRequests::default()).await
     }
 
@@ -73,7 +73,7 @@ impl Peer {
     /// # Errors
     /// Returns an error if the server refused.
     pub async fn push_with(
-        server: &Host,
+        server: &Endpoint,
         session: [u8; 16],
         sender_requests: SenderRequests,
     ) -> Result<Self, AssociationEnded> {
@@ -90,7 +90,7 @@ impl Peer {
     /// # Errors
     /// Returns an error if the server refused.
     pub async fn pull_from(
-        server: &Host,
+        server: &Endpoint,
         session: [u8; 16],
         window_blocks: u32,
         names: &[&str],

@@ -29,7 +29,7 @@ async fn deleting() -> (Inbox, Serving, Peer) {
         ServerOptions { allow_delete: true, on_clash: Some(OnClash::Overwrite), ..ServerOptions::default() };
     let serving = Serving::start(inbox.store(OnClash::Refuse), options);
     let sender_requests = SenderRequests { delete: true, ..SenderRequests::default() };
-    let peer = Peer::push_with(&serving.host, [1; 16], sender_requests).await.expect("welcome");
+    let peer = Peer::push_with(&serving.endpoint, [1; 16], sender_requests).await.expect("welcome");
     (inbox, serving, peer)
 }
 
@@ -160,13 +160,13 @@ fn no_file_is_removed_without_agreement() {
             for message in
                 [listing("kept", &[], true), Message::Rule(Rule { includes: true, pattern: "*".into() })]
             {
-                let peer = Peer::push_to(&serving.host, [1; 16]).await.expect("welcome");
+                let peer = Peer::push_to(&serving.endpoint, [1; 16]).await.expect("welcome");
                 offer_folder(&peer, 0, "kept").await;
                 peer.send_message(&message).await.expect("said");
                 is_refused(&peer).await;
             }
             let sender_requests = SenderRequests { delete: true, ..SenderRequests::default() };
-            let welcome = Peer::push_with(&serving.host, [1; 16], sender_requests).await;
+            let welcome = Peer::push_with(&serving.endpoint, [1; 16], sender_requests).await;
             assert_eq!(welcome.is_ok(), allow_delete);
             drop(welcome);
             serving.idle().await;

@@ -32,7 +32,7 @@ fn run<T>(test: impl Future<Output = T>) -> T {
 async fn pushing() -> (Inbox, Serving, Peer) {
     let inbox = Inbox::new().expect("made");
     let serving = Serving::start(inbox.store(OnClash::Refuse), ServerOptions::default());
-    let peer = Peer::push_to(&serving.host, [1; 16]).await.expect("welcome");
+    let peer = Peer::push_to(&serving.endpoint, [1; 16]).await.expect("welcome");
     (inbox, serving, peer)
 }
 
@@ -41,7 +41,7 @@ async fn pulling(blocks: usize, window_blocks: u32) -> (Inbox, Serving, Peer, Of
     let inbox = Inbox::new().expect("made");
     fs::write(inbox.path().join("file"), noise(blocks)).expect("written");
     let serving = Serving::start(inbox.store(OnClash::Refuse), ServerOptions::default());
-    let peer = Peer::pull_from(&serving.host, [1; 16], window_blocks, &["file"]).await.expect("welcome");
+    let peer = Peer::pull_from(&serving.endpoint, [1; 16], window_blocks, &["file"]).await.expect("welcome");
     let offer = peer.hear_until(|message| matches!(message, Message::Offer(_))).await.expect("an offer");
     let Message::Offer(offer) = offer else { unreachable!() };
     (inbox, serving, peer, offer)
@@ -160,7 +160,7 @@ fn files_outside_the_folder_are_never_offered() {
             ".",
             absolute.to_str().expect("UTF-8"),
         ];
-        let peer = Peer::pull_from(&serving.host, [1; 16], 4, &names).await.expect("welcome");
+        let peer = Peer::pull_from(&serving.endpoint, [1; 16], 4, &names).await.expect("welcome");
         let mut passed = 0;
         loop {
             match peer.receive_message().await {
@@ -221,7 +221,7 @@ fn size_of_folder_is_announced_before_all_files_are_offered() {
             fs::write(inbox.path().join(format!("many/{number}")), b"abc").expect("written");
         }
         let serving = Serving::start(inbox.store(OnClash::Refuse), ServerOptions::default());
-        let peer = Peer::pull_from(&serving.host, [1; 16], 4, &["many"]).await.expect("welcome");
+        let peer = Peer::pull_from(&serving.endpoint, [1; 16], 4, &["many"]).await.expect("welcome");
         // No offer is answered, so the last files are never offered.
         let total = peer.hear_until(|message| matches!(message, Message::Total { .. })).await;
         let files = MAX_OPEN_OFFERS as u64 + 50;
@@ -267,7 +267,7 @@ fn more_blocks_at_a_time_than_agreed_end_the_transfer() {
 fn early_blocks_of_a_pipe_are_bounded() {
     run(async {
         let serving = Serving::start(Store::Pipe(Pipe::new(std::io::sink())), ServerOptions::default());
-        let peer = Peer::push_to(&serving.host, [1; 16]).await.expect("welcome");
+        let peer = Peer::push_to(&serving.endpoint, [1; 16]).await.expect("welcome");
         peer.offer(0, "pipe", Kind::Stream { token: [7; 16] }).await.expect("said");
         peer.hear_until(|message| matches!(message, Message::Answer { .. })).await.expect("an answer");
         let content = noise(1);
@@ -423,7 +423,7 @@ fn a_name_that_was_stored_with_any_time_can_be_offered_again() {
         let memory = std::path::Path::new("/dev/shm");
         let inbox = if memory.is_dir() { Inbox::new_in(memory) } else { Inbox::new() }.expect("made");
         let serving = Serving::start(inbox.store(OnClash::Refuse), ServerOptions::default());
-        let peer = Peer::push_to(&serving.host, [1; 16]).await.expect("welcome");
+        let peer = Peer::push_to(&serving.endpoint, [1; 16]).await.expect("welcome");
         for (id, seconds) in (0..).step_by(2).zip([i64::MIN, i64::MIN + 1, i64::MAX]) {
             let changed = anabranch_transfer::protocol::FileTime { seconds, nanos: 999_999_999 };
             let kind = Kind::File { size_bytes: 0, first: None };
@@ -455,7 +455,7 @@ fn peer_that_sends_keepalives_only_blocks_no_other() {
         idle.offer(0, "mine", Kind::File { size_bytes: 5, first: None }).await.expect("said");
         let alive = idle.show_only_that_it_is_there(TIMEOUT);
         let other = async {
-            let peer = Peer::push_to(&serving.host, [2; 16]).await.expect("welcome");
+            let peer = Peer::push_to(&serving.endpoint, [2; 16]).await.expect("welcome");
             peer.offer(0, "other", Kind::File { size_bytes: 0, first: None }).await.expect("said");
             peer.hear_until(|message| matches!(message, Message::Answer { .. })).await.expect("an answer");
             peer.send_message(&Message::End { id: 0, size_bytes: 0, root: root([]) }).await.expect("said");
@@ -491,7 +491,7 @@ fn repeated_recorded_messages_store_no_file_twice() {
             }
         }
         assert_eq!(outcome(&peer).await, Outcome::Stored { renamed: None });
-        let again = Peer::push_to(&serving.host, [2; 16]).await.expect("welcome");
+        let again = Peer::push_to(&serving.endpoint, [2; 16]).await.expect("welcome");
         again.send_all(&said.concat()).await.expect("sent");
         assert_eq!(outcome(&again).await, Outcome::Identical);
         assert_eq!(inbox.new_files().expect("read"), ["file"]);

@@ -60,14 +60,14 @@ fn assert_names_both(error: &TransferError) {
 fn old_client_and_server_read_the_version_of_each_other() {
     run(async {
         let inbox = Inbox::new().expect("made");
-        let (host, server) =
+        let (endpoint, server) =
             (accepting(), Server::new(inbox.store(OnClash::Refuse), ServerOptions::default()));
         let sender = SenderId::from_bytes([9; SenderId::LEN]);
         for intent in [
             Intent::Push { sender, sender_requests: SenderRequests::default() },
             Intent::Pull { window_blocks: 4, links: Links::Copy, delete: false },
         ] {
-            let (ours, theirs) = tokio::join!(connect(&host), host.accept());
+            let (ours, theirs) = tokio::join!(connect(&endpoint), endpoint.accept());
             let (ours, theirs, report) =
                 (ours.expect("connected"), theirs.expect("accepted"), Report::default());
             let (ended, version) = tokio::join!(server.serve(theirs, &report), answer_to_old(&ours, intent));
@@ -82,9 +82,9 @@ fn old_client_and_server_read_the_version_of_each_other() {
 fn client_of_an_old_server_reports_both_versions() {
     run(async {
         for pushes in [true, false] {
-            let host = accepting();
+            let endpoint = accepting();
             let answers = async {
-                let association = host.accept().await.expect("accepted");
+                let association = endpoint.accept().await.expect("accepted");
                 let first = association.recv().await.expect("a hello").expect("a hello");
                 assert_eq!(version_of(&first.payload), PROTOCOL_VERSION, "the old server names both as well");
                 let refusal = Message::Welcome { terms: Terms::Refuse };
@@ -93,7 +93,7 @@ fn client_of_an_old_server_reports_both_versions() {
             };
             let ends = async {
                 let (dir, report) = (tempfile::tempdir().expect("a folder"), Report::default());
-                let first = connect(&host).await.expect("connected");
+                let first = connect(&endpoint).await.expect("connected");
                 let again = || std::future::pending::<Result<_, TransferError>>();
                 if pushes {
                     fs::write(dir.path().join("file"), "content").expect("written");

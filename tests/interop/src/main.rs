@@ -9,7 +9,9 @@ mod work;
 use std::error::Error;
 use std::process::ExitCode;
 
-use anabranch_net::{Association, AssociationConfig, AssociationEvent, CloseReason, Host, Peer, Protection};
+use anabranch_net::{
+    Association, AssociationConfig, AssociationEvent, CloseReason, Endpoint, Peer, Protection,
+};
 use clap::Parser;
 use serde_json::json;
 use tokio::sync::watch;
@@ -38,8 +40,8 @@ async fn main() -> ExitCode {
 
 async fn run(arguments: &Arguments) -> Result<(), Failure> {
     let config = arguments.config()?;
-    let host = bind(arguments, &config)?;
-    let association = associate(&host, arguments, config).await?;
+    let endpoint = bind(arguments, &config)?;
+    let association = associate(&endpoint, arguments, config).await?;
     let paths = association.paths().await.len();
     write_line(&json!({"event": "up", "paths": paths, "streams": association.streams()}));
     tokio::spawn(tell_events(association.clone()));
@@ -54,12 +56,12 @@ async fn run(arguments: &Arguments) -> Result<(), Failure> {
     let outcome = end(&association, arguments.end).await;
     receiver.await?;
     let received = tally.borrow().as_json();
-    report::end(&host, outcome, received, &association.snapshot().await).await;
+    report::end(&endpoint, outcome, received, &association.snapshot().await).await;
     Ok(())
 }
 
-fn bind(arguments: &Arguments, config: &AssociationConfig) -> Result<Host, Failure> {
-    let mut builder = Host::builder(Protection::Insecure).sctp_port(arguments.sctp);
+fn bind(arguments: &Arguments, config: &AssociationConfig) -> Result<Endpoint, Failure> {
+    let mut builder = Endpoint::builder(Protection::Insecure).sctp_port(arguments.sctp);
     for local in arguments.locals() {
         builder = builder.local(local);
     }
@@ -70,16 +72,16 @@ fn bind(arguments: &Arguments, config: &AssociationConfig) -> Result<Host, Failu
 }
 
 async fn associate(
-    host: &Host,
+    endpoint: &Endpoint,
     arguments: &Arguments,
     config: AssociationConfig,
 ) -> Result<Association, Failure> {
     if arguments.routes.is_empty() {
         write_line(&json!({"event": "listening"}));
-        return Ok(host.accept().await?);
+        return Ok(endpoint.accept().await?);
     }
     let routes = arguments.routes.iter().map(|(_, route)| *route);
-    Ok(host.connect(Peer::new(routes).sctp_port(arguments.remote_sctp), config).await?)
+    Ok(endpoint.connect(Peer::new(routes).sctp_port(arguments.remote_sctp), config).await?)
 }
 
 async fn end(association: &Association, ending: Ending) -> Result<(), CloseReason> {

@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_macros, reason = "the program prints its results")]
 
 use anabranch_core::Discard;
-use anabranch_net::{CloseReason, Host, Snapshot};
+use anabranch_net::{CloseReason, Endpoint, Snapshot};
 use serde_json::{Value, json};
 
 /// Writes one line of JSON to standard error.
@@ -13,12 +13,12 @@ pub(crate) fn write_line(value: &Value) {
 
 /// Writes the last line: the reason of the end, and the counters.
 pub(crate) async fn end(
-    host: &Host,
+    endpoint: &Endpoint,
     outcome: Result<(), CloseReason>,
     mut tally: Value,
     snapshot: &Snapshot,
 ) {
-    let statistics = host.statistics().await;
+    let statistics = endpoint.statistics().await;
     let paths: Vec<Value> = snapshot
         .paths
         .iter()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anabranch_net::{Association, Host, Source};
+use anabranch_net::{Association, Endpoint, Source};
 use anyhow::{anyhow, bail};
 use tokio::task::JoinSet;
 
@@ -20,22 +20,22 @@ const MOST_CLIENTS: usize = 64;
 /// Maximum time of a client to request a test, and to close after it.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Serves clients, several at once, until Ctrl-C or the end of the first test if `--one-off` is given. The host accepts only
+/// Serves clients, several at once, until Ctrl-C or the end of the first test if `--one-off` is given. The endpoint accepts only
 /// admitted clients.
 pub(super) async fn serve(
-    host: Host,
+    endpoint: Endpoint,
     admitted: &Admitted,
     one_off: bool,
     reporter: &Reporter,
 ) -> Result<Status, CommandError> {
     let stop = crate::signal::interrupted()?;
     tokio::pin!(stop);
-    reporter.listening(host.local_addresses(), admitted);
+    reporter.listening(endpoint.local_addresses(), admitted);
     let (mut tests, mut clients) = (JoinSet::new(), ServedPeers::new(MOST_CLIENTS));
     loop {
         tokio::select! {
             () = &mut stop => return Ok(Status::Interrupted),
-            association = host.accept() => {
+            association = endpoint.accept() => {
                 let association = association.map_err(|error| CommandError::failure(format!("cannot listen: {error}")))?;
                 match admitted.caller(&association) {
                     Ok(caller) => match enter(&mut clients, &association).await {

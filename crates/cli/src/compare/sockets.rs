@@ -1,4 +1,4 @@
-//! A run of a scenario on sockets: two hosts for each flow, and a relay for each of its paths, on loopback addresses.
+//! A run of a scenario on sockets: two endpoints for each flow, and a relay for each of its paths, on loopback addresses.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use anabranch_core::profile::Profile;
 use anabranch_core::time::Span;
 use anabranch_lab::run::{DeliveryFault, Expected, FlowPlan, Job, flow_failure, path_lanes};
 use anabranch_lab::statistics::total;
-use anabranch_net::{Association, Host, PathAddress, Peer, Protection, Snapshot};
+use anabranch_net::{Association, Endpoint, PathAddress, Peer, Protection, Snapshot};
 use anabranch_relay::{Direction, Relay, RelayConfig};
 use anabranch_scenario::{Directions, Stop};
 use anyhow::Context;
@@ -131,12 +131,13 @@ fn start(job: &Job, index: usize, times: Times, over: watch::Receiver<bool>) -> 
     plan.config.listed_addresses = ListedAddresses::Ignore;
     // The timers of the driver differ from those of the simulator, independently of the profile.
     plan.config.profile.pacing_timer = Profile::net().pacing_timer;
-    let host = |net| {
-        (0..flow.paths.len())
-            .fold(Host::builder(Protection::Insecure), |host, path| host.local(address(net, index, path)))
+    let endpoint = |net| {
+        (0..flow.paths.len()).fold(Endpoint::builder(Protection::Insecure), |endpoint, path| {
+            endpoint.local(address(net, index, path))
+        })
     };
-    let far = host(FAR).accept(plan.config.clone()).bind()?;
-    let near = host(NEAR).bind()?;
+    let far = endpoint(FAR).accept(plan.config.clone()).bind()?;
+    let near = endpoint(NEAR).bind()?;
     let relays = flow.paths.iter().zip(far.local_addresses()).enumerate();
     let relays = relays
         .map(|(position, (&path, &to))| relay(job, index, (path, position), to))
@@ -170,8 +171,8 @@ fn relay(job: &Job, flow: usize, (path, position): (usize, usize), to: SocketAdd
 
 /// Both ends of a flow.
 struct FlowEndpoints {
-    near: Host,
-    far: Host,
+    near: Endpoint,
+    far: Endpoint,
     peer: Peer,
     plan: FlowPlan,
     sends: [bool; 2],

@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anabranch_net::route_selection::{
-    RemoteChoice, RouteSelection, Target, connect_failure_message, host_for, read_destination,
+    RemoteChoice, RouteSelection, Target, connect_failure_message, endpoint_for, read_destination,
 };
 use anabranch_net::{
-    Association, AssociationConfig, ConnectError, ConnectRetries, DEFAULT_CONNECT_TIMEOUT, Host, HostBuilder,
-    PathAddress, Peer, set_connect_timeout,
+    Association, AssociationConfig, ConnectError, ConnectRetries, DEFAULT_CONNECT_TIMEOUT, Endpoint,
+    EndpointBuilder, PathAddress, Peer, set_connect_timeout,
 };
 use anabranch_observe::Role;
 use anabranch_transfer::escape;
@@ -96,7 +96,7 @@ impl ConnectOptions {
         quiet: bool,
         (expected, mut retries): (Expected, ConnectRetries),
         configure: impl Fn(&mut AssociationConfig),
-    ) -> Result<(Host, Association), CommandError> {
+    ) -> Result<(Endpoint, Association), CommandError> {
         let mut noted = None;
         loop {
             let failed = match self.open_once(target, quiet, expected, &configure).await {
@@ -124,18 +124,18 @@ impl ConnectOptions {
         quiet: bool,
         expected: Expected,
         configure: impl Fn(&mut AssociationConfig),
-    ) -> Result<(Host, Association), FailedAttempt> {
+    ) -> Result<(Endpoint, Association), FailedAttempt> {
         let mut config = self.association.config()?;
         configure(&mut config);
         let selection = self.route_selection(target).await?;
         selection.configure(&mut config);
         let paths = self.paths_of(&selection)?;
         let secured = self.association.protection.to_connect(target, expected)?;
-        let host = self.bind_builder(selection.host(&paths, secured.protection.clone()), &config)?;
-        selection.follow(&host, &paths);
+        let endpoint = self.bind_builder(selection.endpoint(&paths, secured.protection.clone()), &config)?;
+        selection.follow(&endpoint, &paths);
         self.association.protection.notice(quiet);
         let connecting = async {
-            let connected = self.try_to_connect(&host, &paths, config).await;
+            let connected = self.try_to_connect(&endpoint, &paths, config).await;
             connected.map_err(|error| match secured.judge(&error) {
                 Some(judged) => judged.into(),
                 None => self.failed(target, &paths, error),
@@ -144,16 +144,16 @@ impl ConnectOptions {
         if quiet {
             let association = connecting.await?;
             secured.confirm(&association, quiet)?;
-            return Ok((host, association));
+            return Ok((endpoint, association));
         }
         let attempt = Attempt { target, paths: paths.len(), within: self.within() };
-        let monitor = host.monitor();
+        let monitor = endpoint.monitor();
         let association = tokio::select! {
             connected = connecting => connected?,
             never = attempt.watch(&monitor) => match never {},
         };
         secured.confirm(&association, quiet)?;
-        Ok((host, association))
+        Ok((endpoint, association))
     }
 
     /// Returns the paths to `HOST[:PORT]`. The first one is the primary path.
@@ -179,21 +179,25 @@ impl ConnectOptions {
         })
     }
 
-    /// Binds a host at which these paths can begin, with this protection for its associations, and adds the requested observers.
+    /// Binds an endpoint at which these paths can begin, with this protection for its associations, and adds the requested observers.
     pub(crate) fn bind(
         &self,
         paths: &[PathAddress],
         config: &AssociationConfig,
         secured: &Connecting,
-    ) -> Result<Host, CommandError> {
-        self.bind_builder(host_for(paths, secured.protection.clone()), config)
+    ) -> Result<Endpoint, CommandError> {
+        self.bind_builder(endpoint_for(paths, secured.protection.clone()), config)
     }
 
-    fn bind_builder(&self, builder: HostBuilder, config: &AssociationConfig) -> Result<Host, CommandError> {
+    fn bind_builder(
+        &self,
+        builder: EndpointBuilder,
+        config: &AssociationConfig,
+    ) -> Result<Endpoint, CommandError> {
         let builder = self.association.attach(builder, Role::Client, config)?;
-        let host = builder.bind().map_err(anyhow::Error::new)?;
-        self.association.observe.show(&host)?;
-        Ok(host)
+        let endpoint = builder.bind().map_err(anyhow::Error::new)?;
+        self.association.observe.show(&endpoint)?;
+        Ok(endpoint)
     }
 
     /// Returns the protection of associations with `HOST[:PORT]`.
@@ -204,24 +208,24 @@ impl ConnectOptions {
     /// Opens an association over these paths. The identity of the peer has to be [confirmed](Connecting::confirm) afterwards.
     pub(crate) async fn connect(
         &self,
-        host: &Host,
+        endpoint: &Endpoint,
         target: &str,
         paths: &[PathAddress],
         config: AssociationConfig,
     ) -> Result<Association, FailedAttempt> {
-        let connected = self.try_to_connect(host, paths, config).await;
+        let connected = self.try_to_connect(endpoint, paths, config).await;
         connected.map_err(|error| self.failed(target, paths, error))
     }
 
     async fn try_to_connect(
         &self,
-        host: &Host,
+        endpoint: &Endpoint,
         paths: &[PathAddress],
         mut config: AssociationConfig,
     ) -> Result<Association, ConnectError> {
         set_connect_timeout(&mut config, self.within());
         let peer = Peer::new(paths.iter().copied()).sctp_port(self.association.sctp_port());
-        host.connect(peer, config).await
+        endpoint.connect(peer, config).await
     }
 
     fn failed(&self, target: &str, paths: &[PathAddress], cause: ConnectError) -> FailedAttempt {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anabranch_net::route_selection::{ListenAddresses, LocalAddresses, read_address};
 use anabranch_net::{
-    AcceptFrom, Association, AssociationConfig, BindError, DEFAULT_UDP_PORT, Host, HostBuilder,
+    AcceptFrom, Association, AssociationConfig, BindError, DEFAULT_UDP_PORT, Endpoint, EndpointBuilder,
 };
 use anabranch_observe::Role;
 use clap::Args;
@@ -69,26 +69,26 @@ impl ListenOptions {
         question(&format!("{command}{listen}"), authorized_keys, &networks_of(&bound, &locals.all))
     }
 
-    /// Binds a host that accepts at most this many associations at a time. Without addresses it uses the default UDP port.
+    /// Binds an endpoint that accepts at most this many associations at a time. Without addresses it uses the default UDP port.
     /// `local_addresses` returns the bound addresses.
     pub(crate) fn bind_bounded(
         &self,
         admitted: &Admitted,
         most_associations: usize,
         configure: impl FnOnce(&mut AssociationConfig),
-    ) -> Result<Host, CommandError> {
+    ) -> Result<Endpoint, CommandError> {
         self.bind_host(admitted, DEFAULT_UDP_PORT, configure, |builder| {
             builder.max_associations(most_associations)
         })
     }
 
-    /// Binds a host that accepts the default number of associations. Without addresses it uses this UDP port.
+    /// Binds an endpoint that accepts the default number of associations. Without addresses it uses this UDP port.
     pub(crate) fn bind_at(
         &self,
         admitted: &Admitted,
         port: u16,
         configure: impl FnOnce(&mut AssociationConfig),
-    ) -> Result<Host, CommandError> {
+    ) -> Result<Endpoint, CommandError> {
         self.bind_host(admitted, port, configure, |builder| builder)
     }
 
@@ -97,16 +97,16 @@ impl ListenOptions {
         admitted: &Admitted,
         port: u16,
         configure: impl FnOnce(&mut AssociationConfig),
-        bound: impl FnOnce(HostBuilder) -> HostBuilder,
-    ) -> Result<Host, CommandError> {
+        bound: impl FnOnce(EndpointBuilder) -> EndpointBuilder,
+    ) -> Result<Endpoint, CommandError> {
         let mut config = self.association.config()?;
         configure(&mut config);
         let addresses = ListenAddresses::new(self.listen.clone(), port, OPTIONS);
-        let builder = addresses.host(admitted.listening.protection()).map_err(CommandError::failure)?;
+        let builder = addresses.endpoint(admitted.listening.protection()).map_err(CommandError::failure)?;
         let builder = self.association.attach(builder, Role::Server, &config)?;
         let builder = builder.sctp_port(self.association.sctp_port()).accept(config);
         let builder = bound(builder).accept_from(admitted.from.clone());
-        let host = builder.bind().map_err(|error| match error {
+        let endpoint = builder.bind().map_err(|error| match error {
             BindError::Socket { address, source } if source.kind() == ErrorKind::AddrInUse => {
                 CommandError::failure(format!(
                     "cannot listen: {address} is in use; end the program that has it, or take another port with \
@@ -120,9 +120,9 @@ impl ListenOptions {
             _ => CommandError::usage(format!("--listen: {error}")),
         })?;
         admitted.listening.follow_changes();
-        self.association.observe.show(&host)?;
-        addresses.follow(&host);
-        Ok(host)
+        self.association.observe.show(&endpoint)?;
+        addresses.follow(&endpoint);
+        Ok(endpoint)
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::Once;
 
 use anabranch_core::time::Span;
 use anabranch_net::route_selection::OptionNames;
-use anabranch_net::{AssociationConfig, HostBuilder};
+use anabranch_net::{AssociationConfig, EndpointBuilder};
 use anabranch_observe::Role;
 use clap::Args;
 
@@ -78,10 +78,10 @@ impl AssociationOptions {
     /// Adds the requested observer.
     fn attach(
         &self,
-        builder: HostBuilder,
+        builder: EndpointBuilder,
         role: Role,
         config: &AssociationConfig,
-    ) -> Result<HostBuilder, CommandError> {
+    ) -> Result<EndpointBuilder, CommandError> {
         static SAID: Once = Once::new();
         if self.observe.traces() && !self.protection.insecure {
             SAID.call_once(|| {

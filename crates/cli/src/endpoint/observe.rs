@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anabranch_net::{AssociationConfig, Host, HostBuilder};
+use anabranch_net::{AssociationConfig, Endpoint, EndpointBuilder};
 use anabranch_observe::metrics::Exporter;
 use anabranch_observe::{Outputs, Recording, Role};
 use anabranch_sim::pcapng::SnapLength;
@@ -48,7 +48,7 @@ pub(crate) struct ObserveOptions {
     running: Arc<Mutex<Running>>,
 }
 
-/// Observers that the first host of a command started. All later hosts share them, since a transfer that reconnects has several.
+/// Observers that the first endpoint of a command started. All later endpoints share them, since a transfer that reconnects has several.
 /// They end with the command.
 #[derive(Debug, Default)]
 struct Running {
@@ -93,12 +93,12 @@ impl ObserveOptions {
     /// Adds the requested recording. The packets are `readable` without protection.
     pub(super) fn attach(
         &self,
-        builder: HostBuilder,
+        builder: EndpointBuilder,
         role: Role,
         scheme: &str,
         config: &AssociationConfig,
         readable: bool,
-    ) -> Result<HostBuilder, CommandError> {
+    ) -> Result<EndpointBuilder, CommandError> {
         let usual = if readable { SnapLength::HEADERS } else { SnapLength::FULL };
         let outputs = Outputs {
             pcap: self.pcap.clone(),
@@ -119,15 +119,15 @@ impl ObserveOptions {
         Ok(observed)
     }
 
-    /// Exports the metrics of a host, if requested.
-    pub(super) fn show(&self, host: &Host) -> Result<(), CommandError> {
+    /// Exports the metrics of an endpoint, if requested.
+    pub(super) fn show(&self, endpoint: &Endpoint) -> Result<(), CommandError> {
         let Some(address) = self.metrics else { return Ok(()) };
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let exporter = match running.exporter.take() {
             Some(exporter) => exporter,
             None => export(address)?,
         };
-        exporter.show(host);
+        exporter.show(endpoint);
         running.exporter = Some(exporter);
         Ok(())
     }

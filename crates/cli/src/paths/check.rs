@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anabranch_net::{AssociationConfig, Device, Host, PathAddress, udp_address};
+use anabranch_net::{AssociationConfig, Device, Endpoint, PathAddress, udp_address};
 use anyhow::Context;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -57,9 +57,9 @@ async fn check_one(
     let mut retries = connect.retries();
     loop {
         let (through, tried) = match connect.bind(&[path], config, secured) {
-            Ok(host) => {
-                let tried = try_one(target, (connect, secured), &host, path, config.clone()).await;
-                (through(&host), tried)
+            Ok(endpoint) => {
+                let tried = try_one(target, (connect, secured), &endpoint, path, config.clone()).await;
+                (through(&endpoint), tried)
             }
             Err(stopped) => (String::new(), Err(stopped.into())),
         };
@@ -74,8 +74,8 @@ async fn check_one(
 }
 
 /// Returns the binding of the socket besides its address.
-fn through(host: &Host) -> String {
-    match host.devices() {
+fn through(endpoint: &Endpoint) -> String {
+    match endpoint.devices() {
         [(_, Device::Bound(interface)), ..] => interface.clone(),
         [(_, Device::Refused { interface, why }), ..] => {
             format!("routing table, as {interface} was refused: {why}")
@@ -87,12 +87,12 @@ fn through(host: &Host) -> String {
 async fn try_one(
     target: &str,
     (connect, secured): (&ConnectOptions, &Connecting),
-    host: &Host,
+    endpoint: &Endpoint,
     path: PathAddress,
     config: AssociationConfig,
 ) -> Result<Duration, FailedAttempt> {
     let begun = Instant::now();
-    let association = connect.connect(host, target, &[path], config).await?;
+    let association = connect.connect(endpoint, target, &[path], config).await?;
     secured.confirm(&association, false)?;
     // The handshake takes two round trips (RFC 9260 section 5.1), or more time with a key exchange or a lost packet.
     let opening = begun.elapsed() / 2;

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use anabranch_net::Host;
+use anabranch_net::Endpoint;
 use anabranch_transfer::protocol::{Failure, Kind, Offer, Outcome, Reason};
 use anabranch_transfer::{Event, PeerText, Totals, escape};
 use serde_json::{Value, json};
@@ -544,17 +544,17 @@ fn utc(seconds: i64) -> String {
 
 /// Prints the addresses and accepted peers of a server, for people or programs.
 pub(super) fn listening_notice(
-    host: &Host,
+    endpoint: &Endpoint,
     show: &ShowOptions,
     (admitted, protection): (&Admitted, &ProtectionOptions),
     what: &str,
 ) {
     protection.notice(show.quiet || show.json);
     let is_protected = admitted.listening.is_protected();
-    let addresses: Vec<String> = host.local_addresses().iter().map(ToString::to_string).collect();
+    let addresses: Vec<String> = endpoint.local_addresses().iter().map(ToString::to_string).collect();
     if show.json {
         let line = json!({
-            "event": "listening", "addresses": addresses, "sctp_port": host.sctp_port(),
+            "event": "listening", "addresses": addresses, "sctp_port": endpoint.sctp_port(),
             "encrypted": is_protected, "from": networks(&admitted.from), "insecure": !is_protected,
         });
         output::print(&format!("{line}\n"));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anabranch_net::route_selection::read_address;
-use anabranch_net::{AcceptError, Association, ConnectRetries, Host};
+use anabranch_net::{AcceptError, Association, ConnectRetries, Endpoint};
 use anabranch_transfer::{
     Accept, Allow, Folder, Mode, Pipe, Report, Request, Rights, Server, ServerOptions, Store, Timeouts,
     TransferError, pull,
@@ -398,16 +398,16 @@ async fn wait(
         allow_delete: arguments.allow_delete,
         ..ServerOptions::default()
     };
-    let host = listen.bind_bounded(admitted, options.most_associations(), |_| {})?;
+    let endpoint = listen.bind_bounded(admitted, options.most_associations(), |_| {})?;
     let secured = (admitted, &listen.association.protection);
-    listening_notice(&host, &arguments.show, secured, "waiting for a transfer");
+    listening_notice(&endpoint, &arguments.show, secured, "waiting for a transfer");
     let server = Server::new(store, options);
     let console = Arc::new(Console::new(&arguments.show, false, again));
     let paths = Mutex::new(Paths::default());
     let telling = Arc::clone(&console);
     let report = Report::new(move |event| telling.event(&event));
     let ended = tokio::select! {
-        ended = one_transfer((&host, admitted), &server, &report, &paths, arguments.timeouts().retry) => Some(ended),
+        ended = one_transfer((&endpoint, admitted), &server, &report, &paths, arguments.timeouts().retry) => Some(ended),
         () = stop => None,
         () = watch(&console, &report, &paths) => None,
     };
@@ -425,7 +425,7 @@ async fn wait(
 
 /// Serves associations until a transfer is done. After the first association is lost, the peer may connect again within `retry`.
 async fn one_transfer(
-    (host, admitted): (&Host, &Admitted),
+    (endpoint, admitted): (&Endpoint, &Admitted),
     server: &Server,
     report: &Report,
     paths: &Mutex<Paths>,
@@ -445,7 +445,7 @@ async fn one_transfer(
             }
         };
         tokio::select! {
-            accepted = host.accept() => {
+            accepted = endpoint.accept() => {
                 let association = accepted.map_err(gone)?;
                 let rights = match admitted.caller(&association) {
                     Ok(caller) => {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anabranch_net::{Association, Host};
+use anabranch_net::{Association, Endpoint};
 use anabranch_transfer::{
     Accept, Allow, Deadlines, Folder, RateLimit, Report, Served, Server, ServerOptions, Store,
 };
@@ -181,18 +181,18 @@ async fn run(
         rate: arguments.limit,
         sender,
     };
-    let host = arguments
+    let endpoint = arguments
         .listen
         .bind_bounded(admitted, options.most_associations(), |config| options.share_buffers(config))?;
     let server = Server::new(Store::Folder(folder.clone()), options);
     let secured = (admitted, &arguments.listen.association.protection);
-    listening_notice(&host, &arguments.show, secured, &format!("serving {}", arguments.dir.display()));
+    listening_notice(&endpoint, &arguments.show, secured, &format!("serving {}", arguments.dir.display()));
     tokio::task::spawn_blocking({
         let show = arguments.show.clone();
         move || print_unfinished(&folder, &show)
     });
     let status = tokio::select! {
-        status = accept(&host, &server, admitted, &arguments.show) => status?,
+        status = accept(&endpoint, &server, admitted, &arguments.show) => status?,
         () = stop => Status::Interrupted,
     };
     server.abort_all();
@@ -224,14 +224,14 @@ fn print_unfinished(folder: &Folder, show: &ShowOptions) {
 }
 
 async fn accept(
-    host: &Host,
+    endpoint: &Endpoint,
     server: &Server,
     admitted: &Admitted,
     show: &ShowOptions,
 ) -> Result<Status, CommandError> {
     for number in 1.. {
         let association =
-            host.accept().await.context("can no longer accept transfers").map_err(CommandError::from)?;
+            endpoint.accept().await.context("can no longer accept transfers").map_err(CommandError::from)?;
         match admitted.caller(&association) {
             Ok(caller) => {
                 tokio::spawn(one(server.clone(), (association, caller), show.clone(), number));

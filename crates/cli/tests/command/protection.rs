@@ -570,7 +570,7 @@ fn end_handshakes(address: std::net::SocketAddr, count: usize) {
             methods: vec![anabranch_core::protection::KeyManagementMethod::TLS],
             restart: false,
         });
-        let builder = anabranch_net::Host::builder(anabranch_net::Protection::Insecure);
+        let builder = anabranch_net::Endpoint::builder(anabranch_net::Protection::Insecure);
         let host = builder.local(address).accept(config).bind().expect("bound");
         let monitor = host.monitor();
         for _ in 0..count {

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use anabranch_net::{Association, Host, Protection, SendOptions, config};
+use anabranch_net::{Association, Endpoint, Protection, SendOptions, config};
 use anabranch_transfer::SenderId;
 use anabranch_transfer::protocol::{Failure, FileTime, Kind, Message, Offer, Outcome, Reason, Terms};
 
@@ -82,7 +82,7 @@ fn against<F: Future<Output = ()> + Send>(
 ) -> Ended {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.expect("a runtime").block_on(async {
-        let host = Host::builder(Protection::Insecure)
+        let host = Endpoint::builder(Protection::Insecure)
             .local(SocketAddr::from(([127, 0, 0, 1], 0)))
             .accept(config("cmt").expect("a scheme"))
             .bind()

@@ -1,15 +1,15 @@
-//! Listening addresses of a host, as the user names them.
+//! Listening addresses of an endpoint, as the user names them.
 
 use std::net::{IpAddr, SocketAddr};
 
 use super::local::{LocalAddresses, is_usable, may_listen};
 use super::option_names::OptionNames;
-use crate::host::{Host, HostBuilder};
+use crate::endpoint::{Endpoint, EndpointBuilder};
 use crate::interface::{LocalAddress, Watcher};
 use crate::locals::Binding;
 use crate::protection::Protection;
 
-/// Listening addresses of a host.
+/// Listening addresses of an endpoint.
 #[derive(Clone, Debug)]
 pub struct ListenAddresses {
     listen: Vec<SocketAddr>,
@@ -32,17 +32,17 @@ impl ListenAddresses {
         addresses(&self.listen, self.port, locals, self.options)
     }
 
-    /// Returns a builder of a host with a socket at each address.
+    /// Returns a builder of an endpoint with a socket at each address.
     ///
     /// # Errors
     /// Reports that no address is usable, with a remedy.
-    pub fn host(&self, protection: Protection) -> Result<HostBuilder, String> {
+    pub fn endpoint(&self, protection: Protection) -> Result<EndpointBuilder, String> {
         let locals = self.addresses(&LocalAddresses::read())?;
-        Ok(locals.into_iter().fold(Host::builder(protection), |builder, local| builder.local(local)))
+        Ok(locals.into_iter().fold(Endpoint::builder(protection), |builder, local| builder.local(local)))
     }
 
     /// Also listens on addresses added later, if all were selected.
-    pub fn follow(&self, host: &Host) {
+    pub fn follow(&self, endpoint: &Endpoint) {
         let all = self.listen.iter().filter(|address| address.ip().is_unspecified());
         let all: Vec<SocketAddr> = all.copied().collect();
         if !self.listen.is_empty() && all.is_empty() {
@@ -53,7 +53,7 @@ impl ListenAddresses {
             let asked = all.is_empty() || all.iter().any(|all| all.is_ipv4() == local.address.is_ipv4());
             asked && may_listen(local)
         };
-        host.follow(Watcher::new(follow_filter).keeping(|_| true), Binding { port, to_interface: false });
+        endpoint.follow(Watcher::new(follow_filter).keeping(|_| true), Binding { port, to_interface: false });
     }
 }
 

@@ -18,8 +18,8 @@ pub use self::option_names::OptionNames;
 pub use self::pairing::RemoteChoice;
 use self::pairing::pair;
 pub use self::target::{Target, read_address, read_destination, refuse_link_local, with_port};
+use crate::endpoint::{Endpoint, EndpointBuilder};
 use crate::error::{ConnectError, LocalError};
-use crate::host::{Host, HostBuilder};
 use crate::interface::Watcher;
 use crate::locals::Binding;
 use crate::peer::udp_address;
@@ -66,11 +66,11 @@ impl RouteSelection {
             if self.is_open() { ListedAddresses::Protected } else { ListedAddresses::Ignore };
     }
 
-    /// Returns a builder of a host for these paths, like [`host_for`]. If further paths may be added, the host has a socket at
+    /// Returns a builder of an endpoint for these paths, like [`endpoint_for`]. If further paths may be added, the endpoint has a socket at
     /// every usable address.
-    pub fn host(&self, paths: &[PathAddress], protection: Protection) -> HostBuilder {
+    pub fn endpoint(&self, paths: &[PathAddress], protection: Protection) -> EndpointBuilder {
         let locals = LocalAddresses::read();
-        let builder = host_for(paths, protection);
+        let builder = endpoint_for(paths, protection);
         if !self.is_open() || leads_to_this_machine(paths, &locals) {
             return builder;
         }
@@ -81,24 +81,24 @@ impl RouteSelection {
         })
     }
 
-    /// Lets the paths of a host follow changes of the machine's addresses, unless only addresses were named. A socket stays open
+    /// Lets the paths of an endpoint follow changes of the machine's addresses, unless only addresses were named. A socket stays open
     /// while its address exists.
-    pub fn follow(&self, host: &Host, paths: &[PathAddress]) {
+    pub fn follow(&self, endpoint: &Endpoint, paths: &[PathAddress]) {
         let to_interface = !leads_to_this_machine(paths, &LocalAddresses::read());
         if let Some(filter) = FollowFilter::new(&self.locals, &self.remotes, self.is_open()) {
             let watcher = Watcher::new(move |local| filter.wants(local)).keeping(|_| true);
-            host.follow(watcher, Binding { port: 0, to_interface });
+            endpoint.follow(watcher, Binding { port: 0, to_interface });
         }
     }
 }
 
-/// Returns a builder of a host with a socket at each of the local addresses. Each socket is bound to its interface, so that packets of
+/// Returns a builder of an endpoint with a socket at each of the local addresses. Each socket is bound to its interface, so that packets of
 /// a path are sent through it.
-pub fn host_for(paths: &[PathAddress], protection: Protection) -> HostBuilder {
+pub fn endpoint_for(paths: &[PathAddress], protection: Protection) -> EndpointBuilder {
     let locals = LocalAddresses::read();
     let here = leads_to_this_machine(paths, &locals);
     let mut ends: Vec<_> = paths.iter().map(PathAddress::local_end).collect();
-    let mut builder = Host::builder(protection);
+    let mut builder = Endpoint::builder(protection);
     while let Some(local) = ends.first().copied() {
         let address = SocketAddr::new(local.address, 0);
         builder = match locals.interface_of(local).filter(|_| !here) {
@@ -110,16 +110,16 @@ pub fn host_for(paths: &[PathAddress], protection: Protection) -> HostBuilder {
     builder
 }
 
-/// Adds the local address of a further path, as [`host_for`] would.
+/// Adds the local address of a further path, as [`endpoint_for`] would.
 ///
 /// # Errors
-/// Returns the error of the host.
-pub async fn add_local(host: &Host, path: PathAddress) -> Result<SocketAddr, LocalError> {
+/// Returns the error of the endpoint.
+pub async fn add_local(endpoint: &Endpoint, path: PathAddress) -> Result<SocketAddr, LocalError> {
     let locals = LocalAddresses::read();
     let address = SocketAddr::new(path.local, 0);
     match locals.interface_of(path.local_end()).filter(|_| !leads_to_this_machine(&[path], &locals)) {
-        Some(interface) => host.add_local_on(address, interface).await,
-        None => host.add_local(address).await,
+        Some(interface) => endpoint.add_local_on(address, interface).await,
+        None => endpoint.add_local(address).await,
     }
 }
 

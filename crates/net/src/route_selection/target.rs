@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use crate::config::DEFAULT_UDP_PORT;
 
-/// Host name or address, and a UDP port.
+/// Endpoint name or address, and a UDP port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// Name or address, without brackets.

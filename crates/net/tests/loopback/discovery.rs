@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use anabranch_net::{AssociationConfig, ConnectError, Host, config};
+use anabranch_net::{AssociationConfig, ConnectError, Endpoint, config};
 use anabranch_tests::credentials::Mode;
 
 use crate::loopback::rig::{any_port, in_both_modes, protection, quick, within};
@@ -11,16 +11,16 @@ fn controlled() -> AssociationConfig {
     AssociationConfig { stream_control: true, ..quick() }
 }
 
-fn server(mode: Mode, addresses: &[SocketAddr]) -> Host {
+fn server(mode: Mode, addresses: &[SocketAddr]) -> Endpoint {
     let addresses = addresses.iter().copied();
-    Host::server(protection(mode.of_server()), controlled(), addresses).expect("a server")
+    Endpoint::server(protection(mode.of_server()), controlled(), addresses).expect("a server")
 }
 
 #[tokio::test]
 async fn a_client_connects_by_name_and_opens_a_stream() {
     in_both_modes(async |mode: Mode| {
         let server = server(mode, &[any_port(1)]);
-        let client = Host::client(protection(mode.of_client())).expect("a client");
+        let client = Endpoint::client(protection(mode.of_client())).expect("a client");
         let target = format!("localhost:{}", server.local_addresses()[0].port());
         let (ours, theirs) =
             tokio::join!(within(client.connect_to(&target, controlled())), within(server.accept()));
@@ -36,7 +36,7 @@ async fn a_client_connects_by_name_and_opens_a_stream() {
 
 #[tokio::test]
 async fn targets_without_a_usable_address_are_refused_with_a_remedy() {
-    let client = Host::client(protection(None)).expect("a client");
+    let client = Endpoint::client(protection(None)).expect("a client");
     let usual = config("cmt").expect("a scheme");
     for (target, remedy) in [
         ("127.0.0.1:0", "choose one from 1 to 65535"),

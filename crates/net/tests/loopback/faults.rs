@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anabranch_core::time::Span;
 use anabranch_net::{
-    AbortReason, Association, AssociationEvent, CloseReason, ConnectError, Host, PathAddress, PathState,
+    AbortReason, Association, AssociationEvent, CloseReason, ConnectError, Endpoint, PathAddress, PathState,
     Peer, RecvError,
 };
 use tokio::runtime::Runtime;
@@ -59,24 +59,24 @@ async fn a_dead_first_path_does_not_prevent_connecting() {
     .await;
 }
 
-/// Creates an association from a host that can be killed: dropping its runtime sends no packets.
+/// Creates an association from an endpoint that can be killed: dropping its runtime sends no packets.
 async fn mortal(
     runtime: &Runtime,
     mode: Mode,
     local: SocketAddr,
     to: Peer,
     config: anabranch_net::AssociationConfig,
-) -> (Host, Association) {
+) -> (Endpoint, Association) {
     let life = runtime.spawn(async move {
-        let host = loop {
+        let endpoint = loop {
             // The system may not have released the ports of a previous incarnation.
-            match Host::builder(protection(mode.of_client())).local(local).sctp_port(40_001).bind() {
-                Ok(host) => break host,
+            match Endpoint::builder(protection(mode.of_client())).local(local).sctp_port(40_001).bind() {
+                Ok(endpoint) => break endpoint,
                 Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
             }
         };
-        let association = host.connect(to, config).await.expect("connected");
-        (host, association)
+        let association = endpoint.connect(to, config).await.expect("connected");
+        (endpoint, association)
     });
     within(life).await.expect("a life")
 }
@@ -99,7 +99,7 @@ async fn killed_peer_is_detected() {
         expect(&theirs, "alive").await;
         let mut events = theirs.events();
         life.shutdown_background();
-        assert_eq!(within(ours.closed()).await, Err(CloseReason::HostGone));
+        assert_eq!(within(ours.closed()).await, Err(CloseReason::EndpointGone));
         send(&theirs, "are you there?").await;
         let gone = CloseReason::Aborted(AbortReason::PeerUnreachable);
         assert_eq!(within(theirs.recv()).await, Err(RecvError::Closed(gone)));
@@ -117,8 +117,8 @@ async fn restarted_peer_is_distinguished_from_its_predecessor() {
     let server = server(&[1], quick());
     let peer = || Peer::new([PathAddress::over_udp(ip(11), server.local_addresses()[0])]);
     let first = runtime();
-    let (host, ours) = mortal(&first, Mode::Plain, any_port(11), peer(), quick()).await;
-    let local = host.local_addresses()[0];
+    let (endpoint, ours) = mortal(&first, Mode::Plain, any_port(11), peer(), quick()).await;
+    let local = endpoint.local_addresses()[0];
     let theirs = within(server.accept()).await.expect("accepted");
     send(&ours, "first life").await;
     expect(&theirs, "first life").await;
@@ -208,7 +208,7 @@ async fn delayed_host_reads_received_packets_before_timeouts() {
         expect(&theirs, "before").await;
         for _ in 0..3 {
             send(&ours, "held up").await;
-            // The host's task has had its turn when it answers.
+            // The endpoint's task has had its turn when it answers.
             client.statistics().await;
             // Ten times a time-out; the acknowledgement waits in the socket.
             std::thread::sleep(Duration::from_secs(2));

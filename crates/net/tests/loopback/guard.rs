@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anabranch_core::Discard;
 use anabranch_core::time::Span;
 use anabranch_net::{
-    AcceptError, AcceptFrom, AssociationEvent, ConnectError, Host, ListedAddresses, Network, Networks,
+    AcceptError, AcceptFrom, AssociationEvent, ConnectError, Endpoint, ListedAddresses, Network, Networks,
     PathAddress, PathError, PathState, Peer, Protection,
 };
 
@@ -14,8 +14,9 @@ use crate::loopback::rig::{any_port, client, expect, ip, peer, quick, send, serv
 #[tokio::test]
 async fn two_clients_at_one_address_with_one_sctp_port_are_two() {
     let server = server(&[1], quick());
-    let client =
-        || Host::builder(Protection::Insecure).local(any_port(11)).sctp_port(7000).bind().expect("a client");
+    let client = || {
+        Endpoint::builder(Protection::Insecure).local(any_port(11)).sctp_port(7000).bind().expect("a client")
+    };
     let (first, second) = (client(), client());
     let one = within(first.connect(peer(&first, &server), quick())).await.expect("connected");
     let at_one = within(server.accept()).await.expect("accepted");
@@ -134,9 +135,9 @@ async fn a_host_that_stops_accepting_keeps_what_it_has() {
 }
 
 /// Returns a server at 127.0.0.1 that accepts only peers at 127.0.0.81.
-fn choosy() -> Host {
+fn choosy() -> Endpoint {
     let networks = Networks::new([Network::new(ip(81), 32).expect("a network")]).expect("a list");
-    let builder = Host::builder(Protection::Insecure).local(any_port(1)).accept(quick());
+    let builder = Endpoint::builder(Protection::Insecure).local(any_port(1)).accept(quick());
     builder.accept_from(AcceptFrom::Networks(networks)).bind().expect("a server")
 }
 

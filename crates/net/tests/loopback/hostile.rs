@@ -1,10 +1,10 @@
-//! The hostile peer of anabranch-tests against hosts on real sockets.
+//! The hostile peer of anabranch-tests against endpoints on real sockets.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use anabranch_core::Discard;
 use anabranch_core::time::Span;
-use anabranch_net::{Host, Protection};
+use anabranch_net::{Endpoint, Protection};
 use anabranch_tests::hostile::random::Attack;
 use anabranch_tests::hostile::udp::Socket;
 use anabranch_tests::hostile::{HandshakeError, Peer, craft};
@@ -13,10 +13,10 @@ use crate::loopback::rig::{any_port, client, expect, peer, quick, send, server, 
 
 const MESSAGES: usize = 2_000;
 
-fn hostile(host: &Host, from: SocketAddr, seed: u64) -> Peer<Socket> {
-    let socket = Socket::new(from, host.local_addresses()[0]).expect("a socket");
+fn hostile(endpoint: &Endpoint, from: SocketAddr, seed: u64) -> Peer<Socket> {
+    let socket = Socket::new(from, endpoint.local_addresses()[0]).expect("a socket");
     let mut peer = Peer::new(socket, seed);
-    peer.ports = [40_007, host.sctp_port()];
+    peer.ports = [40_007, endpoint.sctp_port()];
     peer
 }
 
@@ -45,14 +45,14 @@ fn attack(mut peer: Peer<Socket>, seed: u64) -> u64 {
     associations
 }
 
-/// Checks that a client's messages arrive while a hostile peer attacks the same host.
-async fn undisturbed(host: &Host, from: SocketAddr, us: &Host) {
-    let bad = hostile(host, from, 7);
+/// Checks that a client's messages arrive while a hostile peer attacks the same endpoint.
+async fn undisturbed(endpoint: &Endpoint, from: SocketAddr, us: &Endpoint) {
+    let bad = hostile(endpoint, from, 7);
     let thread = std::thread::spawn(move || attack(bad, 7));
-    let ours = within(us.connect(peer(us, host), quick())).await.expect("connected");
+    let ours = within(us.connect(peer(us, endpoint), quick())).await.expect("connected");
     let theirs = loop {
         // The hostile peer is accepted as well.
-        let theirs = within(host.accept()).await.expect("accepted");
+        let theirs = within(endpoint.accept()).await.expect("accepted");
         if theirs.paths().await.iter().any(|path| path.remote == us.local_addresses()[0]) {
             break theirs;
         }
@@ -75,43 +75,44 @@ async fn misbehaving_peer_does_not_disturb_another() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn misbehaving_ipv6_peer_does_not_disturb_another() {
     let v6 = SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), 0);
-    let host = Host::builder(Protection::Insecure).local(v6).accept(quick()).bind().expect("a server");
-    let us = Host::builder(Protection::Insecure).local(v6).bind().expect("a client");
-    undisturbed(&host, v6, &us).await;
+    let endpoint =
+        Endpoint::builder(Protection::Insecure).local(v6).accept(quick()).bind().expect("a server");
+    let us = Endpoint::builder(Protection::Insecure).local(v6).bind().expect("a client");
+    undisturbed(&endpoint, v6, &us).await;
 }
 
 #[tokio::test]
 async fn forged_cookies_do_not_keep_a_client_at_the_same_address_out() {
-    let host = server(&[1], quick());
-    let mut bad = hostile(&host, any_port(11), 3);
+    let endpoint = server(&[1], quick());
+    let mut bad = hostile(&endpoint, any_port(11), 3);
     for _ in 0..500 {
         let forged = craft::packet_between(bad.ports, 9, |w| w.cookie_echo(&[7; 80]));
         bad.send(&forged);
     }
     let us = client(&[11]);
-    let ours = within(us.connect(peer(&us, &host), quick())).await.expect("connected");
-    let theirs = within(host.accept()).await.expect("accepted");
+    let ours = within(us.connect(peer(&us, &endpoint), quick())).await.expect("connected");
+    let theirs = within(endpoint.accept()).await.expect("accepted");
     send(&ours, "here I am").await;
     expect(&theirs, "here I am").await;
-    let discards = host.statistics().await.discards;
+    let discards = endpoint.statistics().await.discards;
     assert!(discards.of(Discard::CookieForged) > 0 && discards.of(Discard::Flood) == 0, "{discards:?}");
 }
 
 #[tokio::test]
 async fn replayed_handshake_opens_no_association_on_a_socket() {
-    let host = server(&[1], quick());
-    let mut bad = hostile(&host, any_port(66), 5);
+    let endpoint = server(&[1], quick());
+    let mut bad = hostile(&endpoint, any_port(66), 5);
     let calling = std::thread::spawn(move || {
         let called = bad.call();
         (bad, called)
     });
-    let theirs = within(host.accept()).await.expect("accepted");
+    let theirs = within(endpoint.accept()).await.expect("accepted");
     let (mut bad, called) = calling.join().expect("it calls");
     called.expect("a handshake");
     theirs.abort();
     drop(theirs);
     within(async {
-        while host.statistics().await.associations > 0 {
+        while endpoint.statistics().await.associations > 0 {
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
     })
@@ -123,5 +124,5 @@ async fn replayed_handshake_opens_no_association_on_a_socket() {
     });
     let came = came.join().expect("it asks");
     assert!(came.iter().any(|bytes| craft::kinds(bytes) == [craft::ABORT]), "{came:?}");
-    assert_eq!(host.statistics().await.associations, 0);
+    assert_eq!(endpoint.statistics().await.associations, 0);
 }

@@ -1,7 +1,7 @@
 //! Peers that announce stream control and violate it.
 
 use anabranch_core::time::Span;
-use anabranch_net::{AbortReason, AssociationConfig, CloseReason, Host};
+use anabranch_net::{AbortReason, AssociationConfig, CloseReason, Endpoint};
 use anabranch_tests::hostile::udp::Socket;
 use anabranch_tests::hostile::{Peer, craft};
 use anabranch_wire::{DataFlags, DataRepr, Param, RawParam, Ssn, StreamId};
@@ -47,10 +47,10 @@ fn send(peer: &mut Peer<Socket>, sent: &Sent) {
 }
 
 /// Opens an association, sends the messages, and returns the reason for its end.
-async fn end_after(host: &Host, seed: u64, messages: Attack) -> CloseReason {
-    let socket = Socket::new(any_port(66), host.local_addresses()[0]).expect("a socket");
+async fn end_after(endpoint: &Endpoint, seed: u64, messages: Attack) -> CloseReason {
+    let socket = Socket::new(any_port(66), endpoint.local_addresses()[0]).expect("a socket");
     let mut peer = Peer::new(socket, seed);
-    peer.ports = [40_000 + seed as u16, host.sctp_port()];
+    peer.ports = [40_000 + seed as u16, endpoint.sctp_port()];
     peer.params.push(Param::Unknown(RawParam::parse(ANNOUNCEMENT).expect("a parameter")));
     let attacking = std::thread::spawn(move || {
         peer.call().expect("a handshake");
@@ -62,7 +62,7 @@ async fn end_after(host: &Host, seed: u64, messages: Attack) -> CloseReason {
         peer.pass(Span::from_millis(100));
         peer.drawn_of(craft::ABORT).count()
     });
-    let theirs = within(host.accept()).await.expect("accepted");
+    let theirs = within(endpoint.accept()).await.expect("accepted");
     // The streams have no reader.
     let ended = within(theirs.closed()).await.expect_err("it was aborted");
     assert!(attacking.join().expect("it attacks") > 0, "the peer gets an ABORT");
@@ -71,7 +71,7 @@ async fn end_after(host: &Host, seed: u64, messages: Attack) -> CloseReason {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_peer_that_violates_stream_control_is_aborted() {
-    let host = server(&[1], AssociationConfig { stream_control: true, ..quick() });
+    let endpoint = server(&[1], AssociationConfig { stream_control: true, ..quick() });
     let overdrawn = "message of a stream without credit";
     let not_its_stream = "message of a stream that the peer may not open";
     let malformed = "malformed message of stream control";
@@ -90,7 +90,7 @@ async fn a_peer_that_violates_stream_control_is_aborted() {
         ),
     ];
     for (seed, (messages, why)) in (1..).zip(cases) {
-        let ended = end_after(&host, seed, messages).await;
+        let ended = end_after(&endpoint, seed, messages).await;
         assert_eq!(ended, CloseReason::Aborted(AbortReason::Protocol(why)), "case {seed}");
     }
 }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use anabranch_net::{Association, Host, PathAddress, PathState, Peer, Protection};
+use anabranch_net::{Association, Endpoint, PathAddress, PathState, Peer, Protection};
 
 use crate::loopback::rig::{any_port, client, expect, in_both_modes, peer, protection, quick, send, within};
 use crate::loopback::transfer::transfer;
@@ -18,24 +18,27 @@ fn any_v6_port() -> SocketAddr {
     SocketAddr::new(V6, 0)
 }
 
-/// Returns a host on an IPv4 address and on ::1.
-fn on_both(mode: Mode, node: u8, accepts: bool) -> Host {
-    let builder = Host::builder(protection(if accepts { mode.of_server() } else { mode.of_client() }));
+/// Returns an endpoint on an IPv4 address and on ::1.
+fn on_both(mode: Mode, node: u8, accepts: bool) -> Endpoint {
+    let builder = Endpoint::builder(protection(if accepts { mode.of_server() } else { mode.of_client() }));
     let builder = builder.local(any_port(node)).local(any_v6_port());
     let builder = if accepts { builder.accept(quick()) } else { builder };
-    builder.bind().expect("a host on both")
+    builder.bind().expect("an endpoint on both")
 }
 
-async fn connected(client: &Host, server: &Host, to: Peer) -> (Association, Association) {
+async fn connected(client: &Endpoint, server: &Endpoint, to: Peer) -> (Association, Association) {
     let (ours, theirs) = within(async { tokio::join!(client.connect(to, quick()), server.accept()) }).await;
     (ours.expect("connected"), theirs.expect("accepted"))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_transfer_over_ipv6_arrives_whole() {
-    let server =
-        Host::builder(Protection::Insecure).local(any_v6_port()).accept(quick()).bind().expect("a server");
-    let client = Host::builder(Protection::Insecure).local(any_v6_port()).bind().expect("a client");
+    let server = Endpoint::builder(Protection::Insecure)
+        .local(any_v6_port())
+        .accept(quick())
+        .bind()
+        .expect("a server");
+    let client = Endpoint::builder(Protection::Insecure).local(any_v6_port()).bind().expect("a client");
     let (ours, theirs) = connected(&client, &server, peer(&client, &server)).await;
     transfer(&ours, &theirs, LENGTH, false, &AtomicU64::new(0)).await;
     assert!(ours.paths().await.iter().all(|path| path.remote.ip() == V6 && path.local == V6));
@@ -54,7 +57,7 @@ async fn a_path_of_each_family_carries_data() {
 #[tokio::test]
 async fn a_host_on_both_families_accepts_from_each() {
     let server = on_both(Mode::Plain, 1, true);
-    let v6 = Host::builder(Protection::Insecure).local(any_v6_port()).bind().expect("a client");
+    let v6 = Endpoint::builder(Protection::Insecure).local(any_v6_port()).bind().expect("a client");
     let v4 = client(&[11]);
     for (from, local, index) in [(&v4, any_port(11).ip(), 0), (&v6, V6, 1)] {
         let route = PathAddress::over_udp(local, server.local_addresses()[index]);

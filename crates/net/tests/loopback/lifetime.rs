@@ -1,9 +1,9 @@
-//! Start and end of hosts and associations.
+//! Start and end of endpoints and associations.
 
 use std::time::Duration;
 
 use anabranch_net::{
-    AbortReason, AcceptError, AssociationEvent, BindError, CloseReason, ConnectError, Host, PathAddress,
+    AbortReason, AcceptError, AssociationEvent, BindError, CloseReason, ConnectError, Endpoint, PathAddress,
     PathError, Peer, Protection, RecvError, SendOptions,
 };
 
@@ -138,12 +138,12 @@ async fn a_host_without_handles_gives_its_ports_back() {
     let Duo { ours, theirs, client, server } = Duo::connected(1, quick()).await;
     let address = client.local_addresses()[0];
     drop(client);
-    send(&ours, "associations outlive the host's handles").await;
-    expect(&theirs, "associations outlive the host's handles").await;
+    send(&ours, "associations outlive the endpoint's handles").await;
+    expect(&theirs, "associations outlive the endpoint's handles").await;
     within(ours.shutdown()).await.expect("a good end");
     drop(ours);
     within(async {
-        while Host::builder(Protection::Insecure).local(address).bind().is_err() {
+        while Endpoint::builder(Protection::Insecure).local(address).bind().is_err() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     })
@@ -156,7 +156,7 @@ async fn associations_of_a_host_are_independent() {
     let first = server(&[1], quick());
     let second = server(&[2], quick());
     let clients = [client(&[11]), client(&[12])];
-    let route = |to: &Host, from: u8| PathAddress::over_udp(ip(from), to.local_addresses()[0]);
+    let route = |to: &Endpoint, from: u8| PathAddress::over_udp(ip(from), to.local_addresses()[0]);
     let one = within(clients[0].connect(Peer::new([route(&first, 11)]), quick())).await.expect("connected");
     let at_one = within(first.accept()).await.expect("accepted");
     // A client with two peers, and a peer with two clients.
@@ -200,7 +200,7 @@ async fn a_second_association_with_the_same_peer_is_refused() {
 
 #[tokio::test]
 async fn a_full_backlog_turns_peers_away() {
-    let server = Host::builder(Protection::Insecure)
+    let server = Endpoint::builder(Protection::Insecure)
         .local(any_port(1))
         .accept(quick())
         .backlog(1)
@@ -227,14 +227,14 @@ async fn a_full_backlog_turns_peers_away() {
 async fn invalid_arguments_are_reported_before_sending() {
     let bind = |addresses: &[&str]| {
         let parsed = addresses.iter().map(|address| address.parse().expect("an address"));
-        parsed.fold(Host::builder(Protection::Insecure), |builder, address| builder.local(address)).bind()
+        parsed.fold(Endpoint::builder(Protection::Insecure), |builder, address| builder.local(address)).bind()
     };
     assert!(matches!(bind(&[]), Err(BindError::NoAddress)));
     assert!(matches!(bind(&["0.0.0.0:0"]), Err(BindError::Unspecified(_))));
     assert!(matches!(bind(&["127.0.0.1:0", "127.0.0.1:1"]), Err(BindError::Twice(_))));
     assert!(matches!(bind(&["192.0.2.1:0"]), Err(BindError::Socket { .. })));
     assert!(matches!(
-        Host::builder(Protection::Insecure).local(any_port(1)).sctp_port(0).bind(),
+        Endpoint::builder(Protection::Insecure).local(any_port(1)).sctp_port(0).bind(),
         Err(BindError::PortZero)
     ));
     let client = client(&[11]);
@@ -259,15 +259,15 @@ async fn invalid_arguments_are_reported_before_sending() {
 #[test]
 fn a_host_needs_a_runtime() {
     assert!(matches!(
-        Host::builder(Protection::Insecure).local(any_port(1)).bind(),
+        Endpoint::builder(Protection::Insecure).local(any_port(1)).bind(),
         Err(BindError::NoRuntime)
     ));
 }
 
 #[tokio::test]
 async fn addresses_whose_port_is_open_get_the_same_one() {
-    let host = client(&[11, 12, 13]);
-    let ports: Vec<u16> = host.local_addresses().iter().map(|address| address.port()).collect();
+    let endpoint = client(&[11, 12, 13]);
+    let ports: Vec<u16> = endpoint.local_addresses().iter().map(|address| address.port()).collect();
     assert!(ports[0] != 0 && ports.iter().all(|port| *port == ports[0]), "{ports:?}");
 }
 
@@ -282,6 +282,6 @@ async fn dropping_the_last_handle_frees_ports() {
     within(ours.shutdown()).await.expect("a good end");
     drop(theirs);
     within(monitor.gone()).await;
-    Host::builder(Protection::Insecure).local(address).bind().expect("a free port");
+    Endpoint::builder(Protection::Insecure).local(address).bind().expect("a free port");
     drop(client);
 }

@@ -72,7 +72,7 @@ async fn addresses_that_cannot_be_added_or_removed_are_refused_with_a_reason() {
     let foreign = duo.client.add_local(([192, 0, 2, 1], 0).into()).await.expect_err("it is not ours");
     assert!(matches!(foreign, LocalError::Bind(_)), "{foreign}");
     let unknown = duo.client.remove_local(ip(99)).await.expect_err("it is not there");
-    assert!(unknown.to_string().contains("127.0.0.99 is not among the host's addresses"), "{unknown}");
+    assert!(unknown.to_string().contains("127.0.0.99 is not among the endpoint's addresses"), "{unknown}");
     within(duo.ours.shutdown()).await.expect("gracefully");
 }
 
@@ -103,16 +103,16 @@ async fn all_addresses_of_both_hosts_are_replaced_while_data_flows() {
             }
             received
         });
-        for (host, association, first) in [(&duo.client, &duo.ours, 41), (&duo.server, &duo.theirs, 45)] {
-            let old = host.locals().await;
+        for (endpoint, association, first) in [(&duo.client, &duo.ours, 41), (&duo.server, &duo.theirs, 45)] {
+            let old = endpoint.locals().await;
             for node in [first, first + 1] {
-                within(host.add_local(any_port(node))).await.expect("it is free");
+                within(endpoint.add_local(any_port(node))).await.expect("it is free");
             }
             active_paths(association, 4).await;
             for local in &old {
-                within(host.remove_local(local.ip())).await.expect("it is there");
+                within(endpoint.remove_local(local.ip())).await.expect("it is there");
             }
-            let now: Vec<_> = host.locals().await.iter().map(|local| local.ip()).collect();
+            let now: Vec<_> = endpoint.locals().await.iter().map(|local| local.ip()).collect();
             assert_eq!(now, [ip(first), ip(first + 1)]);
         }
         replaced.store(true, Ordering::Relaxed);

@@ -3,7 +3,7 @@
 use std::net::{Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
-use anabranch_net::{BufferGrowth, Host, PathState, Protection, SendError, SendOptions};
+use anabranch_net::{BufferGrowth, Endpoint, PathState, Protection, SendError, SendOptions};
 use bytes::Bytes;
 
 use crate::loopback::rig::{Duo, any_port, echo, expect, next, on, peer, quick, send, within};
@@ -24,7 +24,7 @@ async fn one_association_may_have_paths_of_both_ip_versions() {
     if UdpSocket::bind(v6).is_err() {
         return;
     }
-    let builder = |node| Host::builder(Protection::Insecure).local(any_port(node)).local(v6);
+    let builder = |node| Endpoint::builder(Protection::Insecure).local(any_port(node)).local(v6);
     let server = builder(1).accept(quick()).bind().expect("a server");
     let client = builder(11).bind().expect("a client");
     let ours = within(client.connect(peer(&client, &server), quick())).await.expect("connected");

@@ -9,7 +9,7 @@ use anabranch_core::time::Time;
 use anabranch_core::trace::{DecisionRecord, TraceEvent};
 use anabranch_core::{Association, AssociationId, Discard};
 use anabranch_net::{
-    CloseReason, Datagram, DatagramOutcome, Host, Observer, Protection, SendOptions, Started,
+    CloseReason, Datagram, DatagramOutcome, Endpoint, Observer, Protection, SendOptions, Started,
 };
 
 use crate::loopback::rig::{any_port, echo, next, peer, quick, within};
@@ -80,12 +80,13 @@ impl Drop for Note {
     }
 }
 
-/// Echoes messages over two paths between two observed hosts.
+/// Echoes messages over two paths between two observed endpoints.
 async fn exchange(decisions: bool) -> [Arc<Mutex<Seen>>; 2] {
     let ((note, here), (other_note, there)) = (Note::new(decisions), Note::new(decisions));
-    let server = Host::builder(Protection::Insecure).local(any_port(41)).local(any_port(42)).accept(quick());
+    let server =
+        Endpoint::builder(Protection::Insecure).local(any_port(41)).local(any_port(42)).accept(quick());
     let server = server.observer(other_note).bind().expect("a server");
-    let client = Host::builder(Protection::Insecure).local(any_port(43)).local(any_port(44));
+    let client = Endpoint::builder(Protection::Insecure).local(any_port(43)).local(any_port(44));
     let client = client.observer(note).bind().expect("a client");
     let ours = within(client.connect(peer(&client, &server), quick())).await.expect("connected");
     let theirs = within(server.accept()).await.expect("accepted");
@@ -128,7 +129,7 @@ async fn each_datagram_is_seen_at_both_ends_with_its_bytes_and_in_order() {
         for local in locals(to) {
             let sent = payloads(from, DatagramOutcome::Sent, local);
             assert!(sent.len() > 20, "both paths carry something: {}", sent.len());
-            // A datagram at the end may arrive after the host has stopped.
+            // A datagram at the end may arrive after the endpoint has stopped.
             let received = payloads(to, DatagramOutcome::Received, local);
             assert_eq!(sent[..received.len()], received);
         }
@@ -159,7 +160,7 @@ async fn snapshots_show_running_and_ended_associations() {
     for seen in [here, there] {
         let deadline = std::time::Instant::now() + Duration::from_secs(60);
         while !seen.lock().expect("not poisoned").dropped {
-            assert!(std::time::Instant::now() < deadline, "the observer outlives its host");
+            assert!(std::time::Instant::now() < deadline, "the observer outlives its endpoint");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         let seen = seen.lock().expect("not poisoned");
@@ -173,14 +174,14 @@ async fn snapshots_show_running_and_ended_associations() {
 #[tokio::test]
 async fn dropped_packet_is_observed_with_its_reason() {
     let (note, seen) = Note::new(false);
-    let host = Host::builder(Protection::Insecure)
+    let endpoint = Endpoint::builder(Protection::Insecure)
         .local(any_port(45))
         .accept(quick())
         .observer(note)
         .bind()
-        .expect("a host");
+        .expect("an endpoint");
     let stranger = UdpSocket::bind(any_port(46)).expect("a socket");
-    stranger.send_to(b"no packet", host.local_addresses()[0]).expect("sent");
+    stranger.send_to(b"no packet", endpoint.local_addresses()[0]).expect("sent");
     let deadline = std::time::Instant::now() + Duration::from_secs(60);
     let outcome = loop {
         let first = seen.lock().expect("not poisoned").datagrams.first().map(|(.., outcome, _)| *outcome);

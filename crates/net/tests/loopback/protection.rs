@@ -1,4 +1,4 @@
-//! Protected associations between hosts.
+//! Protected associations between endpoints.
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
@@ -11,8 +11,8 @@ use anabranch_core::trace::TraceEvent;
 use anabranch_keying::KeyLog;
 use anabranch_net::{
     AssociationConfig, CloseReason, ConnectError, Credentials, Datagram, DatagramOutcome, DtlsProtection,
-    ExportError, Host, KeyChange, KeyPolicy, Observer, PathAddress, Peer, Protection, RecvError, SendOptions,
-    Started,
+    Endpoint, ExportError, KeyChange, KeyPolicy, Observer, PathAddress, Peer, Protection, RecvError,
+    SendOptions, Started,
 };
 use anabranch_tests::credentials::{credentials, identity};
 use anabranch_tests::middle::{Fate, Middle};
@@ -30,9 +30,9 @@ fn dtls(credentials: Credentials, policy: KeyPolicy) -> Protection {
     Protection::Dtls(DtlsProtection { credentials, policy, restart: false })
 }
 
-fn host(nodes: &[u8], accept: Option<AssociationConfig>, protection: Protection) -> Host {
+fn endpoint(nodes: &[u8], accept: Option<AssociationConfig>, protection: Protection) -> Endpoint {
     let builder =
-        nodes.iter().fold(Host::builder(protection), |builder, node| builder.local(any_port(*node)));
+        nodes.iter().fold(Endpoint::builder(protection), |builder, node| builder.local(any_port(*node)));
     match accept {
         Some(config) => builder.accept(config).bind().expect("a server"),
         None => builder.bind().expect("a client"),
@@ -47,16 +47,16 @@ fn without_key_management(roles: KeyManagementRoles) -> AssociationConfig {
 }
 
 /// Returns a client with key 1 and a server with key 2 that accept each other.
-fn hosts(paths: u8, policy: &KeyPolicy) -> (Host, Host) {
+fn endpoints(paths: u8, policy: &KeyPolicy) -> (Endpoint, Endpoint) {
     let servers: Vec<u8> = (1..=paths).collect();
     let clients: Vec<u8> = (11..=10 + paths).collect();
-    let server = host(&servers, Some(quick()), dtls(credentials(2, &[1]), policy.clone()));
-    (host(&clients, None, dtls(credentials(1, &[2]), policy.clone())), server)
+    let server = endpoint(&servers, Some(quick()), dtls(credentials(2, &[1]), policy.clone()));
+    (endpoint(&clients, None, dtls(credentials(1, &[2]), policy.clone())), server)
 }
 
 #[tokio::test]
 async fn both_sides_authenticate_and_exchange_messages() {
-    let (client, server) = hosts(2, &KeyPolicy::default());
+    let (client, server) = endpoints(2, &KeyPolicy::default());
     let (ours, theirs) =
         tokio::join!(within(client.connect(peer(&client, &server), quick())), within(server.accept()));
     let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));
@@ -106,8 +106,8 @@ impl Observer for Sent {
 async fn the_first_message_of_the_key_management_leaves_with_the_cookie() {
     let sent = Sent::default();
     let policy = KeyPolicy::default();
-    let server = host(&[1], Some(quick()), dtls(credentials(2, &[1]), policy.clone()));
-    let client = Host::builder(dtls(credentials(1, &[2]), policy)).local(any_port(11));
+    let server = endpoint(&[1], Some(quick()), dtls(credentials(2, &[1]), policy.clone()));
+    let client = Endpoint::builder(dtls(credentials(1, &[2]), policy)).local(any_port(11));
     let client = client.observer(sent.clone()).bind().expect("a client");
     let (ours, theirs) =
         tokio::join!(within(client.connect(peer(&client, &server), quick())), within(server.accept()));
@@ -120,7 +120,7 @@ async fn the_first_message_of_the_key_management_leaves_with_the_cookie() {
 #[tokio::test]
 async fn association_without_dtls_has_no_identity_or_exporter() {
     let (client, server) =
-        (host(&[11], None, Protection::Insecure), host(&[1], Some(quick()), Protection::Insecure));
+        (endpoint(&[11], None, Protection::Insecure), endpoint(&[1], Some(quick()), Protection::Insecure));
     let (ours, theirs) =
         tokio::join!(within(client.connect(peer(&client, &server), quick())), within(server.accept()));
     let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));
@@ -136,7 +136,7 @@ async fn association_without_dtls_has_no_identity_or_exporter() {
 #[tokio::test]
 async fn keys_change_under_data_on_two_paths() {
     let policy = KeyPolicy { rekey_records: 300, peer_burst: 10_000, ..KeyPolicy::default() };
-    let (client, server) = hosts(2, &policy);
+    let (client, server) = endpoints(2, &policy);
     // The request for new keys waits behind earlier data.
     let mut config = quick();
     (config.send_buffer_bytes, config.buffer_growth) = (Some(100_000), None);
@@ -171,8 +171,8 @@ async fn keys_change_under_data_on_two_paths() {
 
 #[tokio::test]
 async fn server_with_another_identity_is_refused() {
-    let server = host(&[1], Some(quick()), dtls(credentials(2, &[1]), KeyPolicy::default()));
-    let client = host(&[11], None, dtls(credentials(1, &[9]), KeyPolicy::default()));
+    let server = endpoint(&[1], Some(quick()), dtls(credentials(2, &[1]), KeyPolicy::default()));
+    let client = endpoint(&[11], None, dtls(credentials(1, &[9]), KeyPolicy::default()));
     let refused = within(client.connect(peer(&client, &server), quick())).await;
     let error = refused.expect_err("the server has another key");
     assert!(matches!(error, ConnectError::NotAccepted(_)) && !error.is_unproven(), "{error:?}");
@@ -193,8 +193,8 @@ async fn server_with_another_identity_is_refused() {
 
 #[tokio::test]
 async fn refused_client_learns_of_the_refusal() {
-    let server = host(&[1], Some(quick()), dtls(credentials(2, &[9]), KeyPolicy::default()));
-    let client = host(&[11], None, dtls(credentials(1, &[2]), KeyPolicy::default()));
+    let server = endpoint(&[1], Some(quick()), dtls(credentials(2, &[9]), KeyPolicy::default()));
+    let client = endpoint(&[11], None, dtls(credentials(1, &[2]), KeyPolicy::default()));
     let refused = within(client.connect(peer(&client, &server), quick())).await;
     let Err(error @ ConnectError::Denied { .. }) = &refused else { panic!("{refused:?}") };
     assert_eq!(
@@ -210,8 +210,8 @@ async fn refused_client_learns_of_the_refusal() {
 #[tokio::test]
 async fn abort_in_the_clear_is_no_verdict_on_the_identity() {
     let config = without_key_management(KeyManagementRoles::Server);
-    let server = host(&[1], Some(config), Protection::Insecure);
-    let client = host(&[11], None, dtls(credentials(1, &[2]), KeyPolicy::default()));
+    let server = endpoint(&[1], Some(config), Protection::Insecure);
+    let client = endpoint(&[11], None, dtls(credentials(1, &[2]), KeyPolicy::default()));
     let end = async { within(server.accept()).await.expect("accepted").abort() };
     let ((), refused) = tokio::join!(end, within(client.connect(peer(&client, &server), quick())));
     let Err(error @ ConnectError::KeysInterrupted(_)) = refused else { panic!("{refused:?}") };
@@ -221,9 +221,9 @@ async fn abort_in_the_clear_is_no_verdict_on_the_identity() {
 /// The client installs its first key before it is rejected. The alert counts, not the ABORT after it.
 #[tokio::test]
 async fn refusal_of_the_client_is_the_alert_and_not_the_abort() {
-    let server = host(&[1], Some(quick()), dtls(credentials(2, &[9]), KeyPolicy::default()));
+    let server = endpoint(&[1], Some(quick()), dtls(credentials(2, &[9]), KeyPolicy::default()));
     for _ in 0..10 {
-        let client = host(&[11], None, dtls(credentials(1, &[2]), KeyPolicy::default()));
+        let client = endpoint(&[11], None, dtls(credentials(1, &[2]), KeyPolicy::default()));
         let refused = within(client.connect(peer(&client, &server), quick())).await;
         assert!(matches!(refused, Err(ConnectError::Denied { .. })), "{refused:?}");
     }
@@ -236,8 +236,8 @@ async fn mismatch_of_protection_is_reported_on_both_sides() {
         (secure(), Protection::Insecure, "the peer does not protect its packets"),
         (Protection::Insecure, secure(), "the peer requires protection"),
     ] {
-        let server = host(&[1], Some(quick()), there);
-        let client = host(&[11], None, here);
+        let server = endpoint(&[1], Some(quick()), there);
+        let client = endpoint(&[11], None, here);
         let refused = within(client.connect(peer(&client, &server), quick())).await;
         let Err(error @ ConnectError::NotProtected(text)) = refused else { panic!("{refused:?}") };
         assert!(text.starts_with(why), "{text}");
@@ -247,28 +247,28 @@ async fn mismatch_of_protection_is_reported_on_both_sides() {
 
 #[tokio::test]
 async fn a_peer_can_be_reached_with_other_credentials_than_the_hosts() {
-    let server = host(&[1], Some(quick()), dtls(credentials(2, &[3]), KeyPolicy::default()));
-    let client = host(&[11], None, Protection::Insecure);
+    let server = endpoint(&[1], Some(quick()), dtls(credentials(2, &[3]), KeyPolicy::default()));
+    let client = endpoint(&[11], None, Protection::Insecure);
     let to = peer(&client, &server).protection(Protection::dtls(credentials(3, &[2])));
     let (ours, theirs) = tokio::join!(within(client.connect(to, quick())), within(server.accept()));
     assert_eq!(ours.expect("connected").peer_identity(), Some(identity(2)));
     assert_eq!(theirs.expect("accepted").peer_identity(), Some(identity(3)));
 }
 
-/// Returns a host whose handshakes never end: it negotiates the DTLS chunk and then stays silent.
-fn mute(node: u8) -> (Host, AssociationConfig) {
+/// Returns an endpoint whose handshakes never end: it negotiates the DTLS chunk and then stays silent.
+fn mute(node: u8) -> (Endpoint, AssociationConfig) {
     let config = without_key_management(KeyManagementRoles::Client);
-    (host(&[node], None, Protection::Insecure), config)
+    (endpoint(&[node], None, Protection::Insecure), config)
 }
 
 #[tokio::test]
 async fn stalled_handshake_takes_no_accept_slot_and_is_abandoned() {
     let policy = KeyPolicy { handshake_timeout: Span::from_millis(500), ..KeyPolicy::default() };
-    let server = host(&[1], Some(quick()), dtls(credentials(2, &[1]), policy.clone()));
+    let server = endpoint(&[1], Some(quick()), dtls(credentials(2, &[1]), policy.clone()));
     let (stranger, config) = mute(12);
     let stalled = within(stranger.connect(peer(&stranger, &server), config)).await.expect("it is up");
     assert_eq!(within(server.statistics()).await.keying.pending, 1);
-    let client = host(&[11], None, dtls(credentials(1, &[2]), policy));
+    let client = endpoint(&[11], None, dtls(credentials(1, &[2]), policy));
     let (ours, theirs) =
         tokio::join!(within(client.connect(peer(&client, &server), quick())), within(server.accept()));
     assert_eq!(theirs.expect("accepted").peer_identity(), Some(identity(1)));
@@ -280,7 +280,8 @@ async fn stalled_handshake_takes_no_accept_slot_and_is_abandoned() {
 
 #[tokio::test]
 async fn oldest_handshakes_are_abandoned_above_the_limit() {
-    let builder = Host::builder(Protection::dtls(credentials(2, &[1]))).local(any_port(1)).accept(quick());
+    let builder =
+        Endpoint::builder(Protection::dtls(credentials(2, &[1]))).local(any_port(1)).accept(quick());
     let server = builder.max_handshakes(4).bind().expect("a server");
     let mut strangers = Vec::new();
     for node in 20..30 {
@@ -302,8 +303,8 @@ async fn oldest_handshakes_are_abandoned_above_the_limit() {
 async fn abandoned_attempt_leaves_no_state() {
     // The server never answers the key management, because it does not know of it.
     let config = without_key_management(KeyManagementRoles::Server);
-    let server = host(&[1], Some(config), Protection::Insecure);
-    let client = host(&[11], None, dtls(credentials(1, &[2]), KeyPolicy::default()));
+    let server = endpoint(&[1], Some(config), Protection::Insecure);
+    let client = endpoint(&[11], None, dtls(credentials(1, &[2]), KeyPolicy::default()));
     let attempt = client.connect(peer(&client, &server), quick());
     assert!(tokio::time::timeout(Duration::from_millis(300), attempt).await.is_err());
     within(async {
@@ -315,7 +316,7 @@ async fn abandoned_attempt_leaves_no_state() {
     assert_eq!(within(client.statistics()).await.keying.failed, 1);
 }
 
-/// Log of all reports of a host.
+/// Log of all reports of an endpoint.
 struct Scribe(Arc<Mutex<String>>);
 
 impl Scribe {
@@ -361,9 +362,9 @@ async fn debug_output_of_a_host_has_no_keys() {
     let (seen, text) = (Arc::new(SeenKeys::default()), Arc::new(Mutex::new(String::new())));
     let logged = credentials(2, &[1]).with_key_log(Arc::clone(&seen) as Arc<dyn KeyLog>);
     let protection = dtls(logged, policy.clone());
-    let builder = Host::builder(protection.clone()).local(any_port(1)).accept(quick());
+    let builder = Endpoint::builder(protection.clone()).local(any_port(1)).accept(quick());
     let server = builder.observer(Scribe(Arc::clone(&text))).bind().expect("a server");
-    let client = host(&[11], None, dtls(credentials(1, &[2]), policy));
+    let client = endpoint(&[11], None, dtls(credentials(1, &[2]), policy));
     let (ours, theirs) =
         tokio::join!(within(client.connect(peer(&client, &server), quick())), within(server.accept()));
     let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));
@@ -383,8 +384,8 @@ async fn debug_output_of_a_host_has_no_keys() {
 /// An attacker changes the window in the INIT ACK, without effect on the handshake itself.
 #[tokio::test]
 async fn changed_handshake_is_an_interruption_and_not_a_verdict() {
-    let server = host(&[1], Some(quick()), dtls(credentials(2, &[1]), KeyPolicy::default()));
-    let client = host(&[11], None, dtls(credentials(1, &[2]), KeyPolicy::default()));
+    let server = endpoint(&[1], Some(quick()), dtls(credentials(2, &[1]), KeyPolicy::default()));
+    let client = endpoint(&[11], None, dtls(credentials(1, &[2]), KeyPolicy::default()));
     let rule = Rewrite::Init { from: Side::B, field: InitField::Window, change: Change::Add(1_000) };
     let mut rewriter = Rewriter::new(&[rule]);
     let attack = move |from, packet: &mut Vec<u8>| {
@@ -408,8 +409,8 @@ fn draft_only() -> AssociationConfig {
 #[tokio::test]
 async fn peer_that_follows_the_draft_alone_is_connected() {
     for (here, there) in [(quick(), draft_only()), (draft_only(), quick())] {
-        let server = host(&[1], Some(there), dtls(credentials(2, &[1]), KeyPolicy::default()));
-        let client = host(&[11], None, dtls(credentials(1, &[2]), KeyPolicy::default()));
+        let server = endpoint(&[1], Some(there), dtls(credentials(2, &[1]), KeyPolicy::default()));
+        let client = endpoint(&[11], None, dtls(credentials(1, &[2]), KeyPolicy::default()));
         let connecting = within(client.connect(peer(&client, &server), here));
         let (ours, theirs) = tokio::join!(connecting, within(server.accept()));
         let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));

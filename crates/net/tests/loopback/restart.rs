@@ -1,8 +1,10 @@
-//! Hosts that crashed, and replacements that resume with stored keys.
+//! Endpoints that crashed, and replacements that resume with stored keys.
 
 use std::net::SocketAddr;
 
-use anabranch_net::{Association, ConnectError, Host, HostBuilder, Protection, RecvError, RestartKeys};
+use anabranch_net::{
+    Association, ConnectError, Endpoint, EndpointBuilder, Protection, RecvError, RestartKeys,
+};
 use anabranch_tests::credentials::{credentials, identity};
 use tokio::runtime::{Builder, Runtime};
 
@@ -12,34 +14,34 @@ fn keeping(own: u8, peer: u8) -> Protection {
     Protection::dtls(credentials(own, &[peer])).with_restart()
 }
 
-/// Host whose task can be stopped at any time.
+/// Endpoint whose task can be stopped at any time.
 struct Mortal {
-    host: Host,
+    endpoint: Endpoint,
     runtime: Runtime,
 }
 
 impl Mortal {
-    fn new(builder: HostBuilder) -> Self {
+    fn new(builder: EndpointBuilder) -> Self {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
-        let host = {
+        let endpoint = {
             let _guard = runtime.enter();
-            builder.bind().expect("a host")
+            builder.bind().expect("an endpoint")
         };
-        Mortal { host, runtime }
+        Mortal { endpoint, runtime }
     }
 
     /// Stops the task without sending packets. Returns its addresses and port.
     async fn crash(self) -> (Vec<SocketAddr>, u16) {
-        let place = (self.host.local_addresses().to_vec(), self.host.sctp_port());
+        let place = (self.endpoint.local_addresses().to_vec(), self.endpoint.sctp_port());
         self.runtime.shutdown_background();
-        within(self.host.monitor().gone()).await;
+        within(self.endpoint.monitor().gone()).await;
         place
     }
 }
 
-/// Returns a builder of a host that replaces another one.
-fn builder_at((locals, port): &(Vec<SocketAddr>, u16), protection: Protection) -> HostBuilder {
-    let builder = Host::builder(protection).sctp_port(*port);
+/// Returns a builder of an endpoint that replaces another one.
+fn builder_at((locals, port): &(Vec<SocketAddr>, u16), protection: Protection) -> EndpointBuilder {
+    let builder = Endpoint::builder(protection).sctp_port(*port);
     locals.iter().fold(builder, |builder, local| builder.local(*local))
 }
 
@@ -63,11 +65,11 @@ async fn continues(restarted: &Association, survivor: &Association) {
 
 #[tokio::test]
 async fn crashed_client_resumes_with_stored_keys() {
-    let server = Host::builder(keeping(2, 1)).local(any_port(1)).local(any_port(2)).accept(quick());
+    let server = Endpoint::builder(keeping(2, 1)).local(any_port(1)).local(any_port(2)).accept(quick());
     let server = server.bind().expect("a server");
-    let client = Mortal::new(Host::builder(keeping(1, 2)).local(any_port(11)).local(any_port(12)));
-    let to = peer(&client.host, &server);
-    let (ours, theirs) = tokio::join!(within(client.host.connect(to, quick())), within(server.accept()));
+    let client = Mortal::new(Endpoint::builder(keeping(1, 2)).local(any_port(11)).local(any_port(12)));
+    let to = peer(&client.endpoint, &server);
+    let (ours, theirs) = tokio::join!(within(client.endpoint.connect(to, quick())), within(server.accept()));
     let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));
     let bytes = stored(&ours).await;
     send(&ours, "before").await;
@@ -85,10 +87,10 @@ async fn crashed_client_resumes_with_stored_keys() {
 
 #[tokio::test]
 async fn crashed_server_resumes_with_stored_keys() {
-    let server = Mortal::new(Host::builder(keeping(2, 1)).local(any_port(1)).accept(quick()));
-    let client = Host::builder(keeping(1, 2)).local(any_port(11)).bind().expect("a client");
-    let to = peer(&client, &server.host);
-    let (ours, theirs) = tokio::join!(within(client.connect(to, quick())), within(server.host.accept()));
+    let server = Mortal::new(Endpoint::builder(keeping(2, 1)).local(any_port(1)).accept(quick()));
+    let client = Endpoint::builder(keeping(1, 2)).local(any_port(11)).bind().expect("a client");
+    let to = peer(&client, &server.endpoint);
+    let (ours, theirs) = tokio::join!(within(client.connect(to, quick())), within(server.endpoint.accept()));
     let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));
     let bytes = stored(&theirs).await;
     let place = server.crash().await;
@@ -98,7 +100,7 @@ async fn crashed_server_resumes_with_stored_keys() {
     continues(&theirs, &ours).await;
     assert_eq!((ours.peer_identity(), theirs.peer_identity()), (Some(identity(2)), Some(identity(1))));
     // Other peers are accepted as before.
-    let other = Host::builder(keeping(1, 2)).local(any_port(12)).bind().expect("a client");
+    let other = Endpoint::builder(keeping(1, 2)).local(any_port(12)).bind().expect("a client");
     let to = peer(&other, &again);
     let (one, accepted) = tokio::join!(within(other.connect(to, quick())), within(again.accept()));
     assert!(one.is_ok() && accepted.is_ok());
@@ -106,10 +108,11 @@ async fn crashed_server_resumes_with_stored_keys() {
 
 #[tokio::test]
 async fn host_without_restart_keys_refuses_restarts_and_returns_none() {
-    let server = Host::builder(Protection::dtls(credentials(2, &[1]))).local(any_port(1)).accept(quick());
+    let server = Endpoint::builder(Protection::dtls(credentials(2, &[1]))).local(any_port(1)).accept(quick());
     let server = server.bind().expect("a server");
-    let elsewhere = Host::builder(keeping(2, 1)).local(any_port(2)).accept(quick()).bind().expect("a server");
-    let client = Host::builder(keeping(1, 2)).local(any_port(11)).bind().expect("a client");
+    let elsewhere =
+        Endpoint::builder(keeping(2, 1)).local(any_port(2)).accept(quick()).bind().expect("a server");
+    let client = Endpoint::builder(keeping(1, 2)).local(any_port(11)).bind().expect("a client");
     let (one, two) = (peer(&client, &server), peer(&client, &elsewhere));
     let (ours, theirs) = tokio::join!(within(client.connect(one, quick())), within(server.accept()));
     let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));
@@ -124,9 +127,10 @@ async fn host_without_restart_keys_refuses_restarts_and_returns_none() {
 
 #[tokio::test]
 async fn association_without_dtls_has_no_restart_keys() {
-    let insecure = Host::builder(Protection::Insecure).local(any_port(11)).bind().expect("a client");
-    let server = Host::builder(keeping(2, 1)).local(any_port(2)).accept(quick()).bind().expect("a server");
-    let client = Host::builder(keeping(1, 2)).local(any_port(12)).bind().expect("a client");
+    let insecure = Endpoint::builder(Protection::Insecure).local(any_port(11)).bind().expect("a client");
+    let server =
+        Endpoint::builder(keeping(2, 1)).local(any_port(2)).accept(quick()).bind().expect("a server");
+    let client = Endpoint::builder(keeping(1, 2)).local(any_port(12)).bind().expect("a client");
     let with_keys = within(client.connect(peer(&client, &server), quick())).await.expect("connected");
     let keys = RestartKeys::from_bytes(&stored(&with_keys).await).expect("as they were stored");
     let refused = within(insecure.restart(peer(&insecure, &server), quick(), keys)).await;

@@ -1,4 +1,4 @@
-//! Hosts for tests.
+//! Endpoints for tests.
 
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
@@ -7,8 +7,8 @@ use std::time::Duration;
 use anabranch_core::time::Span;
 use anabranch_net::Credentials;
 use anabranch_net::{
-    Association, AssociationConfig, Host, HostBuilder, Message, PathAddress, Peer, Protection, SendOptions,
-    config,
+    Association, AssociationConfig, Endpoint, EndpointBuilder, Message, PathAddress, Peer, Protection,
+    SendOptions, config,
 };
 use anabranch_tests::credentials::Mode;
 
@@ -38,21 +38,21 @@ pub(crate) fn quick() -> AssociationConfig {
     config
 }
 
-/// Returns the protection of a host with the credentials of a [`Mode`].
+/// Returns the protection of an endpoint with the credentials of a [`Mode`].
 pub(crate) fn protection(credentials: Option<Credentials>) -> Protection {
     credentials.map_or(Protection::Insecure, Protection::dtls)
 }
 
-fn at(nodes: &[u8], credentials: Option<Credentials>) -> HostBuilder {
-    let builder = Host::builder(protection(credentials));
+fn at(nodes: &[u8], credentials: Option<Credentials>) -> EndpointBuilder {
+    let builder = Endpoint::builder(protection(credentials));
     nodes.iter().fold(builder, |builder, node| builder.local(any_port(*node)))
 }
 
-pub(crate) fn server_in(mode: Mode, nodes: &[u8], config: AssociationConfig) -> Host {
+pub(crate) fn server_in(mode: Mode, nodes: &[u8], config: AssociationConfig) -> Endpoint {
     at(nodes, mode.of_server()).accept(config).bind().expect("a server")
 }
 
-pub(crate) fn client_in(mode: Mode, nodes: &[u8]) -> Host {
+pub(crate) fn client_in(mode: Mode, nodes: &[u8]) -> Endpoint {
     at(nodes, mode.of_client()).bind().expect("a client")
 }
 
@@ -64,16 +64,16 @@ pub(crate) async fn in_both_modes(test: impl AsyncFn(Mode)) {
     }
 }
 
-pub(crate) fn server(nodes: &[u8], config: AssociationConfig) -> Host {
+pub(crate) fn server(nodes: &[u8], config: AssociationConfig) -> Endpoint {
     server_in(Mode::Plain, nodes, config)
 }
 
-pub(crate) fn client(nodes: &[u8]) -> Host {
+pub(crate) fn client(nodes: &[u8]) -> Endpoint {
     client_in(Mode::Plain, nodes)
 }
 
-/// Returns the peer at a host, over pairs of addresses by position.
-pub(crate) fn peer(from: &Host, to: &Host) -> Peer {
+/// Returns the peer at an endpoint, over pairs of addresses by position.
+pub(crate) fn peer(from: &Endpoint, to: &Endpoint) -> Peer {
     let pairs = from.local_addresses().iter().zip(to.local_addresses());
     Peer::new(pairs.map(|(local, remote)| PathAddress::over_udp(local.ip(), *remote)))
         .sctp_port(to.sctp_port())
@@ -81,8 +81,8 @@ pub(crate) fn peer(from: &Host, to: &Host) -> Peer {
 
 /// Both ends of an association over pairs of loopback addresses.
 pub(crate) struct Duo {
-    pub(crate) client: Host,
-    pub(crate) server: Host,
+    pub(crate) client: Endpoint,
+    pub(crate) server: Endpoint,
     pub(crate) ours: Association,
     pub(crate) theirs: Association,
 }

@@ -104,10 +104,10 @@ async fn identifiers_are_used_again() {
 async fn dropping_a_finished_half_withdraws_nothing() {
     let unaware = AssociationConfig { stream_changes: None, ..quick() };
     for theirs in [controlled(), unaware] {
-        let host = server(&[1], theirs);
+        let endpoint = server(&[1], theirs);
         let us = client(&[11]);
         let (ours, theirs) =
-            tokio::join!(within(us.connect(peer(&us, &host), controlled())), within(host.accept()));
+            tokio::join!(within(us.connect(peer(&us, &endpoint), controlled())), within(endpoint.accept()));
         let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));
         let (mut sender, _reply) = within(ours.open_stream()).await.expect("a stream");
         send(&mut sender, "last").await;
@@ -244,10 +244,10 @@ async fn unread_datagrams_stop_no_stream() {
 
 #[tokio::test]
 async fn streams_work_with_a_peer_that_does_not_control_them() {
-    let host = server(&[1], quick());
+    let endpoint = server(&[1], quick());
     let us = client(&[11]);
     let (ours, theirs) =
-        tokio::join!(within(us.connect(peer(&us, &host), controlled())), within(host.accept()));
+        tokio::join!(within(us.connect(peer(&us, &endpoint), controlled())), within(endpoint.accept()));
     let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));
     let (mut sender, mut receiver) = within(ours.open_stream()).await.expect("a stream");
     let stream = sender.id();
@@ -266,10 +266,10 @@ async fn streams_work_with_a_peer_that_does_not_control_them() {
 
 #[tokio::test]
 async fn streams_end_by_resets_where_the_peer_does_not_control_them() {
-    let host = server(&[1], quick());
+    let endpoint = server(&[1], quick());
     let us = client(&[11]);
     let (ours, theirs) =
-        tokio::join!(within(us.connect(peer(&us, &host), controlled())), within(host.accept()));
+        tokio::join!(within(us.connect(peer(&us, &endpoint), controlled())), within(endpoint.accept()));
     let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));
     let mut events = theirs.events();
     let mut resets = async |direction| loop {
@@ -343,9 +343,9 @@ async fn without_stream_control_no_payload_protocol_is_reserved() {
 #[tokio::test]
 async fn with_stream_control_the_payload_protocol_of_control_is_refused() {
     for theirs in [controlled(), quick()] {
-        let host = server(&[1], theirs);
+        let endpoint = server(&[1], theirs);
         let us = client(&[11]);
-        let ours = within(us.connect(peer(&us, &host), controlled())).await.expect("connected");
+        let ours = within(us.connect(peer(&us, &endpoint), controlled())).await.expect("connected");
         let (mut sender, _reply) = within(ours.open_stream()).await.expect("a stream");
         sender.set_ppid(0x6162_0001);
         let refused = within(sender.send("not control")).await;

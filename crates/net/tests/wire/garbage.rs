@@ -50,8 +50,8 @@ impl Throwers {
     }
 }
 
-fn any_socket(host: u8) -> UdpSocket {
-    let socket = UdpSocket::bind(SocketAddr::from(([127, 0, 1, host], 0))).expect("a socket");
+fn any_socket(endpoint: u8) -> UdpSocket {
+    let socket = UdpSocket::bind(SocketAddr::from(([127, 0, 1, endpoint], 0))).expect("a socket");
     socket.set_read_timeout(Some(Duration::from_millis(20))).expect("a timeout");
     socket
 }

@@ -8,7 +8,8 @@ use std::time::Duration;
 use anabranch_core::time::{Rate, Span};
 use anabranch_net::Credentials;
 use anabranch_net::{
-    Association, AssociationConfig, DEFAULT_SCHEME, Host, PathAddress, Peer, Protection, SendOptions, config,
+    Association, AssociationConfig, DEFAULT_SCHEME, Endpoint, PathAddress, Peer, Protection, SendOptions,
+    config,
 };
 use anabranch_relay::{Direction, Relay, RelayConfig};
 use anabranch_sim::{LinkConfig, LossModel, LossPlace, QueueConfig};
@@ -60,8 +61,8 @@ impl Link {
 
 /// Two hosts and an association between them, with each path through a relay.
 pub(crate) struct Wire {
-    pub(crate) client: Host,
-    pub(crate) server: Host,
+    pub(crate) client: Endpoint,
+    pub(crate) server: Endpoint,
     pub(crate) relays: Vec<Relay>,
     pub(crate) ours: Association,
     pub(crate) theirs: Association,
@@ -74,9 +75,9 @@ fn address(net: u8, host: usize) -> SocketAddr {
     SocketAddr::from(([127, 0, net, host as u8 + 1], 0))
 }
 
-fn host(net: u8, paths: usize, credentials: Option<Credentials>) -> anabranch_net::HostBuilder {
+fn host(net: u8, paths: usize, credentials: Option<Credentials>) -> anabranch_net::EndpointBuilder {
     let protection = credentials.map_or(Protection::Insecure, Protection::dtls);
-    (0..paths).fold(Host::builder(protection), |builder, path| builder.local(address(net, path)))
+    (0..paths).fold(Endpoint::builder(protection), |builder, path| builder.local(address(net, path)))
 }
 
 /// Starts a relay to this address.

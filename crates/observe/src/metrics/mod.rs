@@ -11,7 +11,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anabranch_net::{Host, Monitor};
+use anabranch_net::{Endpoint, Monitor};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -19,15 +19,15 @@ pub(crate) use page::discard_word;
 
 /// Exported hosts.
 #[derive(Debug, Default)]
-pub(crate) struct Hosts {
+pub(crate) struct Endpoints {
     hosts: Mutex<Vec<Monitor>>,
     /// Name of this machine, which requests may address.
     machine: Option<String>,
 }
 
-impl Hosts {
+impl Endpoints {
     fn new() -> Self {
-        Hosts { hosts: Mutex::default(), machine: machine_name() }
+        Endpoints { hosts: Mutex::default(), machine: machine_name() }
     }
 
     /// Returns the name of this machine, if the system has one.
@@ -68,13 +68,13 @@ fn machine_name() -> Option<String> {
 /// name of this machine. Therefore a web page whose domain name resolves to an address of this machine cannot read the metrics.
 ///
 /// ```
-/// use anabranch_net::{Host, Protection};
+/// use anabranch_net::{Endpoint, Protection};
 /// use anabranch_observe::metrics::Exporter;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 /// let exporter = Exporter::bind("127.0.0.1:0".parse()?)?;
-/// let host = Host::builder(Protection::Insecure).local("127.0.0.1:0".parse()?).bind()?;
+/// let host = Endpoint::builder(Protection::Insecure).local("127.0.0.1:0".parse()?).bind()?;
 /// exporter.show(&host);
 /// println!("scrape http://{}/metrics", exporter.local_address());
 /// # Ok(())
@@ -83,7 +83,7 @@ fn machine_name() -> Option<String> {
 /// ```
 #[derive(Debug)]
 pub struct Exporter {
-    shown: Arc<Hosts>,
+    shown: Arc<Endpoints>,
     local: SocketAddr,
     task: JoinHandle<()>,
 }
@@ -101,13 +101,13 @@ impl Exporter {
         listener.set_nonblocking(true)?;
         let listener = TcpListener::from_std(listener)?;
         let local = listener.local_addr()?;
-        let shown = Arc::new(Hosts::new());
+        let shown = Arc::new(Endpoints::new());
         let task = tokio::spawn(server::serve(listener, Arc::clone(&shown)));
         Ok(Exporter { shown, local, task })
     }
 
     /// Adds a host to the metrics until the host ends. The exporter does not keep the host alive.
-    pub fn show(&self, host: &Host) {
+    pub fn show(&self, host: &Endpoint) {
         self.shown.hosts.lock().unwrap_or_else(PoisonError::into_inner).push(host.monitor());
     }
 

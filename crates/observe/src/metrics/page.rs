@@ -3,7 +3,7 @@
 use std::fmt;
 
 use anabranch_core::{Discard, PathState, Statistics};
-use anabranch_net::{AssociationReport, HostReport, HostStatistics, PathSnapshot};
+use anabranch_net::{AssociationReport, EndpointReport, EndpointStatistics, PathSnapshot};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
@@ -46,7 +46,7 @@ pub(crate) fn discard_word(reason: Discard) -> &'static str {
 }
 
 /// Writes the page. Each report comes with the SCTP port of its host.
-pub(super) fn write(reports: Vec<(u16, HostReport)>) -> String {
+pub(super) fn write(reports: Vec<(u16, EndpointReport)>) -> String {
     let mut registry = Registry::with_prefix(PREFIX);
     registry.register_collector(Box::new(Page { reports }));
     let mut text = String::new();
@@ -85,7 +85,7 @@ impl Family {
 
 #[derive(Debug)]
 struct Page {
-    reports: Vec<(u16, HostReport)>,
+    reports: Vec<(u16, EndpointReport)>,
 }
 
 impl Collector for Page {
@@ -98,7 +98,7 @@ impl Collector for Page {
 
 impl Page {
     fn hosts(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        type Read = fn(&HostStatistics) -> u64;
+        type Read = fn(&EndpointStatistics) -> u64;
         let families: [(Family, Read); 13] = [
             (counter("host_received", "Bytes of UDP datagrams received").bytes(), |s| s.bytes_received),
             (counter("host_sent", "Bytes of UDP datagrams that the system took").bytes(), |s| s.bytes_sent),

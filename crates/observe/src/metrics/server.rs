@@ -16,7 +16,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
 
-use super::{Hosts, authority};
+use super::{Endpoints, authority};
 
 /// Maximum number of clients. An additional client evicts the oldest client of the source with the most clients.
 const MOST_CLIENTS: usize = 16;
@@ -74,7 +74,7 @@ impl Clients {
 }
 
 /// Accepts clients until it is dropped, which closes all connections.
-pub(super) async fn serve(listener: TcpListener, shown: Arc<Hosts>) {
+pub(super) async fn serve(listener: TcpListener, shown: Arc<Endpoints>) {
     let mut clients = Clients::new();
     loop {
         clients.forget_finished();
@@ -90,7 +90,7 @@ pub(super) async fn serve(listener: TcpListener, shown: Arc<Hosts>) {
     }
 }
 
-async fn serve_connection(stream: TcpStream, shown: Arc<Hosts>) -> hyper::Result<()> {
+async fn serve_connection(stream: TcpStream, shown: Arc<Endpoints>) -> hyper::Result<()> {
     let service = service_fn(move |request| {
         let shown = Arc::clone(&shown);
         async move { Ok::<_, Infallible>(answer(&request, &shown).await) }
@@ -102,7 +102,7 @@ async fn serve_connection(stream: TcpStream, shown: Arc<Hosts>) -> hyper::Result
         .await
 }
 
-async fn answer(request: &Request<Incoming>, shown: &Hosts) -> Response<Full<Bytes>> {
+async fn answer(request: &Request<Incoming>, shown: &Endpoints) -> Response<Full<Bytes>> {
     let (status, kind, body) = match (request.method(), request.uri().path()) {
         _ if !authority::admits(request, shown.machine()) => {
             (StatusCode::MISDIRECTED_REQUEST, "text/plain", MISDIRECTED.to_owned())

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anabranch_core::time::Span;
 use anabranch_lab::trace::qlog::EVENT_SCHEMA;
-use anabranch_net::{DtlsProtection, Host, KeyPolicy, PathAddress, Peer, Protection};
+use anabranch_net::{DtlsProtection, Endpoint, KeyPolicy, PathAddress, Peer, Protection};
 use anabranch_observe::{Outputs, Recording, Role};
 use anabranch_tests::credentials::credentials;
 use serde::Deserialize;
@@ -172,7 +172,7 @@ async fn every_event_has_the_fields_of_its_schema_and_the_path_it_is_about() {
         assert!(count.get(&*format!("sctp:{name}")).is_some_and(|n| *n >= 2), "{name}: {count:?}");
     }
     assert!(sent(&events) as usize >= MESSAGES * MESSAGE_BYTES);
-    // Received and sent packets are in the host's order.
+    // Received and sent packets are in the endpoint's order.
     let passed = events
         .iter()
         .filter(|event| event.name.starts_with("sctp:packet_") && event.data.contains_key("chunks"));
@@ -209,13 +209,14 @@ async fn keys_of_a_protected_association_are_written_as_they_change() {
     let outputs = Outputs { qlog: Some(path.clone()), ..Outputs::default() };
     let recording = Recording::start(&outputs, Role::Client, "cmt", &scheme).expect("a recording");
     let policy = KeyPolicy { rekey_after: Span::from_millis(300), ..KeyPolicy::default() };
-    let host = |node, own, peer, policy: KeyPolicy| {
+    let endpoint = |node, own, peer, policy: KeyPolicy| {
         let credentials = credentials(own, &[peer]);
-        let builder = Host::builder(Protection::Dtls(DtlsProtection { credentials, policy, restart: false }));
+        let builder =
+            Endpoint::builder(Protection::Dtls(DtlsProtection { credentials, policy, restart: false }));
         builder.local(SocketAddr::from(([127, 0, 0, node], 0)))
     };
-    let server = host(43, 2, 1, KeyPolicy::default()).accept(scheme.clone()).bind().expect("a server");
-    let client = host(44, 1, 2, policy).observer(recording.observer()).bind().expect("a client");
+    let server = endpoint(43, 2, 1, KeyPolicy::default()).accept(scheme.clone()).bind().expect("a server");
+    let client = endpoint(44, 1, 2, policy).observer(recording.observer()).bind().expect("a client");
     let to = PathAddress::over_udp([127, 0, 0, 44].into(), server.local_addresses()[0]);
     let association = client.connect(Peer::new([to]), scheme).await.expect("connected");
     let accepted = server.accept().await.expect("accepted");

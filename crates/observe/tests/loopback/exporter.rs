@@ -125,7 +125,7 @@ async fn transfer_is_exported_until_it_ends() {
     assert!(page.sum("anabranch_host_datagrams_sent_total", "") > 20.0);
 
     drop((pair, ours, theirs));
-    // The exporter does not keep hosts running.
+    // The exporter does not keep endpoints running.
     within(async {
         while scrape(&exporter).await.series("anabranch_host_datagrams_sent_total") > 0 {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
@@ -181,12 +181,12 @@ async fn other_paths_and_methods_are_answered_with_valid_ones() {
 #[tokio::test]
 async fn request_for_a_foreign_host_name_reads_no_figures() {
     let exporter = Exporter::bind("127.0.0.1:0".parse().expect("an address")).expect("bound");
-    let host = exporter.local_address();
+    let endpoint = exporter.local_address();
     let rebound = "GET /metrics HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n";
-    let answer = request(host, rebound).await;
+    let answer = request(endpoint, rebound).await;
     assert!(answer.starts_with("HTTP/1.1 421") && !answer.contains("anabranch_"), "{answer}");
-    let addressed = format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
-    assert!(request(host, &addressed).await.starts_with("HTTP/1.1 200"));
+    let addressed = format!("GET /metrics HTTP/1.1\r\nHost: {endpoint}\r\nConnection: close\r\n\r\n");
+    assert!(request(endpoint, &addressed).await.starts_with("HTTP/1.1 200"));
 }
 
 #[tokio::test]

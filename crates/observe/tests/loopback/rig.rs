@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use anabranch_net::{
-    Association, AssociationConfig, Host, PathAddress, Peer, Protection, SendOptions, config,
+    Association, AssociationConfig, Endpoint, PathAddress, Peer, Protection, SendOptions, config,
 };
 use anabranch_observe::{Outputs, Recording, Role};
 
@@ -28,10 +28,10 @@ pub(crate) fn scheme() -> AssociationConfig {
     config
 }
 
-/// Two hosts with two addresses each. `node` distinguishes them.
+/// Two endpoints with two addresses each. `node` distinguishes them.
 pub(crate) struct Pair {
-    pub(crate) client: Host,
-    pub(crate) server: Host,
+    pub(crate) client: Endpoint,
+    pub(crate) server: Endpoint,
 }
 
 fn any_port(node: u8) -> SocketAddr {
@@ -40,12 +40,12 @@ fn any_port(node: u8) -> SocketAddr {
 
 impl Pair {
     pub(crate) fn new(node: u8, recording: Option<&Recording>) -> Self {
-        let server = Host::builder(Protection::Insecure)
+        let server = Endpoint::builder(Protection::Insecure)
             .local(any_port(node))
             .local(any_port(node + 1))
             .accept(scheme());
         let mut client =
-            Host::builder(Protection::Insecure).local(any_port(node + 2)).local(any_port(node + 3));
+            Endpoint::builder(Protection::Insecure).local(any_port(node + 2)).local(any_port(node + 3));
         if let Some(recording) = recording {
             client = client.observer(recording.observer());
         }

@@ -1,10 +1,10 @@
-//! Traces of hosts, which must equal those of the simulator.
+//! Traces of endpoints, which must equal those of the simulator.
 
 use std::path::Path;
 
 use anabranch_lab::explain;
 use anabranch_lab::trace::{DECISION_COLUMNS, PACKET_COLUMNS, PATH_COLUMNS, RESULT_FILE};
-use anabranch_net::{Host, PathAddress, Peer, Protection, SendOptions};
+use anabranch_net::{Endpoint, PathAddress, Peer, Protection, SendOptions};
 use anabranch_observe::{Outputs, Recording, Role};
 
 use crate::rig::{MESSAGE_BYTES, MESSAGES, Pair, SCHEME, eventually, recorded, scheme, within};
@@ -92,10 +92,11 @@ async fn traced_time_outs_of_a_silent_peer_match_the_counter() {
     let elsewhere = elsewhere.expect("a runtime");
     let server = {
         let _inside = elsewhere.enter();
-        let host = Host::builder(Protection::Insecure).local("127.0.2.49:0".parse().expect("an address"));
-        host.accept(scheme()).bind().expect("a server")
+        let endpoint =
+            Endpoint::builder(Protection::Insecure).local("127.0.2.49:0".parse().expect("an address"));
+        endpoint.accept(scheme()).bind().expect("a server")
     };
-    let client = Host::builder(Protection::Insecure).local("127.0.2.50:0".parse().expect("an address"));
+    let client = Endpoint::builder(Protection::Insecure).local("127.0.2.50:0".parse().expect("an address"));
     let client = client.observer(recording.observer()).bind().expect("a client");
     let route = PathAddress::over_udp([127, 0, 2, 50].into(), server.local_addresses()[0]);
     let ours = within(client.connect(Peer::new([route]), scheme())).await.expect("connected");

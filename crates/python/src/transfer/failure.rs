@@ -83,7 +83,7 @@ impl Failure {
             ) => "protocol",
             CloseReason::Undelivered { .. } => "undelivered",
             CloseReason::Restarted => "restarted",
-            CloseReason::HostGone => "host-gone",
+            CloseReason::EndpointGone => "host-gone",
         };
         Failure::Lost(format!("{peer}: {ended}"), reason)
     }

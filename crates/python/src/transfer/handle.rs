@@ -1,6 +1,6 @@
 //! Resources of the network that an association in Python holds.
 
-use anabranch_net::{Association, Host};
+use anabranch_net::{Association, Endpoint};
 use tokio::runtime::Handle as Runtime;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
@@ -12,8 +12,8 @@ pub(super) struct Handle {
 
 /// Owner of the sockets of an association.
 pub(super) enum SocketOwner {
-    /// The association's own host, which has no other one, and its runtime.
-    Own(Host, Runtime),
-    /// A listener, which counts the users of its host.
+    /// The association's own endpoint, which has no other one, and its runtime.
+    Own(Endpoint, Runtime),
+    /// A listener, which counts the users of its endpoint.
     Listener { _seat: TaskTrackerToken },
 }

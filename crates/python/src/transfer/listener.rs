@@ -1,10 +1,10 @@
-//! Host with which peers open associations.
+//! Endpoint with which peers open associations.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anabranch_net::route_selection::{ListenAddresses, read_address};
 use anabranch_net::{
-    AcceptFrom, BindError, DEFAULT_UDP_PORT, Host, HostStatistics, Network, Networks, Protection,
+    AcceptFrom, BindError, DEFAULT_UDP_PORT, Endpoint, EndpointStatistics, Network, Networks, Protection,
 };
 use pyo3::prelude::*;
 use tokio::sync::{Mutex as Queue, mpsc};
@@ -20,7 +20,7 @@ use super::operation::Operation;
 use super::protection::follow;
 use super::runtime::{Background, background};
 use super::settings::{Settings, within};
-use super::shapes::HostShape;
+use super::shapes::EndpointShape;
 
 /// Maximum number of associations that wait to be accepted.
 const MOST_WAITING: i64 = 65_536;
@@ -34,11 +34,11 @@ pub struct Listener {
 }
 
 struct Open {
-    host: Host,
+    endpoint: Endpoint,
     accepted: Arc<Queue<mpsc::Receiver<Association>>>,
     /// Cancelled on closing, which aborts associations that were not accepted.
     closed: CancellationToken,
-    /// Tokens of the associations that use the host.
+    /// Tokens of the associations that use the endpoint.
     seats: TaskTracker,
     accepting: JoinHandle<()>,
 }
@@ -71,26 +71,26 @@ pub fn listen(
         }
         None => Protection::Insecure,
     };
-    let builder = posts.host(protection).map_err(Failure::Listen)?;
+    let builder = posts.endpoint(protection).map_err(Failure::Listen)?;
     let builder = builder.sctp_port(sctp_port).backlog(backlog).accept(config).accept_from(accept_from);
-    let host = builder.bind().map_err(|error| match error {
+    let endpoint = builder.bind().map_err(|error| match error {
         BindError::Twice(_) | BindError::Unspecified(_) => Failure::Argument(format!("addresses: {error}")),
         error => Failure::Listen(error.to_string()),
     })?;
-    posts.follow(&host);
-    let addresses = host.local_addresses().iter().map(ToString::to_string).collect();
-    // Further associations wait in the host's own queue, whose length is the backlog.
+    posts.follow(&endpoint);
+    let addresses = endpoint.local_addresses().iter().map(ToString::to_string).collect();
+    // Further associations wait in the endpoint's own queue, whose length is the backlog.
     let (sender, receiver) = mpsc::channel(1);
     let (closed, seats) = (CancellationToken::new(), TaskTracker::new());
     let acceptor = Acceptor {
         background: Arc::clone(&background),
-        host: host.clone(),
+        endpoint: endpoint.clone(),
         closed: closed.clone(),
         seats: seats.clone(),
     };
     let accepting = background.tasks.spawn_on(acceptor.run(sender), background.runtime.handle());
     let accepted = Arc::new(Queue::new(receiver));
-    let open = Open { host, accepted, closed, seats, accepting };
+    let open = Open { endpoint, accepted, closed, seats, accepting };
     Ok(Listener { open: Mutex::new(Some(open)), addresses })
 }
 
@@ -110,10 +110,10 @@ fn sources(accept_from: Option<Vec<String>>) -> Result<AcceptFrom, Failure> {
         .map_err(|error| Failure::Argument(format!("accept_from: {error}; None is for everyone")))
 }
 
-/// Passes associations from the host's queue to the listener.
+/// Passes associations from the endpoint's queue to the listener.
 struct Acceptor {
     background: Arc<Background>,
-    host: Host,
+    endpoint: Endpoint,
     closed: CancellationToken,
     seats: TaskTracker,
 }
@@ -121,10 +121,10 @@ struct Acceptor {
 impl Acceptor {
     /// Accepts associations until there are no more or the listener is closed, and then aborts the remaining ones.
     async fn run(self, sender: mpsc::Sender<Association>) {
-        let Acceptor { background, host, closed, .. } = &self;
+        let Acceptor { background, endpoint, closed, .. } = &self;
         loop {
             let next = async {
-                let association = host.accept().await.ok()?;
+                let association = endpoint.accept().await.ok()?;
                 let paths = association.paths().await;
                 let peer =
                     paths.first().map_or_else(|| "the peer".to_owned(), |path| path.remote.to_string());
@@ -136,8 +136,8 @@ impl Acceptor {
                 () = background.leaving.cancelled() => break,
             }
         }
-        host.stop_accepting();
-        while let Ok(association) = host.accept().await {
+        endpoint.stop_accepting();
+        while let Ok(association) = endpoint.accept().await {
             drop(self.seat(association, ""));
         }
     }
@@ -156,7 +156,7 @@ impl Listener {
 
     fn take(&self) -> Option<Open> {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        open.host.stop_accepting();
+        open.endpoint.stop_accepting();
         open.closed.cancel();
         Some(open)
     }
@@ -184,16 +184,16 @@ impl Listener {
 
     /// Rejects new associations from now on. Waiting ones can still be accepted.
     fn stop(&self) {
-        self.with(|open| open.host.stop_accepting());
+        self.with(|open| open.endpoint.stop_accepting());
     }
 
     /// Rejects new associations, aborts waiting ones, and closes the sockets unless associations use them.
     fn close(&self) -> Operation {
         let open = self.take();
         Operation::new(async move {
-            let Some(Open { host, accepted, seats, accepting, .. }) = open else { return Ok(()) };
-            let monitor = host.monitor();
-            drop((host, accepted));
+            let Some(Open { endpoint, accepted, seats, accepting, .. }) = open else { return Ok(()) };
+            let monitor = endpoint.monitor();
+            drop((endpoint, accepted));
             accepting.await.map_err(|fault| Failure::Other(format!("accepting broke off: {fault}")))?;
             if seats.is_empty() {
                 monitor.gone().await;
@@ -202,15 +202,15 @@ impl Listener {
         })
     }
 
-    /// Returns the counters of the host as a dictionary.
+    /// Returns the counters of the endpoint as a dictionary.
     fn statistics(&self) -> Operation {
-        let host = self.with(|open| open.host.clone());
+        let endpoint = self.with(|open| open.endpoint.clone());
         Operation::new(async move {
-            let counted = match host {
-                Some(host) => host.statistics().await,
-                None => HostStatistics::default(),
+            let counted = match endpoint {
+                Some(endpoint) => endpoint.statistics().await,
+                None => EndpointStatistics::default(),
             };
-            Ok(HostShape::from(counted))
+            Ok(EndpointShape::from(counted))
         })
     }
 }

@@ -8,7 +8,7 @@ use anabranch_net::route_selection::{
     OptionNames, RemoteChoice, RouteSelection, Target, connect_failure_message,
 };
 use anabranch_net::{
-    AssociationConfig, ConnectError, ConnectRetries, Host, PathAddress, Peer, Protection, Refusal,
+    AssociationConfig, ConnectError, ConnectRetries, Endpoint, PathAddress, Peer, Protection, Refusal,
     set_connect_timeout,
 };
 use pyo3::prelude::*;
@@ -67,33 +67,33 @@ impl Attempt {
             Some(keys) => keys.to_connect().map_err(wrong)?,
             None => Protection::Insecure,
         };
-        let (host, association) = self.connect(&name, &selection, protection).await?;
+        let (endpoint, association) = self.connect(&name, &selection, protection).await?;
         // Several names are addresses of one peer, whose key is stored under the first one.
         if let (Some(keys), Some(first)) = (&keys, self.remote.first()) {
             keys.confirm(&association, &host_name(first)?)?;
         }
-        let keeper = SocketOwner::Own(host, background.runtime.handle().clone());
+        let keeper = SocketOwner::Own(endpoint, background.runtime.handle().clone());
         Ok(Association::new(&background, association, keeper, &name))
     }
 
-    /// Connects from a new host. An attempt that ended without a verdict of the peer is repeated.
+    /// Connects from a new endpoint. An attempt that ended without a verdict of the peer is repeated.
     async fn connect(
         &self,
         name: &str,
         selection: &RouteSelection,
         protection: Protection,
-    ) -> Result<(Host, anabranch_net::Association), Failure> {
+    ) -> Result<(Endpoint, anabranch_net::Association), Failure> {
         let paths = selection.paths().map_err(|error| Failure::Argument(format!("{name}: {error}")))?;
         let mut config = self.config.clone();
         selection.configure(&mut config);
         let mut retries = ConnectRetries::within(self.timeout).accepting_refusals();
         loop {
-            let builder = selection.host(&paths, protection.clone());
-            let host = builder.bind().map_err(|error| Failure::Connect(format!("{name}: {error}")))?;
-            selection.follow(&host, &paths);
+            let builder = selection.endpoint(&paths, protection.clone());
+            let endpoint = builder.bind().map_err(|error| Failure::Connect(format!("{name}: {error}")))?;
+            selection.follow(&endpoint, &paths);
             let peer = Peer::new(paths.iter().copied()).sctp_port(self.sctp_port);
-            match host.connect(peer, config.clone()).await {
-                Ok(association) => return Ok((host, association)),
+            match endpoint.connect(peer, config.clone()).await {
+                Ok(association) => return Ok((endpoint, association)),
                 Err(error) if retries.admits_another(&error) => retries.pause().await,
                 Err(error) => return Err(refused(name, &paths, &error, self.timeout)),
             }

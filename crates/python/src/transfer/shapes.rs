@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anabranch_net::{
-    AbandonCause, AbandonedMessages, AssociationEvent, HostStatistics, MissedEvents, PathId, PathSnapshot,
-    PathState, Snapshot,
+    AbandonCause, AbandonedMessages, AssociationEvent, EndpointStatistics, MissedEvents, PathId,
+    PathSnapshot, PathState, Snapshot,
 };
 use bytes::Bytes;
 use pyo3::prelude::*;
@@ -162,9 +162,9 @@ impl From<Snapshot> for StatisticsShape {
     }
 }
 
-/// Fields of `anabranch.transfer.HostStatistics`.
+/// Fields of `anabranch.transfer.EndpointStatistics`.
 #[derive(IntoPyObject)]
-pub(super) struct HostShape {
+pub(super) struct EndpointShape {
     associations: usize,
     datagrams_sent: u64,
     sent_bytes: u64,
@@ -175,9 +175,9 @@ pub(super) struct HostShape {
     discarded: u64,
 }
 
-impl From<HostStatistics> for HostShape {
-    fn from(counted: HostStatistics) -> Self {
-        HostShape {
+impl From<EndpointStatistics> for EndpointShape {
+    fn from(counted: EndpointStatistics) -> Self {
+        EndpointShape {
             associations: counted.associations,
             datagrams_sent: counted.datagrams_sent,
             sent_bytes: counted.bytes_sent,

@@ -66,9 +66,9 @@ fn offer_beyond_what_was_confirmed_ends_the_transfer() {
 fn stream_ends_at_the_bound_that_was_confirmed() {
     run(async {
         let accept = Accept::confirmed(&catalogue().await, 5).expect("names");
-        let (host, to) = (listener(), tempfile::tempdir().expect("a folder"));
+        let (endpoint, to) = (listener(), tempfile::tempdir().expect("a folder"));
         let source = async {
-            let rogue = Rogue::welcome(&host).await;
+            let rogue = Rogue::welcome(&endpoint).await;
             rogue.offer(0, "piped", stream()).await;
             assert!(matches!(rogue.receive_message().await, Message::Answer { .. }));
             let content = b"sixsix";
@@ -78,7 +78,7 @@ fn stream_ends_at_the_bound_that_was_confirmed() {
             rogue.last_failure().await
         };
         let store = folder(to.path(), OnClash::Refuse);
-        let (ended, reason) = tokio::join!(fetch_from(&host, &accept, store), source);
+        let (ended, reason) = tokio::join!(fetch_from(&endpoint, &accept, store), source);
         assert!(matches!(ended, Err(TransferError::Unconfirmed(_))), "{ended:?}");
         assert_eq!(reason, Some(Reason::NotAllowed));
         assert!(!names(to.path()).iter().any(|name| name == "piped"));
@@ -90,9 +90,9 @@ fn file_that_is_given_up_and_offered_again_counts_once() {
     run(async {
         let accept = Accept::confirmed(&catalogue().await, 5).expect("names");
         for (second, fits) in [(1000, true), (1001, false)] {
-            let (host, to) = (listener(), tempfile::tempdir().expect("a folder"));
+            let (endpoint, to) = (listener(), tempfile::tempdir().expect("a folder"));
             let source = async {
-                let rogue = Rogue::welcome(&host).await;
+                let rogue = Rogue::welcome(&endpoint).await;
                 rogue.offer(0, "film.mkv", file(900)).await;
                 assert!(matches!(rogue.receive_message().await, Message::Answer { .. }));
                 let failure = Failure::new(Reason::Changed, "it was changed");
@@ -103,7 +103,7 @@ fn file_that_is_given_up_and_offered_again_counts_once() {
                 heard
             };
             let store = folder(to.path(), OnClash::Refuse);
-            let (ended, heard) = tokio::join!(fetch_from(&host, &accept, store), source);
+            let (ended, heard) = tokio::join!(fetch_from(&endpoint, &accept, store), source);
             assert_eq!(matches!(heard, Message::Answer { id: 1, .. }), fits, "{heard:?}");
             assert_eq!(matches!(ended, Err(TransferError::Unconfirmed(_))), !fits, "{ended:?}");
         }
@@ -114,24 +114,24 @@ fn file_that_is_given_up_and_offered_again_counts_once() {
 fn bounds_hold_for_all_associations_of_a_transfer() {
     run(async {
         let accept = Accept::confirmed(&catalogue().await, 5).expect("names");
-        let (host, to) = (listener(), tempfile::tempdir().expect("a folder"));
+        let (endpoint, to) = (listener(), tempfile::tempdir().expect("a folder"));
         let source = async {
-            let first = Rogue::welcome(&host).await;
+            let first = Rogue::welcome(&endpoint).await;
             for (id, name) in (0..).zip(["photos", "photos/x"]) {
                 first.offer(id, name, Kind::Folder).await;
                 assert!(matches!(first.receive_message().await, Message::Done { .. }));
             }
             first.0.abort();
-            let second = Rogue::welcome(&host).await;
+            let second = Rogue::welcome(&endpoint).await;
             for (id, name) in (0..).zip(["photos", "photos/x", "photos/y"]) {
                 second.offer(id, name, Kind::Folder).await;
             }
             second.last_failure().await
         };
         let store = folder(to.path(), OnClash::Refuse);
-        let again = || async { Ok::<_, TransferError>(connect(&host).await) };
+        let again = || async { Ok::<_, TransferError>(connect(&endpoint).await) };
         let (request, report) = (Request::from(accept), Report::default());
-        let pulled = pull(&request, store, connect(&host).await, again, Timeouts::default(), &report);
+        let pulled = pull(&request, store, connect(&endpoint).await, again, Timeouts::default(), &report);
         let (ended, reason) = tokio::join!(pulled, source);
         assert!(matches!(ended, Err(TransferError::Unconfirmed(_))), "{ended:?}");
         assert_eq!(reason, Some(Reason::NotAllowed));

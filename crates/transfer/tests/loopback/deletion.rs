@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use anabranch_net::Host;
+use anabranch_net::Endpoint;
 use anabranch_transfer::protocol::{Intent, Kind, Listing, Message, Outcome, Reason, SenderRequests, Terms};
 use anabranch_transfer::{
     Accept, Event, Filters, Links, Mode, OnClash, Request, Rule, SendSource, Sender, ServerOptions, Timeouts,
@@ -64,8 +64,8 @@ pub(crate) async fn send(
     let report = events.report();
     let sender = Sender::new(sources, None, report.clone()).with_identity(identity());
     let mut sender = sender.with_sender_requests(sender_requests);
-    let again = || async { Ok::<_, TransferError>(connect(&serving.host).await) };
-    let first = connect(&serving.host).await;
+    let again = || async { Ok::<_, TransferError>(connect(&serving.endpoint).await) };
+    let first = connect(&serving.endpoint).await;
     let ended = push(&mut sender, first, again, Timeouts::default(), &report).await;
     serving.idle().await;
     (ended, report.totals(), events)
@@ -75,7 +75,7 @@ async fn fetch(serving: &Serving, to: &Path, request: &Request) -> Events {
     let events = Events::default();
     let report = events.report();
     let never = || std::future::pending::<Result<_, TransferError>>();
-    let first = connect(&serving.host).await;
+    let first = connect(&serving.endpoint).await;
     let store = folder(to, OnClash::Refuse);
     pull(request, store, first, never, Timeouts::default(), &report).await.expect("fetched");
     serving.idle().await;
@@ -275,8 +275,8 @@ fn interrupted_sender_removes_no_file_until_it_reconnects() {
         let report = Events::default().report();
         let sender = Sender::new(sources, Some(rate(6_000_000)), report.clone());
         let mut sender = sender.with_identity(identity()).with_sender_requests(DELETE);
-        let again = || async { Ok::<_, TransferError>(connect(&serving.host).await) };
-        let first = connect(&serving.host).await;
+        let again = || async { Ok::<_, TransferError>(connect(&serving.endpoint).await) };
+        let first = connect(&serving.endpoint).await;
         let cut = async {
             tokio::time::sleep(Duration::from_millis(400)).await;
             assert!(serving.dir.path().join("t/old").exists(), "the transfer is not done");
@@ -295,8 +295,8 @@ fn interrupted_sender_removes_no_file_until_it_reconnects() {
 }
 
 /// Reports every offer as present, answers this number of listings, and vanishes when the next one arrives.
-async fn vanish_amid_listings(host: &Host, answered: usize) {
-    let rogue = Rogue(host.accept().await.expect("an association"));
+async fn vanish_amid_listings(endpoint: &Endpoint, answered: usize) {
+    let rogue = Rogue(endpoint.accept().await.expect("an association"));
     rogue.0.recv().await.expect("open").expect("a hello");
     rogue.send_message(&Message::Welcome { terms: Terms::Take { window_blocks: 4 } }).await;
     let mut left = answered;
@@ -326,7 +326,7 @@ fn sender_repeats_all_listings_on_the_next_association() {
             let events = Events::default();
             let report = events.report();
             let mut sender = Sender::new(sources, None, report.clone()).with_sender_requests(DELETE);
-            let again = || async { Ok::<_, TransferError>(connect(&serving.host).await) };
+            let again = || async { Ok::<_, TransferError>(connect(&serving.endpoint).await) };
             let first = connect(&lossy).await;
             let sending = push(&mut sender, first, again, Timeouts::default(), &report);
             let (ended, ()) = tokio::join!(sending, vanish_amid_listings(&lossy, answered));
@@ -387,7 +387,7 @@ fn incomplete_listing_removes_no_file() {
     run(async {
         let serving = serving();
         fill(serving.dir.path(), ["t/old"]);
-        let rogue = Rogue(connect(&serving.host).await);
+        let rogue = Rogue(connect(&serving.endpoint).await);
         let intent = Intent::Push { sender: identity(), sender_requests: DELETE };
         rogue.send_message(&Message::Hello { session: [1; 16], intent }).await;
         assert!(matches!(rogue.receive_message().await, Message::Welcome { .. }));

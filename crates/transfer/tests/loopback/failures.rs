@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::time::Duration;
 
-use anabranch_net::{Association, Host, SendOptions};
+use anabranch_net::{Association, Endpoint, SendOptions};
 use anabranch_transfer::protocol::{
     FileTime, Intent, Kind, Links, Message, Offer, Outcome, Reason, Segment, SenderRequests, Terms,
 };
@@ -160,14 +160,14 @@ impl Rogue {
 
     /// Sends its request to push, and receives nothing yet.
     pub(crate) async fn connect_as(serving: &Serving, session: u8) -> Rogue {
-        let rogue = Rogue(connect(&serving.host).await);
+        let rogue = Rogue(connect(&serving.endpoint).await);
         rogue.send_message(&Message::Hello { session: [session; 16], intent: push() }).await;
         rogue
     }
 
     /// Accepts a peer that fetches, and receives its request.
-    pub(crate) async fn welcome(host: &Host) -> Rogue {
-        let rogue = Rogue(host.accept().await.expect("an association"));
+    pub(crate) async fn welcome(endpoint: &Endpoint) -> Rogue {
+        let rogue = Rogue(endpoint.accept().await.expect("an association"));
         let hello = rogue.0.recv().await.expect("open").expect("a message");
         assert!(matches!(Message::decode_first(&hello.payload), Ok(Message::Hello { .. })));
         rogue
@@ -179,7 +179,7 @@ impl Rogue {
 
     /// Begins to fetch.
     pub(crate) async fn ask(serving: &Serving) -> Rogue {
-        let rogue = Rogue(connect(&serving.host).await);
+        let rogue = Rogue(connect(&serving.endpoint).await);
         rogue
             .send_message(&Message::Hello {
                 session: [1; 16],
@@ -301,7 +301,7 @@ fn garbled_transfer_ends_alone_with_the_reason() {
         let mut newer = Message::Hello { session: [1; 16], intent: push() }.encode();
         newer[5] = 77;
         for first in [noise(1, 100), b"GET / HTTP/1.1\r\n".to_vec(), newer, Message::Alive.encode()] {
-            let rogue = Rogue(connect(&serving.host).await);
+            let rogue = Rogue(connect(&serving.endpoint).await);
             rogue.0.send(first, SendOptions::default()).await.expect("taken");
             assert!(
                 matches!(rogue.receive_message().await, Message::Welcome { .. }),

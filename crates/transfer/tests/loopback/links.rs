@@ -104,7 +104,7 @@ fn fetching_side_chooses_and_server_follows_no_link_out_of_its_folder() {
             let inbox = tempfile::tempdir().expect("a folder");
             let request =
                 Request { accept: Accept::names(["tree"]).expect("names"), links, ..Request::default() };
-            let first = connect(&serving.host).await;
+            let first = connect(&serving.endpoint).await;
             let never = || std::future::pending::<Result<_, TransferError>>();
             let store = folder(inbox.path(), OnClash::Refuse);
             pull(&request, store, first, never, Timeouts::default(), &Report::default())

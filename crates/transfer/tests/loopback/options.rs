@@ -22,7 +22,7 @@ async fn send(
     let sender = Sender::new(sources, None, report.clone());
     let mut sender = sender.with_identity(identity()).with_sender_requests(sender_requests);
     let never = || std::future::pending::<Result<_, TransferError>>();
-    let first = connect(&serving.host).await;
+    let first = connect(&serving.endpoint).await;
     push(&mut sender, first, never, Timeouts::default(), &report)
         .await
         .expect("the transfer itself goes well");
@@ -33,7 +33,7 @@ async fn fetch(serving: &Serving, request: &Request, store: Store) -> (Totals, E
     let events = Events::default();
     let report = events.report();
     let never = || std::future::pending::<Result<_, TransferError>>();
-    let first = connect(&serving.host).await;
+    let first = connect(&serving.endpoint).await;
     pull(request, store, first, never, Timeouts::default(), &report).await.expect("fetched");
     (report.totals(), events)
 }
@@ -41,16 +41,17 @@ async fn fetch(serving: &Serving, request: &Request, store: Store) -> (Totals, E
 /// Starts a server that leaves clashes to the sender unless `decided` is set.
 fn serving(decided: Option<OnClash>) -> Serving {
     let mut serving = Serving::usual();
-    let (host, store) = (crate::loopback::support::listener(), folder(serving.dir.path(), OnClash::Refuse));
+    let (endpoint, store) =
+        (crate::loopback::support::listener(), folder(serving.dir.path(), OnClash::Refuse));
     let server = Server::new(store, ServerOptions { on_clash: decided, ..ServerOptions::default() });
-    let (accepting, serving_too) = (host.clone(), server.clone());
+    let (accepting, serving_too) = (endpoint.clone(), server.clone());
     tokio::spawn(async move {
         while let Ok(association) = accepting.accept().await {
             let server = serving_too.clone();
             tokio::spawn(async move { server.serve(association, &Report::default()).await });
         }
     });
-    (serving.host, serving.server) = (host, server);
+    (serving.endpoint, serving.server) = (endpoint, server);
     serving
 }
 
@@ -212,16 +213,17 @@ fn excluded_files_are_neither_sent_nor_fetched() {
 #[test]
 fn excluded_offer_of_a_server_is_refused() {
     run(async {
-        let (host, to) = (crate::loopback::support::listener(), tempfile::tempdir().expect("a folder"));
+        let (endpoint, to) = (crate::loopback::support::listener(), tempfile::tempdir().expect("a folder"));
         let accept = Accept::names(["d"]).expect("names").with_filters(filters(&[(false, "*.o")]));
         let store = folder(to.path(), OnClash::Refuse);
         let fetches = async {
             let never = || std::future::pending::<Result<_, TransferError>>();
             let request = accept.into();
-            pull(&request, store, connect(&host).await, never, Timeouts::default(), &Report::default()).await
+            pull(&request, store, connect(&endpoint).await, never, Timeouts::default(), &Report::default())
+                .await
         };
         let lies = async {
-            let rogue = Rogue::welcome(&host).await;
+            let rogue = Rogue::welcome(&endpoint).await;
             rogue.offer(0, "d/a.o", Kind::File { size_bytes: 0, first: None }).await;
             assert_eq!(rogue.refused().await, Reason::NotAllowed);
             rogue.send_message(&Message::Finished).await;
@@ -258,7 +260,7 @@ fn recorded_file_is_compared_on_request() {
         for (round, (checksum, is_compared)) in
             (1..).zip([(false, None), (false, Some(false)), (true, Some(true))])
         {
-            let rogue = Rogue(connect(&serving.host).await);
+            let rogue = Rogue(connect(&serving.endpoint).await);
             let sender_requests = SenderRequests { checksum, ..SenderRequests::default() };
             let intent = Intent::Push { sender: identity(), sender_requests };
             rogue.send_message(&Message::Hello { session: [round; 16], intent }).await;
@@ -283,11 +285,11 @@ fn recorded_file_is_compared_on_request() {
 #[test]
 fn files_that_are_brought_to_the_disk_one_by_one_arrive_as_well() {
     run(async {
-        let (dir, host) = (tempfile::tempdir().expect("a folder"), crate::loopback::support::listener());
+        let (dir, endpoint) = (tempfile::tempdir().expect("a folder"), crate::loopback::support::listener());
         let to =
             Folder::open(dir.path(), OnClash::Refuse).expect("a folder").with_durability(Durability::Each);
         let server = Server::new(Store::Folder(to), ServerOptions::default());
-        let accepting = host.clone();
+        let accepting = endpoint.clone();
         tokio::spawn(async move {
             while let Ok(association) = accepting.accept().await {
                 server.serve(association, &Report::default()).await.expect("served");
@@ -301,7 +303,7 @@ fn files_that_are_brought_to_the_disk_one_by_one_arrive_as_well() {
         let report = Report::default();
         let mut sender = Sender::new(vec![SendSource::path(from.path().join("d"))], None, report.clone());
         let never = || std::future::pending::<Result<_, TransferError>>();
-        push(&mut sender, connect(&host).await, never, Timeouts::default(), &report).await.expect("sent");
+        push(&mut sender, connect(&endpoint).await, never, Timeouts::default(), &report).await.expect("sent");
         assert_eq!((report.totals().done_files, files(dir.path()).len()), (40, 40));
     });
 }

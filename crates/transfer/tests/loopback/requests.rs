@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use anabranch_net::{Host, SendOptions};
+use anabranch_net::{Endpoint, SendOptions};
 use anabranch_transfer::protocol::{Kind, Message, Reason};
 use anabranch_transfer::{
     Accept, Allow, OnClash, Pipe, Report, SendSource, ServerOptions, Store, Timeouts, TransferError, pull,
@@ -24,24 +24,28 @@ pub(crate) async fn fetch(
     store: Store,
     offers: &[(&str, Kind)],
 ) -> (Result<(), TransferError>, Option<Reason>) {
-    let host = listener();
+    let endpoint = listener();
     let source = async {
-        let rogue = Rogue::welcome(&host).await;
+        let rogue = Rogue::welcome(&endpoint).await;
         for (id, (name, kind)) in (0..).zip(offers) {
             rogue.offer(id, name, kind.clone()).await;
         }
         rogue.last_failure().await
     };
-    let (ended, reason) = tokio::join!(fetch_from(&host, accept, store), source);
+    let (ended, reason) = tokio::join!(fetch_from(&endpoint, accept, store), source);
     (ended, reason)
 }
 
-pub(crate) async fn fetch_from(host: &Host, accept: &Accept, store: Store) -> Result<(), TransferError> {
+pub(crate) async fn fetch_from(
+    endpoint: &Endpoint,
+    accept: &Accept,
+    store: Store,
+) -> Result<(), TransferError> {
     let timeouts = Timeouts { retry: Duration::ZERO, ..Timeouts::default() };
     let again = || async {
         Err::<anabranch_net::Association, _>(TransferError::Lost("no second association".to_owned()))
     };
-    pull(&accept.clone().into(), store, connect(host).await, again, timeouts, &Report::default()).await
+    pull(&accept.clone().into(), store, connect(endpoint).await, again, timeouts, &Report::default()).await
 }
 
 fn is_empty(dir: &Path) -> bool {
@@ -181,18 +185,18 @@ fn endless_list_of_names_is_aborted() {
 #[test]
 fn peer_that_ends_associations_does_not_set_the_retry_rate() {
     run(async {
-        let host = listener();
+        let endpoint = listener();
         let mut greeted = 0;
         let ends_them = async {
             loop {
-                Rogue::welcome(&host).await.0.abort();
+                Rogue::welcome(&endpoint).await.0.abort();
                 greeted += 1;
             }
         };
         let to = tempfile::tempdir().expect("a folder");
         let accept = Accept::names(["video.mkv"]).expect("a name");
-        let again = || async { Ok::<_, TransferError>(connect(&host).await) };
-        let first = connect(&host).await;
+        let again = || async { Ok::<_, TransferError>(connect(&endpoint).await) };
+        let first = connect(&endpoint).await;
         let (store, timeouts, report) =
             (folder(to.path(), OnClash::Refuse), Timeouts::default(), Report::default());
         let request = accept.into();

@@ -81,7 +81,7 @@ fn sender_answered_by_another_server_does_not_retry() {
             Some(rate(8_000_000)),
             report.clone(),
         );
-        let first = connect(&serving.host).await;
+        let first = connect(&serving.endpoint).await;
         let asked = Cell::new(0);
         let again = || async {
             asked.set(asked.get() + 1);

@@ -50,7 +50,7 @@ async fn send_with(
     let events = Events::default();
     let report = events.report();
     let mut sender = Sender::new(sources, None, report.clone()).with_sender_requests(sender_requests);
-    let first = connect(&serving.host).await;
+    let first = connect(&serving.endpoint).await;
     let again = || async { Err::<anabranch_net::Association, _>(TransferError::Lost("once".to_owned())) };
     let ended = push(&mut sender, first, again, Timeouts::default(), &report).await;
     (ended, events.text())
@@ -225,9 +225,9 @@ fn quota_ends_a_stream_and_survives_a_restart() {
         assert!(there <= (3 << 20) + (64 << 10), "{there}");
         // Another server on the same folder has the same count.
         let inbox = Folder::open(serving.dir.path(), OnClash::Refuse).expect("a folder");
-        let (host, server) = (listener(), Server::new(Store::Folder(inbox), options()));
+        let (endpoint, server) = (listener(), Server::new(Store::Folder(inbox), options()));
         let serve = async {
-            let association = host.accept().await.expect("an association");
+            let association = endpoint.accept().await.expect("an association");
             server.serve_with(association, &quota(3 << 20), &Events::default().report()).await
         };
         let events = Events::default();
@@ -235,7 +235,7 @@ fn quota_ends_a_stream_and_survives_a_restart() {
         let mut sender = Sender::new(vec![file(from.path(), "film", 3 << 20)], None, report.clone());
         let again = || async { Err::<anabranch_net::Association, _>(TransferError::Lost("once".to_owned())) };
         let send =
-            async { push(&mut sender, connect(&host).await, again, Timeouts::default(), &report).await };
+            async { push(&mut sender, connect(&endpoint).await, again, Timeouts::default(), &report).await };
         let (sent, served) = tokio::join!(send, serve);
         sent.expect("a transfer");
         served.expect("a transfer");

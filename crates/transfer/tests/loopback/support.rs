@@ -1,4 +1,4 @@
-//! Two hosts, and folders to send from and to.
+//! Two endpoints, and folders to send from and to.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anabranch_net::Credentials;
-use anabranch_net::{Association, Host, PathAddress, Peer, Protection, config};
+use anabranch_net::{Association, Endpoint, PathAddress, Peer, Protection, config};
 use anabranch_tests::credentials::Mode;
 use anabranch_transfer::{
     Accept, Event, Folder, OnClash, RateLimit, Report, Rights, SendSource, Sender, SenderId, Server,
@@ -37,13 +37,13 @@ pub(crate) fn in_both_modes(test: impl AsyncFn(Mode)) {
     }
 }
 
-/// Returns a host that accepts at two addresses.
-pub(crate) fn listener() -> Host {
+/// Returns an endpoint that accepts at two addresses.
+pub(crate) fn listener() -> Endpoint {
     listener_in(Mode::Plain)
 }
 
-fn listener_in(mode: Mode) -> Host {
-    Host::builder(protection(mode.of_server()))
+fn listener_in(mode: Mode) -> Endpoint {
+    Endpoint::builder(protection(mode.of_server()))
         .local(SocketAddr::from(([127, 0, 0, 1], 0)))
         .local(SocketAddr::from(([127, 0, 0, 2], 0)))
         .accept(config("cmt").expect("a scheme"))
@@ -59,13 +59,13 @@ pub(crate) async fn until(condition: impl Fn() -> bool) {
 }
 
 /// Connects to the server over two paths.
-pub(crate) async fn connect(server: &Host) -> Association {
+pub(crate) async fn connect(server: &Endpoint) -> Association {
     connect_in(Mode::Plain, server).await
 }
 
-async fn connect_in(mode: Mode, server: &Host) -> Association {
+async fn connect_in(mode: Mode, server: &Endpoint) -> Association {
     let locals = [IpAddr::from([127, 0, 0, 3]), IpAddr::from([127, 0, 0, 4])];
-    let host = Host::builder(protection(mode.of_client()))
+    let endpoint = Endpoint::builder(protection(mode.of_client()))
         .local(SocketAddr::new(locals[0], 0))
         .local(SocketAddr::new(locals[1], 0))
         .bind()
@@ -74,7 +74,7 @@ async fn connect_in(mode: Mode, server: &Host) -> Association {
         .into_iter()
         .zip(server.local_addresses())
         .map(|(local, &remote)| PathAddress::over_udp(local, remote));
-    host.connect(Peer::new(routes), config("cmt").expect("a scheme")).await.expect("connected")
+    endpoint.connect(Peer::new(routes), config("cmt").expect("a scheme")).await.expect("connected")
 }
 
 /// Returns the identity of the sender in every transfer.
@@ -96,7 +96,7 @@ pub(crate) fn unfinished(dir: &Path, ending: &str) -> String {
 
 /// A server on a folder, and its reports.
 pub(crate) struct Serving {
-    pub(crate) host: Host,
+    pub(crate) endpoint: Endpoint,
     pub(crate) server: Server,
     pub(crate) dir: TempDir,
     pub(crate) events: Events,
@@ -156,15 +156,15 @@ impl Serving {
     }
 
     fn serve(mode: Mode, dir: TempDir, server: Server, rights: Rights) -> Serving {
-        let (host, events) = (listener_in(mode), Events::default());
-        let (accepting, serving, report) = (host.clone(), server.clone(), events.clone());
+        let (endpoint, events) = (listener_in(mode), Events::default());
+        let (accepting, serving, report) = (endpoint.clone(), server.clone(), events.clone());
         tokio::spawn(async move {
             while let Ok(association) = accepting.accept().await {
                 let (server, report, rights) = (serving.clone(), report.report(), rights.clone());
                 tokio::spawn(async move { server.serve_with(association, &rights, &report).await });
             }
         });
-        Serving { host, server, dir, events, mode }
+        Serving { endpoint, server, dir, events, mode }
     }
 
     pub(crate) fn usual() -> Serving {
@@ -193,8 +193,8 @@ impl Serving {
         let events = Events::default();
         let report = events.report();
         let mut sender = Sender::new(sources, rate, report.clone()).with_identity(identity);
-        let first = connect_in(self.mode, &self.host).await;
-        let again = || async { Ok::<_, TransferError>(connect_in(self.mode, &self.host).await) };
+        let first = connect_in(self.mode, &self.endpoint).await;
+        let again = || async { Ok::<_, TransferError>(connect_in(self.mode, &self.endpoint).await) };
         let ended = push(&mut sender, first, again, Timeouts::default(), &report).await;
         (ended, report.totals(), events)
     }
@@ -207,8 +207,8 @@ impl Serving {
     ) -> (Result<(), TransferError>, Totals, Events) {
         let events = Events::default();
         let report = events.report();
-        let first = connect_in(self.mode, &self.host).await;
-        let again = || async { Ok::<_, TransferError>(connect_in(self.mode, &self.host).await) };
+        let first = connect_in(self.mode, &self.endpoint).await;
+        let again = || async { Ok::<_, TransferError>(connect_in(self.mode, &self.endpoint).await) };
         let accept = match names {
             [] => Accept::all(false),
             names => Accept::names(names).expect("names"),
@@ -226,8 +226,8 @@ impl Serving {
     ) -> Totals {
         let report = Report::default();
         let mut sender = Sender::new(sources, Some(rate), report.clone()).with_identity(identity());
-        let first = connect_in(self.mode, &self.host).await;
-        let again = || async { Ok::<_, TransferError>(connect_in(self.mode, &self.host).await) };
+        let first = connect_in(self.mode, &self.endpoint).await;
+        let again = || async { Ok::<_, TransferError>(connect_in(self.mode, &self.endpoint).await) };
         let enough = async {
             while report.totals().held_bytes < held_bytes {
                 tokio::time::sleep(Duration::from_millis(5)).await;

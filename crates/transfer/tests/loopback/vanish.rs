@@ -70,8 +70,8 @@ fn half_a_block() -> Vec<u8> {
 }
 
 /// Proceeds to this stage.
-async fn advance(host: anabranch_net::Host, point: Point, number: u8) -> Rogue {
-    let rogue = Rogue(connect(&host).await);
+async fn advance(endpoint: anabranch_net::Endpoint, point: Point, number: u8) -> Rogue {
+    let rogue = Rogue(connect(&endpoint).await);
     if let Point::BeforeHello = point {
         return rogue;
     }
@@ -135,8 +135,8 @@ fn vanished_client_frees_its_resources_in_time() {
         fs::write(serving.dir.path().join("offered"), vec![1; 8 << 20]).expect("written");
         let began = Instant::now();
         for (number, point) in (1..).zip(POINTS) {
-            let host = serving.host.clone();
-            vanish(move || advance(host, point, number)).await;
+            let endpoint = serving.endpoint.clone();
+            vanish(move || advance(endpoint, point, number)).await;
         }
         while serving.server.present() > 0 {
             assert!(began.elapsed() < FREE_WITHIN, "{} are there still", serving.server.present());
@@ -154,8 +154,8 @@ fn vanished_client_frees_its_resources_in_time() {
 }
 
 /// Accepts and proceeds by this number of steps, or vanishes at the beginning.
-async fn accept(host: anabranch_net::Host, steps: u8) -> Rogue {
-    let rogue = Rogue(host.accept().await.expect("an association"));
+async fn accept(endpoint: anabranch_net::Endpoint, steps: u8) -> Rogue {
+    let rogue = Rogue(endpoint.accept().await.expect("an association"));
     if steps >= 1 {
         rogue.0.recv().await.expect("open").expect("a hello");
         rogue
@@ -186,15 +186,15 @@ fn vanished_server_ends_the_transfer_in_time() {
         for steps in 0..4 {
             let (tell, told) = tokio::sync::oneshot::channel();
             let server = vanish(move || async move {
-                let host = listener();
-                tell.send(host.clone()).expect("it is waited for");
-                let rogue = accept(host.clone(), steps).await;
-                std::mem::forget(host);
+                let endpoint = listener();
+                tell.send(endpoint.clone()).expect("it is waited for");
+                let rogue = accept(endpoint.clone(), steps).await;
+                std::mem::forget(endpoint);
                 rogue
             });
             let to = tempfile::tempdir().expect("a folder");
             let client = async {
-                let first = connect(&told.await.expect("a host")).await;
+                let first = connect(&told.await.expect("an endpoint")).await;
                 let began = Instant::now();
                 let names = Accept::names(["file"]).expect("a name");
                 let store = folder(to.path(), OnClash::Refuse);
@@ -221,10 +221,10 @@ fn vanished_receiver_ends_the_transfer_in_time() {
         for steps in 0..3 {
             let (tell, told) = tokio::sync::oneshot::channel();
             let server = vanish(move || async move {
-                let host = listener();
-                tell.send(host.clone()).expect("it is waited for");
-                let rogue = Rogue(host.accept().await.expect("an association"));
-                std::mem::forget(host);
+                let endpoint = listener();
+                tell.send(endpoint.clone()).expect("it is waited for");
+                let rogue = Rogue(endpoint.accept().await.expect("an association"));
+                std::mem::forget(endpoint);
                 if steps >= 1 {
                     assert!(matches!(rogue.receive_message().await, Message::Hello { .. }));
                     rogue.send_message(&Message::Welcome { terms: Terms::Take { window_blocks: 4 } }).await;
@@ -240,7 +240,7 @@ fn vanished_receiver_ends_the_transfer_in_time() {
                 rogue
             });
             let client = async {
-                let first = connect(&told.await.expect("a host")).await;
+                let first = connect(&told.await.expect("an endpoint")).await;
                 let report = Report::default();
                 let mut sender =
                     Sender::new(vec![SendSource::path(from.path().join("file"))], None, report.clone());
@@ -260,7 +260,7 @@ fn silent_client_is_closed() {
         let deadlines = Deadlines { start: Duration::from_millis(200), ..Deadlines::default() };
         let serving =
             Serving::start(OnClash::Refuse, ServerOptions { deadlines, ..ServerOptions::default() });
-        let mute = Rogue(connect(&serving.host).await);
+        let mute = Rogue(connect(&serving.endpoint).await);
         while let Ok(Some(_)) = mute.0.recv().await {}
         let idle = Rogue::greet(&serving).await;
         // It sends keep-alives, and offers nothing.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use anabranch_net::{Association, Host};
+use anabranch_net::{Association, Endpoint};
 use anabranch_transfer::protocol::{Intent, Message, Terms};
 use anabranch_transfer::{
     Accept, Deadlines, OnClash, Pipe, Report, Request, SendSource as From, Sender, SenderRequests,
@@ -149,10 +149,10 @@ async fn against_server(round: &Round, store: Store, on_clash: Option<OnClash>) 
     let serving = Serving::start(store, options);
     let mut associations = JoinSet::new();
     for _ in 0..AT_A_TIME {
-        let (round, host) = (round.clone(), serving.host.clone());
+        let (round, endpoint) = (round.clone(), serving.endpoint.clone());
         associations.spawn(async move {
             while let Some(mut dice) = round.next() {
-                if let Ok(association) = connect(&host).await {
+                if let Ok(association) = connect(&endpoint).await {
                     to_server(&round, &Peer::over(association), &mut dice).await;
                 }
             }
@@ -213,30 +213,30 @@ async fn against_clients(round: &Round, inbox: &Arc<Inbox>) -> Result<(), String
 }
 
 async fn against_client(round: &Round, inbox: &Inbox, mut dice: Rng) -> Result<(), String> {
-    let host = accepting();
+    let endpoint = accepting();
     let mut of_peer = dice.fork();
     let speaks = async {
-        while let Ok(association) = host.accept().await {
+        while let Ok(association) = endpoint.accept().await {
             as_server(round, association, &mut of_peer).await;
         }
     };
     let client = async {
-        let Ok(first) = connect(&host).await else { return };
+        let Ok(first) = connect(&endpoint).await else { return };
         match round.role {
-            Role::Push => sends(&host, first, inbox, &mut dice).await,
+            Role::Push => sends(&endpoint, first, inbox, &mut dice).await,
             Role::PullToPipe => {
-                fetches(round, &host, first, Store::Pipe(Pipe::new(NoneWrong)), &mut dice).await;
+                fetches(round, &endpoint, first, Store::Pipe(Pipe::new(NoneWrong)), &mut dice).await;
             }
-            _ => fetches(round, &host, first, inbox.store(OnClash::Refuse), &mut dice).await,
+            _ => fetches(round, &endpoint, first, inbox.store(OnClash::Refuse), &mut dice).await,
         }
     };
     tokio::select! {
-        () = speaks => Err("the peer's host is gone".to_owned()),
+        () = speaks => Err("the peer's endpoint is gone".to_owned()),
         ended = timeout(ENDS_WITHIN, client) => ended.map_err(|_| format!("a client has not ended after {ENDS_WITHIN:?}")),
     }
 }
 
-async fn sends(host: &Host, first: Association, inbox: &Inbox, dice: &mut Rng) {
+async fn sends(endpoint: &Endpoint, first: Association, inbox: &Inbox, dice: &mut Rng) {
     let mut sources = vec![From::inside(inbox.folder(OnClash::Refuse), "")];
     if dice.bool() {
         let length = if dice.u8(..8) == 0 { 2_300_000 } else { dice.usize(..5000) };
@@ -246,31 +246,31 @@ async fn sends(host: &Host, first: Association, inbox: &Inbox, dice: &mut Rng) {
     let sender_requests = SenderRequests { delete: dice.bool(), ..SenderRequests::default() };
     let mut sender = Sender::new(sources, None, report.clone()).with_sender_requests(sender_requests);
     let timeouts = Timeouts { silence: SILENCE, retry: SILENCE };
-    let _ = push(&mut sender, first, again(host, dice.u8(..3)), timeouts, &report).await;
+    let _ = push(&mut sender, first, again(endpoint, dice.u8(..3)), timeouts, &report).await;
 }
 
-async fn fetches(round: &Round, host: &Host, first: Association, store: Store, dice: &mut Rng) {
+async fn fetches(round: &Round, endpoint: &Endpoint, first: Association, store: Store, dice: &mut Rng) {
     let timeouts = Timeouts { silence: SILENCE, retry: SILENCE };
     let accept = Accept::all(true);
     let request = Request { accept, delete: round.role.deletes(), ..Request::default() };
-    let again = again(host, dice.u8(..3));
+    let again = again(endpoint, dice.u8(..3));
     let _ = pull(&request, store, first, again, timeouts, &Report::default()).await;
 }
 
 /// Connects this number of further times.
 fn again(
-    host: &Host,
+    endpoint: &Endpoint,
     mut times: u8,
 ) -> impl FnMut() -> std::pin::Pin<Box<dyn Future<Output = Result<Association, TransferError>> + Send>> {
-    let host = host.clone();
+    let endpoint = endpoint.clone();
     move || {
-        let (host, may) = (host.clone(), times > 0);
+        let (endpoint, may) = (endpoint.clone(), times > 0);
         times = times.saturating_sub(1);
         Box::pin(async move {
             if !may {
                 return Err(TransferError::Lost("no more associations".to_owned()));
             }
-            connect(&host).await.map_err(|error| TransferError::Lost(error.to_string()))
+            connect(&endpoint).await.map_err(|error| TransferError::Lost(error.to_string()))
         })
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anabranch_identity::code::Offer;
 use anabranch_identity::{AuthorizedKey, AuthorizedKeys, OneTimeCode, Rights};
-use anabranch_net::{Association, Host};
+use anabranch_net::{Association, Endpoint};
 use anabranch_transfer::protocol::Outcome;
 use anabranch_transfer::{
     Catalogue, Deadlines, Event, Offering, Report, SendSource, SenderId, Server, ServerOptions,
@@ -112,10 +112,10 @@ async fn offer_with_code(
     let admitted = Admitted { from, listening: Listening::with(protection) };
     let options =
         ServerOptions { rate: arguments.rate(), ..server_options(sender(show)?, arguments.silence()) };
-    let host = listen.bind_bounded(&admitted, options.most_associations(), |_| {})?;
+    let endpoint = listen.bind_bounded(&admitted, options.most_associations(), |_| {})?;
     let code = OneTimeCode::random()?;
-    listening_notice(&host, show, (&admitted, &listen.association.protection), "waiting for the code");
-    print_code(&code, arguments, &host)?;
+    listening_notice(&endpoint, show, (&admitted, &listen.association.protection), "waiting for the code");
+    print_code(&code, arguments, &endpoint)?;
     let shared = Arc::new(Shared::new(code, offering, options));
     let console = Arc::new(Console::new(show, true, None).by_code(is_piped));
     let telling = Arc::clone(&console);
@@ -128,7 +128,7 @@ async fn offer_with_code(
     let paths = tokio::sync::Mutex::new(Paths::default());
     let waits = |step| console.wait_for(step);
     let observer = Observer { report: &report, remainder: &remainder, waits: &waits };
-    let transfer = one_transfer(&host, &shared, observer, &paths, arguments.retry_if_given());
+    let transfer = one_transfer(&endpoint, &shared, observer, &paths, arguments.retry_if_given());
     let ended = tokio::select! {
         ended = transfer => Some(ended?),
         () = &mut stop => None,
@@ -164,11 +164,15 @@ fn server_options(sender: SenderId, silence: Duration) -> ServerOptions {
 }
 
 /// Prints the code and the command for the receiver. The code is a result of the command, so it is printed on standard output.
-fn print_code(code: &OneTimeCode, arguments: &SendArguments, host: &Host) -> Result<(), CommandError> {
+fn print_code(
+    code: &OneTimeCode,
+    arguments: &SendArguments,
+    endpoint: &Endpoint,
+) -> Result<(), CommandError> {
     let text = if arguments.show().json {
         json!({ "event": "code", "code": code.to_string() }).to_string()
     } else {
-        let at = host.local_addresses().first().map_or_else(|| "HOST".to_owned(), ToString::to_string);
+        let at = endpoint.local_addresses().first().map_or_else(|| "HOST".to_owned(), ToString::to_string);
         format!("code {code}: on the other machine run\n  anabranch recv {code}@{at}")
     };
     match output::print(&format!("{text}\n")) {
@@ -181,7 +185,7 @@ fn print_code(code: &OneTimeCode, arguments: &SendArguments, host: &Host) -> Res
 
 /// Serves the receiver that proves the code until the transfer is complete.
 pub(super) async fn one_transfer(
-    host: &Host,
+    endpoint: &Endpoint,
     shared: &Arc<Shared>,
     Observer { report, remainder, waits }: Observer<'_>,
     paths: &tokio::sync::Mutex<Paths>,
@@ -191,7 +195,7 @@ pub(super) async fn one_transfer(
     let mut absence = Absence::new(retry);
     loop {
         tokio::select! {
-            accepted = host.accept() => {
+            accepted = endpoint.accept() => {
                 let association = accepted.map_err(|error| CommandError::failure(format!("cannot listen: {error}")))?;
                 shared.serve_client(association, &outcomes).await;
             }

@@ -9,7 +9,7 @@ use anabranch_identity::code::{
     BINDING_LABEL, ChannelBinding, CodeError, Initiator, LONGEST_MESSAGE, version_1_probe,
 };
 use anabranch_identity::{Admission, Home, KeyPair, OneTimeCode};
-use anabranch_net::{Association, Host, PathAddress, Peer, Protection, SendOptions, config};
+use anabranch_net::{Association, Endpoint, PathAddress, Peer, Protection, SendOptions, config};
 use anabranch_transfer::{
     Accept, Folder, Offering, OnClash, Report, Request, SendSource, ServerOptions, Store, Timeouts,
     TransferError, pull,
@@ -30,9 +30,9 @@ const LOCAL: [u8; 4] = [127, 0, 0, 1];
 /// An offer of one file, and clients that connect to it.
 struct Rig {
     folder: TempDir,
-    server: Host,
+    server: Endpoint,
     /// One host for each association: a host has no two with the same peer.
-    clients: Mutex<Vec<Host>>,
+    clients: Mutex<Vec<Endpoint>>,
     shared: Arc<Shared>,
 }
 
@@ -40,10 +40,10 @@ fn code(text: &str) -> OneTimeCode {
     text.parse().expect("a code")
 }
 
-fn host(keys: &Path, is_server: bool, address: [u8; 4]) -> Host {
+fn host(keys: &Path, is_server: bool, address: [u8; 4]) -> Endpoint {
     let pair = KeyPair::load_or_create(&Home::at(keys).key()).expect("a key");
     let protection = Protection::dtls(pair.credentials(Admission::Anyone).expect("credentials"));
-    let builder = Host::builder(protection).local(SocketAddr::from((address, 0)));
+    let builder = Endpoint::builder(protection).local(SocketAddr::from((address, 0)));
     let builder = if is_server { builder.accept(config("cmt").expect("a scheme")) } else { builder };
     builder.bind().expect("bound")
 }
@@ -253,7 +253,7 @@ async fn receiver_of_version_1_keeps_the_code_and_learns_the_version() {
 }
 
 /// Serves as a sender of version 1, as far as receivers of later versions proceed.
-async fn serve_version_1(server: &Host) {
+async fn serve_version_1(server: &Endpoint) {
     loop {
         let association = server.accept().await.expect("listening");
         tokio::spawn(async move {
