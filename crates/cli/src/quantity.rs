@@ -67,7 +67,7 @@ pub(crate) fn read_time(text: &str) -> Result<Duration, String> {
     let span = units::parse_span(&with_unit(text, long)).map_err(|_| {
         format!("`{text}` is not a time: expected seconds, or a unit as in 500ms, 5s, 2min or 1h")
     })?;
-    Ok(Duration::from_nanos(span.as_nanos()))
+    Ok(span.into())
 }
 
 /// Reads a time between two bounds.

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::num::NonZeroU64;
 use std::ops::{Add, AddAssign, Sub};
+use std::time::Duration;
 
 /// Instant in nanoseconds since the driver's epoch. The last one is `u64::MAX - 1`, and represents all later ones.
 ///
@@ -135,6 +136,19 @@ pub fn earliest<const N: usize>(deadlines: [Option<Time>; N]) -> Option<Time> {
     let ahead = |at: &Option<Time>| at.map_or(0, |at| at.0.get()).wrapping_sub(1);
     let soonest = deadlines.iter().map(ahead).fold(u64::MAX, u64::min);
     (soonest < Time::END.as_nanos()).then(|| Time::from_nanos(soonest))
+}
+
+/// Saturates at the largest span, 584 years.
+impl From<Duration> for Span {
+    fn from(duration: Duration) -> Self {
+        Span(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+impl From<Span> for Duration {
+    fn from(span: Span) -> Self {
+        Duration::from_nanos(span.0)
+    }
 }
 
 impl Add<Span> for Time {

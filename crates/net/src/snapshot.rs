@@ -3,7 +3,6 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use anabranch_core::time::Span;
 use anabranch_core::{Association, Discards, PathAddress, PathId, PathState, Statistics};
 
 /// State of a path.
@@ -120,10 +119,6 @@ pub struct EndpointReport {
     pub associations: Vec<AssociationReport>,
 }
 
-fn duration(span: Span) -> Duration {
-    Duration::from_nanos(span.as_nanos())
-}
-
 impl Snapshot {
     pub(crate) fn of(association: &Association) -> Self {
         Snapshot {
@@ -146,8 +141,8 @@ fn paths(association: &Association) -> impl Iterator<Item = PathSnapshot> {
             remote: SocketAddr::new(remote, udp_port?),
             state: facts.state,
             primary: facts.primary,
-            srtt: facts.rtt.smoothed.map(duration),
-            rto: duration(facts.rto),
+            srtt: facts.rtt.smoothed.map(Duration::from),
+            rto: facts.rto.into(),
             mtu_bytes: association.path_mtu_bytes(facts.id)?,
             cwnd_bytes: facts.cwnd.get(),
             in_flight_bytes: facts.in_flight.get(),

@@ -16,7 +16,7 @@ use anabranch_core::protection::KEY_MANAGEMENT_PPID;
 use anabranch_core::time::Span;
 use anabranch_keying::{KeyExchanges, Part, TlsExchanges};
 use anabranch_net::{
-    Credentials, DtlsProtection, Endpoint, KeyPolicy, PathAddress, Peer, Protection, config,
+    Config, Credentials, DtlsProtection, Endpoint, KeyPolicy, PathAddress, Peer, Protection,
 };
 use anabranch_tests::credentials::{credentials, identity, seeded_credentials};
 use anabranch_tests::hostile::{self, Wire};
@@ -69,7 +69,7 @@ impl Wire for Prompt {
 
     fn receive(&mut self, wait: Span, packets: &mut Vec<Vec<u8>>) {
         let mut buffer = [0; 2_048];
-        let wait = Duration::from_nanos(wait.as_nanos()).max(Duration::from_millis(1));
+        let wait = Duration::from(wait).max(Duration::from_millis(1));
         self.0.set_read_timeout(Some(wait)).expect("it is not zero");
         match self.0.recv(&mut buffer) {
             Ok(length) => packets.push(buffer[..length].to_vec()),
@@ -165,7 +165,7 @@ fn endpoint(node: u8, credentials: Credentials, accepts: bool) -> Endpoint {
     let policy = KeyPolicy { handshake_timeout: HANDSHAKE_TIMEOUT, ..KeyPolicy::default() };
     let builder = Endpoint::builder(Protection::Dtls(DtlsProtection { credentials, policy, restart: false }));
     let builder = builder.local((IpAddr::from([127, 0, 0, node]), 0).into());
-    let builder = if accepts { builder.accept(config("cmt").expect("a scheme")) } else { builder };
+    let builder = if accepts { builder.accept(Config::new("cmt").expect("a scheme")) } else { builder };
     builder.bind().expect("an endpoint")
 }
 
@@ -173,7 +173,7 @@ fn endpoint(node: u8, credentials: Credentials, accepts: bool) -> Endpoint {
 async fn befriend(client: &Endpoint, server: &Endpoint) {
     let address = PathAddress::over_udp(client.local_addresses()[0].ip(), server.local_addresses()[0]);
     let peer = Peer::new([address]).sctp_port(server.sctp_port());
-    let connect = client.connect(peer, config("cmt").expect("a scheme"));
+    let connect = client.connect(peer, Config::new("cmt").expect("a scheme"));
     let (ours, theirs) = tokio::join!(connect, server.accept());
     let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));
     assert_eq!(theirs.peer_identity(), Some(identity(1)));

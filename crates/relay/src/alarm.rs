@@ -41,7 +41,7 @@ impl Alarm {
     /// Returns after `span`, or never if it is `None`. The caller may drop the future and call this method again.
     pub(crate) async fn after(&self, span: Option<Span>) {
         // A time too far away for the clock is never reached.
-        let due = span.and_then(|span| Instant::now().checked_add(Duration::from_nanos(span.as_nanos())));
+        let due = span.and_then(|span| Instant::now().checked_add(span.into()));
         let Some(due) = due else { return std::future::pending().await };
         self.0.set(due);
         // The notification may be left over from a dropped future.

@@ -33,7 +33,7 @@ impl Wire for Socket {
     }
 
     fn receive(&mut self, wait: Span, packets: &mut Vec<Vec<u8>>) {
-        let end = Instant::now() + Duration::from_nanos(wait.as_nanos());
+        let end = Instant::now() + Duration::from(wait);
         let mut buffer = vec![0; 65_535];
         loop {
             let left = end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));

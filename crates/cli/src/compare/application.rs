@@ -27,7 +27,7 @@ pub(super) async fn send(plan: &FlowPlan, association: &Association) -> Result<(
             }
         }
         Workload::Messages { message, interval, count, reliability } => {
-            let interval = Duration::from_nanos(interval.as_nanos());
+            let interval = Duration::from(*interval);
             let (mut next, mut sent) = (Instant::now(), 0);
             while count.is_none_or(|count| sent < count) {
                 sleep_until(next).await;

@@ -18,7 +18,7 @@ impl std::str::FromStr for Cut {
         let Some((from, to)) = text.split_once("..") else {
             return Err(format!("expected two times such as `5s..10s`, found `{text}`"));
         };
-        let read = |text| quantity::read_time(text).map(|time| Span::from_nanos(time.as_nanos() as u64));
+        let read = |text| quantity::read_time(text).map(Span::from);
         let (from, to) = (Time::ZERO + read(from)?, Time::ZERO + read(to)?);
         if from >= to {
             return Err(format!("expected an end after the beginning, such as `5s..10s`, found `{text}`"));

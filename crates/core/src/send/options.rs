@@ -96,3 +96,22 @@ pub struct SendOptions {
     /// abandoned. It is not sent.
     pub context: u64,
 }
+
+impl SendOptions {
+    /// Returns options of a message on this stream.
+    pub fn on_stream(stream: u16) -> Self {
+        SendOptions { stream, ..SendOptions::default() }
+    }
+
+    /// Permits delivery out of order.
+    #[must_use]
+    pub fn unordered(self) -> Self {
+        SendOptions { unordered: true, ..self }
+    }
+
+    /// Abandons the message this long after the call that sends it (RFC 3758 section 4.1).
+    #[must_use]
+    pub fn expires_after(self, lifetime: impl Into<Span>) -> Self {
+        SendOptions { reliability: Reliability::Lifetime(lifetime.into()), ..self }
+    }
+}
