@@ -50,14 +50,14 @@ fn sender_continues_over_another_association() {
             let cut = async {
                 for _ in 0..2 {
                     until(|| serving.server.running() > 0).await;
-                    tokio::time::sleep(Duration::from_millis(300)).await;
+                    tokio::time::sleep(Duration::from_millis(100)).await;
                     serving.server.abort_all();
                     serving.idle().await;
                 }
                 std::future::pending::<()>().await;
             };
             let (ended, totals, events) = tokio::select! {
-                sent = serving.send_at(vec![source], Some(rate(8_000_000))) => sent,
+                sent = serving.send_at(vec![source], Some(rate(4_000_000))) => sent,
                 () = cut => unreachable!(),
             };
             ended.expect("sent");
