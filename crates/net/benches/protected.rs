@@ -6,7 +6,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use anabranch_net::{Endpoint, EndpointBuilder, PathAddress, Peer, Protection, SendOptions, config};
+use anabranch_net::{Config, Endpoint, EndpointBuilder, PathAddress, Peer, Protection, SendOptions};
 use anabranch_tests::credentials::credentials;
 
 const ROUNDS: usize = 9;
@@ -21,7 +21,7 @@ fn any_port(builder: EndpointBuilder, nodes: [u8; 2]) -> EndpointBuilder {
 
 /// Returns the time for opening an association, and the time for sending all messages one way and closing.
 async fn transfer(protected: bool) -> (Duration, Duration) {
-    let scheme = config("cmt").expect("a scheme");
+    let scheme = Config::new("cmt").expect("a scheme");
     let protection = |own, peer| match protected {
         true => Protection::dtls(credentials(own, &[peer])),
         false => Protection::Insecure,

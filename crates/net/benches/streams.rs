@@ -15,8 +15,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anabranch_net::{
-    Association, AssociationConfig, DEFAULT_SCHEME, Endpoint, PathAddress, Peer, Protection, RecvStream,
-    SendOptions, SendStream, config,
+    Association, Config, Endpoint, PathAddress, Peer, Protection, RecvStream, SendOptions, SendStream,
 };
 use bytes::Bytes;
 
@@ -28,7 +27,8 @@ const MESSAGES: usize = 20_000;
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 async fn pair(stream_control: bool) -> Result<(Association, Association, [Endpoint; 2]), Failure> {
-    let config = AssociationConfig { stream_control, streams: 2048, ..config(DEFAULT_SCHEME)? };
+    let config = Config::default().streams(2048);
+    let config = if stream_control { config.stream_control() } else { config };
     let local = SocketAddr::from(([127, 0, 0, 1], 0));
     let endpoint = || Endpoint::builder(Protection::Insecure).local(local);
     let (server, client) = (endpoint().accept(config.clone()).bind()?, endpoint().bind()?);

@@ -1,4 +1,4 @@
-//! Echo over streams, over every link of both hosts, encrypted.
+//! Echo over streams, over every link of both machines, encrypted.
 //!
 //! ```text
 //! cargo build -p anabranch-net --example echo && cd target/debug/examples
@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anabranch_identity::{Admission, KeyPair};
-use anabranch_net::{Association, AssociationConfig, DEFAULT_SCHEME, Endpoint, Protection, config};
+use anabranch_net::{Association, Config, Endpoint, Protection};
 
 const USAGE: &str =
     "usage: echo key FILE | echo serve FILE PEER_KEY [ADDRESS:PORT...] | echo send FILE PEER_KEY HOST[:PORT]";
@@ -47,16 +47,12 @@ fn protection(file: &str, peer: &str) -> Result<Protection, Failure> {
     Ok(Protection::dtls(key.credentials(admission)?))
 }
 
-fn with_streams() -> Result<AssociationConfig, Failure> {
-    Ok(AssociationConfig { stream_control: true, ..config(DEFAULT_SCHEME)? })
-}
-
 async fn serve(protection: Protection, addresses: &[&str]) -> Result<(), Failure> {
     let addresses = addresses.iter().map(|address| address.parse()).collect::<Result<Vec<_>, _>>()?;
-    let host = Endpoint::server(protection, with_streams()?, addresses)?;
-    println!("listening on {:?}", host.local_addresses());
+    let endpoint = Endpoint::server(protection, Config::default().stream_control(), addresses)?;
+    println!("listening on {:?}", endpoint.local_addresses());
     loop {
-        let association = host.accept().await?;
+        let association = endpoint.accept().await?;
         tokio::spawn(async move {
             if let Err(error) = echo(&association).await {
                 eprintln!("{error}");
@@ -80,7 +76,8 @@ async fn echo(association: &Association) -> Result<(), Failure> {
 
 // ANCHOR: send
 async fn send(protection: Protection, target: &str) -> Result<(), Failure> {
-    let association = Endpoint::client(protection)?.connect_to(target, with_streams()?).await?;
+    let config = Config::default().stream_control();
+    let association = Endpoint::client(protection)?.connect_to(target, config).await?;
     let (mut sender, mut receiver) = association.open_stream().await?;
     let sending = async {
         tokio::io::copy(&mut tokio::io::stdin(), &mut sender).await?;

@@ -156,8 +156,7 @@ impl Association {
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let mut config = anabranch_net::config(anabranch_net::DEFAULT_SCHEME)?;
-    /// config.stream_control = true;
+    /// let config = anabranch_net::Config::default().stream_control();
     /// # let endpoint = || Endpoint::builder(Protection::Insecure).local("127.0.0.1:0".parse().unwrap());
     /// # let (server, client) = (endpoint().accept(config.clone()).bind()?, endpoint().bind()?);
     /// # let path = PathAddress::over_udp("127.0.0.1".parse()?, server.local_addresses()[0]);
@@ -187,7 +186,7 @@ impl Association {
     /// Cancel-safe.
     ///
     /// # Errors
-    /// Returns [`StreamSendError::NoStreamControl`] unless the [configuration](crate::AssociationConfig::stream_control) has it, and
+    /// Returns [`StreamSendError::NoStreamControl`] unless the [configuration](crate::Config::stream_control) has it, and
     /// [`StreamSendError::Association`] after a shutdown began on either side, or once the association is closed.
     pub async fn open_stream(&self) -> Result<(SendStream, RecvStream), StreamSendError> {
         let shared = &self.handle.shared;
@@ -210,7 +209,7 @@ impl Association {
     /// Cancel-safe: only the call that returns a stream removes it.
     ///
     /// # Errors
-    /// Returns [`StreamRecvError::NoStreamControl`] unless the [configuration](crate::AssociationConfig::stream_control) has it, and
+    /// Returns [`StreamRecvError::NoStreamControl`] unless the [configuration](crate::Config::stream_control) has it, and
     /// [`StreamRecvError::Association`] if the association did not end gracefully.
     pub async fn accept_stream(&self) -> Result<Option<(SendStream, RecvStream)>, StreamRecvError> {
         let shared = &self.handle.shared;

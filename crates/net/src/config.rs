@@ -1,7 +1,10 @@
 //! Default configuration of an association on sockets.
 
+use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::time::Duration;
 
+use anabranch_core::policy::Scheme;
 use anabranch_core::profile::Profile;
 use anabranch_core::time::Span;
 use anabranch_core::{AssociationConfig, BufferGrowth, ListedAddresses, StreamChanges};
@@ -43,54 +46,169 @@ pub const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 /// Time without any packet of the peer after which an association ends, while data is outstanding or probes are sent.
 pub const DEFAULT_PEER_SILENCE: Duration = Duration::from_secs(60);
 
-/// Returns the configuration of associations for a scheme of the registry, such as [`DEFAULT_SCHEME`] or `cmt(rtx=rtx-asap)`, with
-/// this crate's defaults and the rules of [profile `net`](Profile::net). Every field can be changed afterwards.
-///
-/// # Errors
-/// Describes the error in the expression, and the nearest known word.
+/// Configuration of an association on sockets: a scheme with the rules of [profile `net`](Profile::net), and this crate's defaults.
 ///
 /// ```
-/// let mut config = anabranch_net::config("cmt").unwrap();
-/// config.streams = 4;
-/// assert!(anabranch_net::config("cmtt").unwrap_err().to_string().contains("did you mean `cmt`"));
+/// use std::time::Duration;
+/// use anabranch_net::Config;
+///
+/// let config = Config::new("cmt")?.streams(64).connect_timeout(Duration::from_secs(5));
+/// assert!(Config::new("cmtt").unwrap_err().to_string().contains("did you mean `cmt`"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn config(scheme: &str) -> Result<AssociationConfig, ExpressionError> {
-    let scheme = registry::parse(scheme)?.into_scheme();
-    let profile = if scheme.is_multipath() { Profile::net().multipath() } else { Profile::net() };
-    let mut config = AssociationConfig::new(scheme, profile);
-    config.recv_buffer_bytes = DEFAULT_RECV_BUFFER;
-    config.send_buffer_bytes = Some(DEFAULT_SEND_BUFFER);
-    config.buffer_growth = Some(BufferGrowth {
-        largest_recv_bytes: DEFAULT_LARGEST_BUFFER,
-        largest_send_bytes: DEFAULT_LARGEST_BUFFER,
-    });
-    config.mtu_bytes = DEFAULT_MTU;
-    config.mtu_search_up_to_bytes = Some(DEFAULT_LARGEST_MTU);
-    config.streams = DEFAULT_STREAMS;
-    config.stream_changes = Some(StreamChanges { max_streams: MOST_STREAMS });
-    config.address_changes.asconf = true;
-    config.peer_silence_limit = Some(Span::from_nanos(DEFAULT_PEER_SILENCE.as_nanos() as u64));
-    config.connect_timeout = Some(Span::from_nanos(DEFAULT_CONNECT_TIMEOUT.as_nanos() as u64));
-    config.listed_addresses = ListedAddresses::Ignore;
-    config.address_changes.follow = true;
-    Ok(config)
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Config {
+    core: AssociationConfig,
 }
 
-/// Sets the time within which a peer has to answer. INITs are repeated during all of it: otherwise their counter,
-/// Max.Init.Retransmits, would end an attempt of some minutes early.
-pub fn set_connect_timeout(config: &mut AssociationConfig, limit: Duration) {
-    let nanos = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
-    config.connect_timeout = Some(Span::from_nanos(nanos));
-    // The wait for an answer begins with RTO.Initial and only grows.
-    let tries = nanos.div_ceil(config.profile.rto_initial.as_nanos().max(1));
-    let profile = &mut config.profile;
-    profile.max_init_retransmits = profile.max_init_retransmits.max(u32::try_from(tries).unwrap_or(u32::MAX));
+impl Default for Config {
+    /// Returns the configuration of [`DEFAULT_SCHEME`].
+    fn default() -> Self {
+        Self::with_scheme(registry::parse(DEFAULT_SCHEME).expect("the registry has it").into_scheme())
+    }
 }
 
-/// Bounds the send buffer. Otherwise a fast sender would fill the memory.
-pub(crate) fn bounded(mut config: AssociationConfig) -> AssociationConfig {
-    config.send_buffer_bytes.get_or_insert(DEFAULT_SEND_BUFFER);
-    config
+impl Config {
+    /// Creates the configuration of a scheme of the registry, such as [`DEFAULT_SCHEME`] or `cmt(rtx=rtx-asap)`.
+    ///
+    /// # Errors
+    /// Describes the error in the expression, and the nearest known word.
+    pub fn new(scheme: &str) -> Result<Self, ExpressionError> {
+        Ok(Self::with_scheme(registry::parse(scheme)?.into_scheme()))
+    }
+
+    /// Creates the configuration of a scheme of your own.
+    pub fn with_scheme(scheme: Arc<dyn Scheme>) -> Self {
+        let profile = if scheme.is_multipath() { Profile::net().multipath() } else { Profile::net() };
+        let mut core = AssociationConfig::new(scheme, profile);
+        core.recv_buffer_bytes = DEFAULT_RECV_BUFFER;
+        core.send_buffer_bytes = Some(DEFAULT_SEND_BUFFER);
+        core.buffer_growth = Some(BufferGrowth {
+            largest_recv_bytes: DEFAULT_LARGEST_BUFFER,
+            largest_send_bytes: DEFAULT_LARGEST_BUFFER,
+        });
+        core.mtu_bytes = DEFAULT_MTU;
+        core.mtu_search_up_to_bytes = Some(DEFAULT_LARGEST_MTU);
+        core.streams = DEFAULT_STREAMS;
+        core.stream_changes = Some(StreamChanges { max_streams: MOST_STREAMS });
+        core.address_changes.asconf = true;
+        core.address_changes.follow = true;
+        core.peer_silence_limit = Some(DEFAULT_PEER_SILENCE.into());
+        core.connect_timeout = Some(DEFAULT_CONNECT_TIMEOUT.into());
+        core.listed_addresses = ListedAddresses::Ignore;
+        Config { core }
+    }
+
+    /// Sets the number of streams in each direction, [`DEFAULT_STREAMS`] by default and at least one.
+    pub fn streams(self, streams: u16) -> Self {
+        self.with_core(|core| core.streams = streams)
+    }
+
+    /// Enables [stream handles](crate::Association::open_stream), which the other endpoint should enable too. Ordered messages then
+    /// belong to streams, and [`Association::send`](crate::Association::send) accepts unordered ones only.
+    pub fn stream_control(self) -> Self {
+        self.with_core(|core| core.stream_control = true)
+    }
+
+    /// Sets the initial and the largest send buffer, in user bytes accepted and not acknowledged. It grows on paths that carry more in
+    /// a round trip. The default is [`DEFAULT_SEND_BUFFER`] to [`DEFAULT_LARGEST_BUFFER`].
+    pub fn send_buffer_bytes(self, bytes: RangeInclusive<u64>) -> Self {
+        self.with_core(|core| {
+            core.send_buffer_bytes = Some(*bytes.start());
+            growth(core).largest_send_bytes = *bytes.end();
+        })
+    }
+
+    /// Sets the initial and the largest receive buffer, in user bytes that the application has not received. The default is
+    /// [`DEFAULT_RECV_BUFFER`] to [`DEFAULT_LARGEST_BUFFER`].
+    pub fn recv_buffer_bytes(self, bytes: RangeInclusive<u64>) -> Self {
+        self.with_core(|core| {
+            core.recv_buffer_bytes = *bytes.start();
+            growth(core).largest_recv_bytes = *bytes.end();
+        })
+    }
+
+    /// Sets the initial IP packet size of a path and the largest one that is searched for (RFC 8899), which the interface may lower;
+    /// [`DEFAULT_MTU`] to [`DEFAULT_LARGEST_MTU`] by default.
+    pub fn mtu_bytes(self, bytes: RangeInclusive<usize>) -> Self {
+        self.with_core(|core| {
+            core.mtu_bytes = *bytes.start();
+            core.mtu_search_up_to_bytes = Some(*bytes.end());
+        })
+    }
+
+    /// Lets both buffers grow no further than this, or than their initial sizes if these are larger.
+    pub fn limit_buffers_bytes(self, bytes: u64) -> Self {
+        self.with_core(|core| {
+            let (recv, send) = (core.recv_buffer_bytes, core.send_buffer_bytes.unwrap_or_default());
+            if let Some(growth) = &mut core.buffer_growth {
+                growth.largest_recv_bytes = growth.largest_recv_bytes.min(bytes.max(recv));
+                growth.largest_send_bytes = growth.largest_send_bytes.min(bytes.max(send));
+            }
+        })
+    }
+
+    /// Sets the time within which a peer has to answer, [`DEFAULT_CONNECT_TIMEOUT`] by default.
+    pub fn connect_timeout(self, limit: Duration) -> Self {
+        self.with_core(|core| {
+            let limit = Span::from(limit);
+            core.connect_timeout = Some(limit);
+            // INITs are repeated during all of it: otherwise their counter, Max.Init.Retransmits, would end an attempt of some minutes
+            // early. The wait for an answer begins with RTO.Initial and only grows.
+            let tries = limit.as_nanos().div_ceil(core.profile.rto_initial.as_nanos().max(1));
+            let most = &mut core.profile.max_init_retransmits;
+            *most = (*most).max(u32::try_from(tries).unwrap_or(u32::MAX));
+        })
+    }
+
+    /// Sets the time without any packet of the peer after which the association ends, while data is outstanding or probes are sent;
+    /// [`DEFAULT_PEER_SILENCE`] by default.
+    pub fn peer_silence_limit(self, limit: Duration) -> Self {
+        self.with_core(|core| core.peer_silence_limit = Some(limit.into()))
+    }
+
+    /// Sets the time after which a path with outstanding data but without acknowledgements has failed. By default only the error
+    /// counter decides.
+    pub fn path_silence_limit(self, limit: Duration) -> Self {
+        self.with_core(|core| core.path_silence_limit = Some(limit.into()))
+    }
+
+    /// Sets the treatment of addresses that the peer lists; [`ListedAddresses::Ignore`] by default.
+    pub fn listed_addresses(self, treatment: ListedAddresses) -> Self {
+        self.with_core(|core| core.listed_addresses = treatment)
+    }
+
+    /// Returns the configuration of the protocol core.
+    pub fn core(&self) -> &AssociationConfig {
+        &self.core
+    }
+
+    /// Changes the configuration of the protocol core, such as its profile, where no method here does it.
+    pub fn with_core(mut self, change: impl FnOnce(&mut AssociationConfig)) -> Self {
+        change(&mut self.core);
+        self
+    }
+
+    /// Returns the core's configuration. Its send buffer is bounded: otherwise a fast sender would fill the memory.
+    pub(crate) fn into_core(mut self) -> AssociationConfig {
+        self.core.send_buffer_bytes.get_or_insert(DEFAULT_SEND_BUFFER);
+        self.core
+    }
+}
+
+impl From<AssociationConfig> for Config {
+    fn from(core: AssociationConfig) -> Self {
+        Config { core }
+    }
+}
+
+/// Returns the limits of growth. Without growth they are the initial sizes.
+fn growth(core: &mut AssociationConfig) -> &mut BufferGrowth {
+    core.buffer_growth.get_or_insert(BufferGrowth {
+        largest_recv_bytes: core.recv_buffer_bytes,
+        largest_send_bytes: core.send_buffer_bytes.unwrap_or(DEFAULT_SEND_BUFFER),
+    })
 }
 
 #[cfg(test)]
@@ -137,12 +255,11 @@ mod tests {
 
     #[test]
     fn silent_peer_is_abandoned_after_the_timeout() {
-        let usual = config(DEFAULT_SCHEME).expect("a scheme");
-        assert_eq!(given_up(usual.clone()), Time::ZERO + Span::from_secs(15));
+        let usual = Config::default();
+        assert_eq!(given_up(usual.clone().into_core()), Time::ZERO + Span::from_secs(15));
         for seconds in [1, 30, 600, 86_400] {
-            let mut config = usual.clone();
-            set_connect_timeout(&mut config, Duration::from_secs(seconds));
-            assert_eq!(given_up(config), Time::ZERO + Span::from_secs(seconds), "{seconds} s");
+            let config = usual.clone().connect_timeout(Duration::from_secs(seconds));
+            assert_eq!(given_up(config.into_core()), Time::ZERO + Span::from_secs(seconds), "{seconds} s");
         }
     }
 }

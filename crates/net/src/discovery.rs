@@ -2,10 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use anabranch_core::{AssociationConfig, PathAddress};
+use anabranch_core::PathAddress;
 
 use crate::association::Association;
-use crate::config::DEFAULT_UDP_PORT;
+use crate::config::{Config, DEFAULT_UDP_PORT};
 use crate::endpoint::Endpoint;
 use crate::error::{BindError, ConnectError};
 use crate::interface::{LocalAddress, Watcher};
@@ -51,7 +51,7 @@ impl Endpoint {
     /// Returns [`BindError`], with a remedy.
     pub fn server(
         protection: Protection,
-        config: AssociationConfig,
+        config: Config,
         addresses: impl IntoIterator<Item = SocketAddr>,
     ) -> Result<Endpoint, BindError> {
         let addresses = addresses.into_iter().collect();
@@ -71,16 +71,12 @@ impl Endpoint {
     /// # Errors
     /// Returns [`ConnectError::Target`] for a name that cannot be read, resolved or reached, or another [`ConnectError`], each with
     /// a remedy.
-    pub async fn connect_to(
-        &self,
-        target: &str,
-        mut config: AssociationConfig,
-    ) -> Result<Association, ConnectError> {
+    pub async fn connect_to(&self, target: &str, config: Config) -> Result<Association, ConnectError> {
         let wanted = Target::read(target).map_err(ConnectError::Target)?;
         let addresses = wanted.resolve().await.map_err(ConnectError::Target)?;
         let remotes = RemoteChoice::Resolved { host: target.to_owned(), addresses };
         let selection = RouteSelection::new(Vec::new(), remotes, OPTIONS);
-        selection.configure(&mut config);
+        let config = selection.configure(config);
         let paths = selection.paths().map_err(ConnectError::Target)?;
         let here = LocalAddresses::read();
         let paths =

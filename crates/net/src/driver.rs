@@ -474,13 +474,6 @@ impl Driver {
             AssociationEvent::Connected | AssociationEvent::Readable | AssociationEvent::Writable => {
                 self.due.insert(id);
             }
-            AssociationEvent::PathState { .. }
-            | AssociationEvent::PathAdded { .. }
-            | AssociationEvent::PathRebound { .. }
-            | AssociationEvent::Abandoned { .. }
-            | AssociationEvent::StreamsAdded { .. }
-            | AssociationEvent::StreamRequestFailed { .. }
-            | AssociationEvent::NoPartialReliability => shared.dispatch_event(event),
             AssociationEvent::StreamsReset { direction, ref streams } => {
                 self.streams_reset(id, &shared, direction, streams);
                 shared.dispatch_event(event);
@@ -517,6 +510,8 @@ impl Driver {
                 shared.dispatch_event(AssociationEvent::Aborted(reason));
                 self.on_closed(id, &shared, Err(CloseReason::Aborted(reason)));
             }
+            // All others concern the application only.
+            _ => shared.dispatch_event(event),
         }
     }
 

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::accept_queue::AcceptQueue;
 use crate::association::Association;
 use crate::clock::Clock;
-use crate::config::{DEFAULT_SCTP_PORT, DEFAULT_UDP_PORT, bounded};
+use crate::config::{Config, DEFAULT_SCTP_PORT, DEFAULT_UDP_PORT};
 use crate::driver::{CommandEnds, Driver};
 use crate::error::{AcceptError, BindError, ConnectError};
 use crate::interface::{LocalAddress, local_addresses};
@@ -72,8 +72,8 @@ impl EndpointBuilder {
     }
 
     /// Accepts associations with this configuration.
-    pub fn accept(self, config: AssociationConfig) -> Self {
-        EndpointBuilder { accept: Some(bounded(config)), ..self }
+    pub fn accept(self, config: Config) -> Self {
+        EndpointBuilder { accept: Some(config.into_core()), ..self }
     }
 
     /// Accepts associations only from these sources; the default is from all. [`AcceptFrom`] describes the handling of other
@@ -318,13 +318,13 @@ impl Endpoint {
     }
 
     /// Opens an association. An attempt to connect to a silent peer fails after the configuration's
-    /// [`connect_timeout`](AssociationConfig::connect_timeout), by default 15 seconds.
+    /// [`connect_timeout`](Config::connect_timeout), by default 15 seconds.
     ///
     /// Cancel-safe: dropping the future cancels the attempt.
     ///
     /// # Errors
     /// Returns [`ConnectError`], with a remedy.
-    pub async fn connect(&self, peer: Peer, config: AssociationConfig) -> Result<Association, ConnectError> {
+    pub async fn connect(&self, peer: Peer, config: Config) -> Result<Association, ConnectError> {
         self.open(peer, config, None).await
     }
 
@@ -346,7 +346,7 @@ impl Endpoint {
     pub async fn restart(
         &self,
         peer: Peer,
-        config: AssociationConfig,
+        config: Config,
         keys: RestartKeys,
     ) -> Result<Association, ConnectError> {
         self.open(peer, config, Some(keys.context())).await
@@ -355,13 +355,13 @@ impl Endpoint {
     async fn open(
         &self,
         peer: Peer,
-        config: AssociationConfig,
+        config: Config,
         restart: Option<RestartContext>,
     ) -> Result<Association, ConnectError> {
         let Peer { paths, sctp_port, protection } = peer;
         let (reply, answer) = oneshot::channel();
         let mut dtls = protection.unwrap_or_else(|| self.inner.protection.clone()).into_dtls();
-        let mut config = bounded(config);
+        let mut config = config.into_core();
         let roles = match (&restart, &mut dtls) {
             (None, _) | (_, None) => self.roles(),
             // The peer keeps its role in the association, which may differ from that of an accepting endpoint.

@@ -11,7 +11,7 @@
 //! * The end of an association that is not graceful is an error for senders and receivers.
 //!
 //! [`Endpoint::client`] and [`Endpoint::server`] use every link of this machine, and [`Endpoint::connect_to`] finds the peer by its name.
-//! Associations with [`stream_control`](AssociationConfig::stream_control) have [streams](Association::open_stream) that read and
+//! Associations with [`stream_control`](Config::stream_control) have [streams](Association::open_stream) that read and
 //! write like TCP connections.
 //!
 //! # Protected endpoints
@@ -33,7 +33,7 @@
 //! # let (server_file, client_file) = (folder.path().join("server.pem"), folder.path().join("client.pem"));
 //! # let peer = KeyPair::load_or_create(&client_file)?.public();
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-//! # let config = anabranch_net::config(anabranch_net::DEFAULT_SCHEME)?;
+//! # let config = anabranch_net::Config::default();
 //! // The key pair is made at the first start. `key.public()` is for the other end, whose public key `peer` is.
 //! let key = KeyPair::load_or_create(&server_file)?;
 //! let admission = Admission::Only(Arc::new([peer].into_iter().collect()));
@@ -117,19 +117,19 @@ mod streams;
 mod undelivered;
 
 pub use anabranch_core::{
-    AbandonCause, Abandoned, AbandonedMessages, AbortReason, AcceptFrom, AddressChanges, AssociationConfig,
-    AssociationEvent, BufferGrowth, FairPool, Guard, ListedAddresses, LocalEnd, MAX_NETWORKS, Network,
-    NetworkError, Networks, NetworksError, PathAddress, PathId, PathState, PoolFull, RateLimit, Refusal,
-    Reliability, SendOptions, Source, Statistics, StreamDirection, StreamRefusal, StreamRequest,
+    AbandonCause, Abandoned, AbandonedMessages, AbortReason, AcceptFrom, AddressChanges, AssociationEvent,
+    BufferGrowth, FairPool, Guard, ListedAddresses, LocalEnd, MAX_NETWORKS, Network, NetworkError, Networks,
+    NetworksError, PathAddress, PathId, PathState, PoolFull, RateLimit, Refusal, Reliability, SendOptions,
+    Source, Statistics, StreamDirection, StreamRefusal, StreamRequest,
 };
 pub use anabranch_keying::{
     Credentials, ExportError, IdentityForm, KeyPolicy, PeerIdentity, RestartKeys, RestartKeysError,
 };
 pub use association::Association;
 pub use config::{
-    DEFAULT_CONNECT_TIMEOUT, DEFAULT_LARGEST_BUFFER, DEFAULT_LARGEST_MTU, DEFAULT_MTU, DEFAULT_PEER_SILENCE,
-    DEFAULT_RECV_BUFFER, DEFAULT_SCHEME, DEFAULT_SCTP_PORT, DEFAULT_SEND_BUFFER, DEFAULT_STREAMS,
-    DEFAULT_UDP_PORT, config, set_connect_timeout,
+    Config, DEFAULT_CONNECT_TIMEOUT, DEFAULT_LARGEST_BUFFER, DEFAULT_LARGEST_MTU, DEFAULT_MTU,
+    DEFAULT_PEER_SILENCE, DEFAULT_RECV_BUFFER, DEFAULT_SCHEME, DEFAULT_SCTP_PORT, DEFAULT_SEND_BUFFER,
+    DEFAULT_STREAMS, DEFAULT_UDP_PORT,
 };
 pub use connect_retries::ConnectRetries;
 pub use endpoint::{Endpoint, EndpointBuilder, Monitor};

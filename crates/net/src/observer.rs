@@ -84,7 +84,7 @@ pub enum KeyChange {
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-/// let config = anabranch_net::config("cmt")?;
+/// let config = anabranch_net::Config::default();
 /// let bytes = Arc::new(AtomicU64::new(0));
 /// let server = Endpoint::builder(Protection::Insecure)
 ///     .local("127.0.0.1:0".parse()?)

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
-use anabranch_net::{Association, Endpoint, PathAddress, PathState, Peer, Protection, SendOptions, config};
+use anabranch_net::{Association, Config, Endpoint, PathAddress, PathState, Peer, Protection, SendOptions};
 
 /// Environment variable that names the file with the clock's offset.
 const FILE: &str = "FAKETIME_TIMESTAMP_FILE";
@@ -57,7 +57,7 @@ fn clock_jump_of_hours_does_not_affect_a_transfer() {
 fn endpoint(node: u8, accepts: bool) -> Endpoint {
     let builder =
         Endpoint::builder(Protection::Insecure).local(SocketAddr::from((Ipv4Addr::new(127, 0, 3, node), 0)));
-    let builder = if accepts { builder.accept(config("bonded").expect("a scheme")) } else { builder };
+    let builder = if accepts { builder.accept(Config::new("bonded").expect("a scheme")) } else { builder };
     builder.bind().expect("an endpoint")
 }
 
@@ -76,7 +76,7 @@ async fn a_transfer_amid_jumps() {
     let remote = server.local_addresses()[0];
     let local = client.local_addresses()[0].ip();
     let peer = Peer::new([PathAddress::over_udp(local, remote)]).sctp_port(server.sctp_port());
-    let connected = client.connect(peer, config("bonded").expect("a scheme"));
+    let connected = client.connect(peer, Config::new("bonded").expect("a scheme"));
     let (ours, theirs) = tokio::join!(connected, server.accept());
     let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));
     let begun = (Instant::now(), SystemTime::now());

@@ -11,9 +11,7 @@ use std::time::{Duration, Instant};
 
 use anabranch_core::protection::{KeyManagementMethod, KeyManagementRoles, ProtectionMode};
 use anabranch_core::time::{Rate, Span};
-use anabranch_net::{
-    Association, AssociationConfig, Credentials, Endpoint, PathAddress, Peer, Protection, config,
-};
+use anabranch_net::{Association, Config, Credentials, Endpoint, PathAddress, Peer, Protection};
 use anabranch_relay::{Relay, RelayConfig};
 use anabranch_sim::{LinkConfig, QueueConfig};
 use anabranch_tests::credentials::{credentials, identity};
@@ -34,7 +32,7 @@ async fn within<F: Future>(future: F) -> F::Output {
 
 fn endpoint(address: IpAddr, protection: Protection, accepts: bool) -> Endpoint {
     let builder = Endpoint::builder(protection).local(SocketAddr::new(address, 0)).max_handshakes(PLACES);
-    let builder = if accepts { builder.accept(config("cmt").expect("a scheme")) } else { builder };
+    let builder = if accepts { builder.accept(Config::new("cmt").expect("a scheme")) } else { builder };
     builder.bind().expect("an endpoint")
 }
 
@@ -42,7 +40,7 @@ fn protected(address: IpAddr, credentials: Credentials, accepts: bool) -> Endpoi
     endpoint(address, Protection::dtls(credentials), accepts)
 }
 
-async fn connect(client: &Endpoint, server: &Endpoint, config: AssociationConfig) -> Association {
+async fn connect(client: &Endpoint, server: &Endpoint, config: Config) -> Association {
     let path = PathAddress::over_udp(client.local_addresses()[0].ip(), server.local_addresses()[0]);
     let peer = Peer::new([path]).sctp_port(server.sctp_port());
     within(client.connect(peer, config)).await.expect("connected at the first attempt")
@@ -60,8 +58,7 @@ fn wanted() -> anabranch_core::protection::Protection {
 
 /// Connects a peer that completes the cookie exchange and then stays silent.
 async fn silent(address: IpAddr, server: &Endpoint) -> (Endpoint, Association) {
-    let mut config = config("cmt").expect("a scheme");
-    config.protection = Some(wanted());
+    let config = Config::new("cmt").expect("a scheme").with_core(|core| core.protection = Some(wanted()));
     let endpoint = endpoint(address, Protection::Insecure, false);
     let association = connect(&endpoint, server, config).await;
     (endpoint, association)
@@ -85,8 +82,10 @@ async fn flood_leaves_others_alone(
     assert_eq!((keying.pending, keying.failed), (PLACES as u64, gone));
     assert!(!waiting.is_closed(), "the oldest handshake is of another source");
     let client = protected(client, credentials(1, &[2]), false);
-    let (ours, theirs) =
-        tokio::join!(connect(&client, &server, config("cmt").expect("a scheme")), within(server.accept()));
+    let (ours, theirs) = tokio::join!(
+        connect(&client, &server, Config::new("cmt").expect("a scheme")),
+        within(server.accept())
+    );
     assert_eq!(theirs.expect("accepted").peer_identity(), Some(identity(1)));
     assert!(ours.is_open());
 }
@@ -118,8 +117,7 @@ async fn ipv6_flood() {
 /// Returns common header and INIT of a client that negotiates protection, as sent over UDP.
 async fn init_template() -> Vec<u8> {
     let target = tokio::net::UdpSocket::bind("127.0.40.30:0").await.expect("a socket");
-    let mut config = config("cmt").expect("a scheme");
-    config.protection = Some(wanted());
+    let config = Config::new("cmt").expect("a scheme").with_core(|core| core.protection = Some(wanted()));
     let client = endpoint("127.0.40.31".parse().expect("an address"), Protection::Insecure, false);
     let path = PathAddress::over_udp(client.local_addresses()[0].ip(), target.local_addr().expect("bound"));
     let connecting = client.connect(Peer::new([path]).sctp_port(5000), config);
@@ -187,7 +185,7 @@ async fn measured_flood_delays_no_client_of_another_address() {
     for (per_second, rtt_ms) in [(0, 100), (400, 100), (400, 300), (1200, 100), (1200, 300)] {
         let server = Endpoint::builder(Protection::dtls(credentials(2, &[1])))
             .local("127.0.40.1:0".parse().expect("an address"))
-            .accept(config("cmt").expect("a scheme"))
+            .accept(Config::new("cmt").expect("a scheme"))
             .bind()
             .expect("an endpoint");
         let at = server.local_addresses()[0];
@@ -214,7 +212,7 @@ async fn measured_flood_delays_no_client_of_another_address() {
             let path = PathAddress::over_udp(client.local_addresses()[0].ip(), relay.local_addr());
             let peer = Peer::new([path]).sctp_port(server.sctp_port());
             let began = Instant::now();
-            let connected = within(client.connect(peer, config("cmt").expect("a scheme"))).await;
+            let connected = within(client.connect(peer, Config::new("cmt").expect("a scheme"))).await;
             times.push(began.elapsed());
             connected.expect("connected at the first attempt").abort();
         }

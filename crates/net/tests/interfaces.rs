@@ -101,7 +101,7 @@ fn association_uses_added_and_drops_removed_addresses() {
 #[ignore = "runs in a namespace only"]
 async fn followed() {
     pair("10.77.0.1");
-    let config = anabranch_net::config("cmt").expect("a scheme");
+    let config = anabranch_net::Config::new("cmt").expect("a scheme");
     let server = Endpoint::builder(Protection::Insecure)
         .local(SocketAddr::from(([10, 77, 0, 1], 0)))
         .accept(config.clone());
@@ -149,7 +149,7 @@ fn a_socket_that_is_bound_to_an_interface_sends_nowhere_else() {
 #[ignore = "runs in a namespace only"]
 async fn devices() {
     pair("10.77.0.1");
-    let config = anabranch_net::config("cmt").expect("a scheme");
+    let config = anabranch_net::Config::new("cmt").expect("a scheme");
     let server = Endpoint::builder(Protection::Insecure)
         .local(SocketAddr::from(([127, 0, 0, 1], 0)))
         .accept(config.clone());
@@ -158,7 +158,7 @@ async fn devices() {
     let local = SocketAddr::from(([127, 0, 0, 2], 0));
     let connect = async |client: Endpoint| {
         let route = PathAddress::over_udp(local.ip(), remote);
-        client.connect(Peer::new([route]), anabranch_net::config("cmt").expect("a scheme")).await
+        client.connect(Peer::new([route]), anabranch_net::Config::new("cmt").expect("a scheme")).await
     };
     // Loopback is not behind `near`, so the attempt is refused; `lo` is the correct interface.
     let wrong = Endpoint::builder(Protection::Insecure).local_on(local, "near").bind().expect("bound");
@@ -196,7 +196,7 @@ async fn has_packets_of(association: &Association, mtu_bytes: usize) {
 
 /// Creates an association between hosts at these addresses. Returns both ends.
 async fn associated(client: &Endpoint, server: &Endpoint) -> (Association, Association) {
-    let config = anabranch_net::config("cmt").expect("a scheme");
+    let config = anabranch_net::Config::new("cmt").expect("a scheme");
     let local = client.local_addresses()[0].ip();
     let route = PathAddress::over_udp(local, server.local_addresses()[0]);
     let opened = tokio::time::timeout(TIMEOUT, client.connect(Peer::new([route]), config)).await;
@@ -208,7 +208,7 @@ fn host(address: [u8; 4]) -> EndpointBuilder {
 }
 
 fn accepting(address: [u8; 4]) -> Endpoint {
-    host(address).accept(anabranch_net::config("cmt").expect("a scheme")).bind().expect("bound")
+    host(address).accept(anabranch_net::Config::new("cmt").expect("a scheme")).bind().expect("bound")
 }
 
 #[test]

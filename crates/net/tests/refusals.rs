@@ -9,10 +9,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use anabranch_core::time::{Span, Time};
+use anabranch_core::time::Time;
 use anabranch_net::{
-    AssociationConfig, ConnectError, Datagram, Endpoint, Observer, PathAddress, Peer, Protection, Refusal,
-    SendOptions, config,
+    Config, ConnectError, Datagram, Endpoint, Observer, PathAddress, Peer, Protection, Refusal, SendOptions,
 };
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -21,7 +20,7 @@ use crate::namespace::in_namespace;
 /// Far above the time of a refusal on a busy machine, and far below [`CONNECT_TIMEOUT`].
 const LIMIT: Duration = Duration::from_secs(120);
 /// Time after which an attempt ends without a refusal.
-const CONNECT_TIMEOUT: Span = Span::from_secs(3600);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3600);
 
 async fn within<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(LIMIT, future).await.expect("it hangs")
@@ -31,11 +30,8 @@ fn ip(node: u8) -> IpAddr {
     IpAddr::from([127, 0, 0, node])
 }
 
-fn patient() -> AssociationConfig {
-    let mut config = config("cmt").expect("a scheme");
-    config.connect_timeout = Some(CONNECT_TIMEOUT);
-    config.profile.max_init_retransmits = 1000;
-    config
+fn patient() -> Config {
+    Config::new("cmt").expect("a scheme").connect_timeout(CONNECT_TIMEOUT)
 }
 
 fn endpoint(nodes: &[IpAddr]) -> Endpoint {
@@ -94,8 +90,7 @@ async fn attempt_lasts_while_one_path_is_silent() {
     let local = ip(13);
     let client = endpoint(&[local]);
     let paths = [(local, closed_port(ip(3))), (local, silent.local_addr().expect("bound"))];
-    let mut config = patient();
-    config.connect_timeout = Some(Span::from_secs(1));
+    let config = patient().connect_timeout(Duration::from_secs(1));
     let error = within(client.connect(peer(&paths), config)).await.err();
     assert_eq!(error, Some(ConnectError::NoAnswer));
 }

@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use anabranch_net::{
-    Endpoint, EndpointBuilder, Observer, PathAddress, Peer, Protection, SendOptions, config,
+    Config, Endpoint, EndpointBuilder, Observer, PathAddress, Peer, Protection, SendOptions,
 };
 use anabranch_observe::{Outputs, Recording, Role};
 
@@ -56,7 +56,7 @@ fn any_port(builder: EndpointBuilder, nodes: [u8; 2]) -> EndpointBuilder {
 
 /// Sends all messages one way and closes. Returns the duration and the number of dropped records.
 async fn transfer(kind: Kind) -> (Duration, u64) {
-    let scheme = config("cmt").expect("a scheme");
+    let scheme = Config::new("cmt").expect("a scheme");
     let folder = tempfile::tempdir().expect("a folder");
     let outputs = outputs(kind, folder.path());
     let recording = (!outputs.is_empty())

@@ -14,7 +14,7 @@
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 //! # let folder = tempfile::tempdir()?;
 //! # let folder = folder.path();
-//! let config = anabranch_net::config("cmt")?;
+//! let config = anabranch_net::Config::new("cmt")?;
 //! let outputs = Outputs { pcap: Some(folder.join("capture.pcapng")), ..Outputs::default() };
 //! let recording = Recording::start(&outputs, Role::Client, "cmt", &config)?;
 //!

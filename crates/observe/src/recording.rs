@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::SystemTime;
 
+use anabranch_core::Statistics;
 use anabranch_core::time::Time;
-use anabranch_core::{AssociationConfig, Statistics};
 use anabranch_lab::trace::TraceError;
 use anabranch_lab::trace::qlog::Role;
+use anabranch_net::Config;
 use anabranch_net::Observer;
 use anabranch_sim::pcapng::SnapLength;
 
@@ -68,19 +69,14 @@ impl Recording {
     ///
     /// # Errors
     /// Returns [`TraceError`] if a file cannot be created.
-    pub fn start(
-        outputs: &Outputs,
-        role: Role,
-        scheme: &str,
-        config: &AssociationConfig,
-    ) -> Result<Self, TraceError> {
+    pub fn start(outputs: &Outputs, role: Role, scheme: &str, config: &Config) -> Result<Self, TraceError> {
         let origin = SystemTime::now();
         let about = RecordingInfo {
             origin,
             role,
             scheme: scheme.to_owned(),
-            profile: config.profile.name,
-            lost_counts_until_resent: config.profile.lost_counts_until_resent,
+            profile: config.core().profile.name,
+            lost_counts_until_resent: config.core().profile.lost_counts_until_resent,
         };
         let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
         if let Some(path) = &outputs.pcap {

@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
-use anabranch_net::{Association, Endpoint, PathAddress, Peer, Protection, config};
+use anabranch_net::{Association, Config, Endpoint, PathAddress, Peer, Protection};
 use anabranch_transfer::{
     Pipe, RateLimit, Report, SendSource, Sender, Server, ServerOptions, Store, Timeouts, TransferError, push,
 };
@@ -29,12 +29,12 @@ async fn connect(server: &Endpoint) -> Association {
         .expect("a client");
     let pairs = client.local_addresses().iter().zip(server.local_addresses());
     let peer = Peer::new(pairs.map(|(local, remote)| PathAddress::over_udp(local.ip(), *remote)));
-    client.connect(peer, config("cmt").expect("a scheme")).await.expect("connected")
+    client.connect(peer, Config::new("cmt").expect("a scheme")).await.expect("connected")
 }
 
 /// Returns the user bytes per second of a transfer of `bytes` bytes.
 async fn reached(limit: RateLimit, bytes: u64) -> f64 {
-    let scheme = config("cmt").expect("a scheme");
+    let scheme = Config::new("cmt").expect("a scheme");
     let endpoint = Endpoint::builder(Protection::Insecure)
         .local(any_port(1))
         .local(any_port(2))

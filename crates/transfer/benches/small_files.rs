@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anabranch_net::{Association, Endpoint, PathAddress, Peer, Protection, config};
+use anabranch_net::{Association, Config, Endpoint, PathAddress, Peer, Protection};
 use anabranch_transfer::{
     Durability, Folder, OnClash, Report, SendSource, Sender, Server, ServerOptions, Store, Timeouts,
     TransferError, push,
@@ -42,12 +42,12 @@ async fn connect(server: &Endpoint) -> Association {
     let local = SocketAddr::from(([127, 0, 0, 3], 0));
     let endpoint = Endpoint::builder(Protection::Insecure).local(local).bind().expect("bound");
     let route = PathAddress::over_udp(local.ip(), server.local_addresses()[0]);
-    let scheme = config("bonded").expect("a scheme");
+    let scheme = Config::new("bonded").expect("a scheme");
     endpoint.connect(Peer::new([route]), scheme).await.expect("connected")
 }
 
 async fn transfer(from: &Path, to: &Path, durability: Durability, files: usize) -> Duration {
-    let scheme = config("bonded").expect("a scheme");
+    let scheme = Config::new("bonded").expect("a scheme");
     let endpoint = Endpoint::builder(Protection::Insecure)
         .local(SocketAddr::from(([127, 0, 0, 1], 0)))
         .accept(scheme)

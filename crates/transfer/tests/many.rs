@@ -10,7 +10,7 @@ use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use anabranch_net::{Association, Endpoint, Guard, PathAddress, Peer, Protection, RateLimit, config};
+use anabranch_net::{Association, Config, Endpoint, Guard, PathAddress, Peer, Protection, RateLimit};
 use anabranch_transfer::{
     Accept, Folder, OnClash, Report, SendSource, Sender, Server, ServerOptions, Store, Timeouts,
     TransferError, pull, push,
@@ -54,7 +54,7 @@ impl Rig {
         let often = RateLimit { per_second: 1_000_000, burst: 1_000_000 };
         let endpoint = Endpoint::builder(Protection::Insecure)
             .local(SocketAddr::from(([127, 0, 0, 1], 0)))
-            .accept(config("cmt").expect("a scheme"))
+            .accept(Config::new("cmt").expect("a scheme"))
             .guard(Guard { per_source: often, in_all: often })
             .bind()
             .expect("bound");
@@ -84,7 +84,7 @@ impl Rig {
         let endpoint =
             Endpoint::builder(Protection::Insecure).local(SocketAddr::new(local, 0)).bind().expect("bound");
         let route = PathAddress::over_udp(local, self.endpoint.local_addresses()[0]);
-        endpoint.connect(Peer::new([route]), config("cmt").expect("a scheme")).await.expect("connected")
+        endpoint.connect(Peer::new([route]), Config::new("cmt").expect("a scheme")).await.expect("connected")
     }
 
     async fn again(&self) -> Result<Association, TransferError> {

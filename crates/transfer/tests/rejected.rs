@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use crate::{live_bytes, turn};
-use anabranch_net::{Association, Endpoint, PathAddress, Peer, Protection, SendOptions, config};
+use anabranch_net::{Association, Config, Endpoint, PathAddress, Peer, Protection, SendOptions};
 use anabranch_transfer::protocol::{FileTime, Intent, Kind, Message, Offer};
 use anabranch_transfer::{Folder, OnClash, Report, SenderId, SenderRequests, Server, ServerOptions, Store};
 
@@ -24,12 +24,10 @@ const STUCK_AFTER: Duration = Duration::from_secs(120);
 /// Starts a server that ends a peer which reads nothing for 1 s.
 fn serve(dir: &tempfile::TempDir) -> Endpoint {
     let options = ServerOptions { silence: Duration::from_secs(1), ..ServerOptions::default() };
-    let mut association = config("cmt").expect("a scheme");
-    options.share_buffers(&mut association);
     let endpoint = Endpoint::builder(Protection::Insecure)
         .local(SocketAddr::from(([127, 0, 0, 1], 0)))
         .max_associations(options.most_associations())
-        .accept(association)
+        .accept(options.share_buffers(Config::default()))
         .bind()
         .expect("bound");
     let store = Store::Folder(Folder::open(dir.path(), OnClash::Refuse).expect("a folder"));
@@ -49,8 +47,7 @@ async fn greet(server: &Endpoint) -> Association {
     let endpoint =
         Endpoint::builder(Protection::Insecure).local(SocketAddr::new(local, 0)).bind().expect("bound");
     let route = PathAddress::over_udp(local, server.local_addresses()[0]);
-    let mut small = config("cmt").expect("a scheme");
-    small.buffer_growth = None;
+    let small = Config::default().limit_buffers_bytes(0);
     let association = endpoint.connect(Peer::new([route]), small).await.expect("connected");
     let intent = Intent::Push {
         sender: SenderId::from_bytes([7; SenderId::LEN]),

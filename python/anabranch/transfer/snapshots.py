@@ -29,6 +29,7 @@ EventKind: TypeAlias = Literal[
     "closed",
     "aborted",
     "missed",
+    "other",
 ]
 
 

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use anabranch_net::{
-    Association, Endpoint, EndpointBuilder, PathAddress, Peer, Protection, SendOptions, config,
+    Association, Config, Endpoint, EndpointBuilder, PathAddress, Peer, Protection, SendOptions,
 };
 use anabranch_tests::credentials::credentials;
 use clap::Args;
@@ -87,7 +87,7 @@ async fn receive(association: Association) -> Result<u64, Failure> {
 }
 
 async fn connect(flow: &Flow) -> Result<Pair, Failure> {
-    let scheme = config(&flow.scheme)?;
+    let scheme = Config::new(&flow.scheme)?;
     let protection = |own, peer| match flow.protected {
         true => Protection::dtls(credentials(own, &[peer])),
         false => Protection::Insecure,

@@ -5,7 +5,7 @@ use std::process::Child;
 use std::time::{Duration, Instant};
 
 use anabranch_core::RateLimit;
-use anabranch_net::{Association, Endpoint, Guard, PathAddress, Peer, Protection, SendOptions, config};
+use anabranch_net::{Association, Config, Endpoint, Guard, PathAddress, Peer, Protection, SendOptions};
 use clap::Args;
 use tokio::task::JoinSet;
 
@@ -48,7 +48,7 @@ impl Peers {
                 .bind()?;
             let local = endpoint.local_addresses()[0].ip();
             let peer = Peer::new([PathAddress::over_udp(local, self.server)]);
-            let association = endpoint.connect(peer, config(SCHEME)?).await?;
+            let association = endpoint.connect(peer, Config::new(SCHEME)?).await?;
             ends.spawn(async move { while let Ok(Some(_)) = association.recv().await {} });
         }
         while ends.join_next().await.is_some() {}
@@ -80,7 +80,7 @@ impl Server {
         let associations = crowd.associations as usize;
         let endpoint = Endpoint::builder(Protection::Insecure)
             .local((Ipv4Addr::new(127, 0, 20, 2), 0).into())
-            .accept(config(SCHEME)?)
+            .accept(Config::new(SCHEME)?)
             // All come from one address, which may have eight of nine places.
             .max_associations(2 * associations)
             .guard(Guard { per_source: NO_LIMIT, in_all: NO_LIMIT })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use anabranch_net::{Association, ConnectError, Endpoint, Guard, PathAddress, Peer, Protection, config};
+use anabranch_net::{Association, Config, ConnectError, Endpoint, Guard, PathAddress, Peer, Protection};
 use anabranch_transfer::{Report, Server, ServerOptions, Store};
 
 /// Address of every endpoint here. Each has its own UDP and SCTP port.
@@ -20,7 +20,7 @@ pub fn accepting() -> Endpoint {
     Endpoint::builder(Protection::Insecure)
         .local(SocketAddr::new(ADDRESS, 0))
         .guard(Guard { per_source: rate, in_all: rate })
-        .accept(config("sctp").expect("a scheme"))
+        .accept(Config::new("sctp").expect("a scheme"))
         .bind()
         .expect("a loopback address can be bound")
 }
@@ -52,7 +52,7 @@ pub async fn connect(server: &Endpoint) -> Result<Association, ConnectError> {
 pub(crate) async fn connect_from(client: &Endpoint, server: &Endpoint) -> Result<Association, ConnectError> {
     let remote = server.local_addresses()[0];
     let to = Peer::new([PathAddress::over_udp(ADDRESS, remote)]).sctp_port(server.sctp_port());
-    client.connect(to, config("sctp").expect("a scheme")).await
+    client.connect(to, Config::new("sctp").expect("a scheme")).await
 }
 
 /// A server for all peers, until it is dropped.

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anabranch_core::time::Span;
-use anabranch_net::{AssociationConfig, PathAddress, Reliability, config};
+use anabranch_net::{Config, PathAddress, Reliability};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Opens or accepts one association with another stack. Reports events on standard error, one JSON object per line.
@@ -144,21 +144,22 @@ impl Arguments {
         locals
     }
 
-    pub(crate) fn config(&self) -> Result<AssociationConfig, String> {
-        let mut config = config(&self.scheme).map_err(|error| error.to_string())?;
-        config.mtu_bytes = self.mtu_bytes;
-        config.send_buffer_bytes = Some(self.buffer_bytes);
-        config.buffer_growth = None;
-        config.recv_buffer_bytes = self.buffer_bytes;
-        config.streams = self.streams;
-        if let Some(ms) = self.rto_min_ms {
-            config.profile.rto_min = Span::from_millis(ms);
-            config.profile.rto_initial = Span::from_millis(ms);
-        }
-        if let Some(most) = self.path_max_retrans {
-            config.profile.path_max_retrans = most;
-        }
-        Ok(config)
+    pub(crate) fn config(&self) -> Result<Config, String> {
+        let config = Config::new(&self.scheme).map_err(|error| error.to_string())?;
+        let config = config
+            .send_buffer_bytes(self.buffer_bytes..=self.buffer_bytes)
+            .recv_buffer_bytes(self.buffer_bytes..=self.buffer_bytes)
+            .streams(self.streams);
+        Ok(config.with_core(|core| {
+            core.mtu_bytes = self.mtu_bytes;
+            if let Some(ms) = self.rto_min_ms {
+                core.profile.rto_min = Span::from_millis(ms);
+                core.profile.rto_initial = Span::from_millis(ms);
+            }
+            if let Some(most) = self.path_max_retrans {
+                core.profile.path_max_retrans = most;
+            }
+        }))
     }
 }
 

@@ -9,9 +9,7 @@ mod work;
 use std::error::Error;
 use std::process::ExitCode;
 
-use anabranch_net::{
-    Association, AssociationConfig, AssociationEvent, CloseReason, Endpoint, Peer, Protection,
-};
+use anabranch_net::{Association, AssociationEvent, CloseReason, Config, Endpoint, Peer, Protection};
 use clap::Parser;
 use serde_json::json;
 use tokio::sync::watch;
@@ -60,7 +58,7 @@ async fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-fn bind(arguments: &Arguments, config: &AssociationConfig) -> Result<Endpoint, Failure> {
+fn bind(arguments: &Arguments, config: &Config) -> Result<Endpoint, Failure> {
     let mut builder = Endpoint::builder(Protection::Insecure).sctp_port(arguments.sctp);
     for local in arguments.locals() {
         builder = builder.local(local);
@@ -74,7 +72,7 @@ fn bind(arguments: &Arguments, config: &AssociationConfig) -> Result<Endpoint, F
 async fn associate(
     endpoint: &Endpoint,
     arguments: &Arguments,
-    config: AssociationConfig,
+    config: Config,
 ) -> Result<Association, Failure> {
     if arguments.routes.is_empty() {
         write_line(&json!({"event": "listening"}));

@@ -195,7 +195,7 @@ async fn server(arguments: &BenchArguments, reporter: &Reporter) -> Result<Statu
     let port = port.map_or_else(String::new, |port| format!(" -p {port}"));
     let admitted = listen.admitted(&format!("anabranch bench -s{port}"))?;
     let port = arguments.port.unwrap_or(DEFAULT_UDP_PORT);
-    let host = listen.bind_at(&admitted, port, |config| config.streams = MOST_STREAMS + 1)?;
+    let host = listen.bind_at(&admitted, port, |config| config.streams(MOST_STREAMS + 1))?;
     let is_quiet = arguments.quiet || arguments.json || arguments.json_stream;
     listen.association.protection.notice(is_quiet);
     access_notice(&admitted.from, is_quiet);
@@ -230,7 +230,7 @@ async fn client(
     let plan = plan(arguments)?;
     let target = with_port(arguments, target)?;
     let is_quiet = arguments.quiet || arguments.json || arguments.json_stream;
-    let configure = |config: &mut anabranch_net::AssociationConfig| config.streams = plan.streams + 1;
+    let configure = |config: anabranch_net::Config| config.streams(plan.streams + 1);
     let expected = (Expected::Known, arguments.connect.retries());
     let (_host, association) = arguments.connect.open_with(&target, is_quiet, expected, configure).await?;
     client::test(&association, &target, plan, &mut reporter).await

@@ -136,7 +136,7 @@ fn start(job: &Job, index: usize, times: Times, over: watch::Receiver<bool>) -> 
             endpoint.local(address(net, index, path))
         })
     };
-    let far = endpoint(FAR).accept(plan.config.clone()).bind()?;
+    let far = endpoint(FAR).accept(plan.config.clone().into()).bind()?;
     let near = endpoint(NEAR).bind()?;
     let relays = flow.paths.iter().zip(far.local_addresses()).enumerate();
     let relays = relays
@@ -210,7 +210,7 @@ impl FlowEndpoints {
     }
 
     async fn connect(&self) -> Result<[Association; 2], String> {
-        let connect = self.near.connect(self.peer.clone(), self.plan.config.clone());
+        let connect = self.near.connect(self.peer.clone(), self.plan.config.clone().into());
         let accept = async { self.far.accept().await.map_err(|error| error.to_string()) };
         let (near, far) =
             tokio::try_join!(async { connect.await.map_err(|error| error.to_string()) }, accept)?;

@@ -7,8 +7,8 @@ use anabranch_net::route_selection::{
     RemoteChoice, RouteSelection, Target, connect_failure_message, endpoint_for, read_destination,
 };
 use anabranch_net::{
-    Association, AssociationConfig, ConnectError, ConnectRetries, DEFAULT_CONNECT_TIMEOUT, Endpoint,
-    EndpointBuilder, PathAddress, Peer, set_connect_timeout,
+    Association, Config, ConnectError, ConnectRetries, DEFAULT_CONNECT_TIMEOUT, Endpoint, EndpointBuilder,
+    PathAddress, Peer,
 };
 use anabranch_observe::Role;
 use anabranch_transfer::escape;
@@ -95,7 +95,7 @@ impl ConnectOptions {
         target: &str,
         quiet: bool,
         (expected, mut retries): (Expected, ConnectRetries),
-        configure: impl Fn(&mut AssociationConfig),
+        configure: impl Fn(Config) -> Config,
     ) -> Result<(Endpoint, Association), CommandError> {
         let mut noted = None;
         loop {
@@ -123,12 +123,10 @@ impl ConnectOptions {
         target: &str,
         quiet: bool,
         expected: Expected,
-        configure: impl Fn(&mut AssociationConfig),
+        configure: impl Fn(Config) -> Config,
     ) -> Result<(Endpoint, Association), FailedAttempt> {
-        let mut config = self.association.config()?;
-        configure(&mut config);
         let selection = self.route_selection(target).await?;
-        selection.configure(&mut config);
+        let config = selection.configure(configure(self.association.config()?));
         let paths = self.paths_of(&selection)?;
         let secured = self.association.protection.to_connect(target, expected)?;
         let endpoint = self.bind_builder(selection.endpoint(&paths, secured.protection.clone()), &config)?;
@@ -183,17 +181,13 @@ impl ConnectOptions {
     pub(crate) fn bind(
         &self,
         paths: &[PathAddress],
-        config: &AssociationConfig,
+        config: &Config,
         secured: &Connecting,
     ) -> Result<Endpoint, CommandError> {
         self.bind_builder(endpoint_for(paths, secured.protection.clone()), config)
     }
 
-    fn bind_builder(
-        &self,
-        builder: EndpointBuilder,
-        config: &AssociationConfig,
-    ) -> Result<Endpoint, CommandError> {
+    fn bind_builder(&self, builder: EndpointBuilder, config: &Config) -> Result<Endpoint, CommandError> {
         let builder = self.association.attach(builder, Role::Client, config)?;
         let endpoint = builder.bind().map_err(anyhow::Error::new)?;
         self.association.observe.show(&endpoint)?;
@@ -211,7 +205,7 @@ impl ConnectOptions {
         endpoint: &Endpoint,
         target: &str,
         paths: &[PathAddress],
-        config: AssociationConfig,
+        config: Config,
     ) -> Result<Association, FailedAttempt> {
         let connected = self.try_to_connect(endpoint, paths, config).await;
         connected.map_err(|error| self.failed(target, paths, error))
@@ -221,11 +215,10 @@ impl ConnectOptions {
         &self,
         endpoint: &Endpoint,
         paths: &[PathAddress],
-        mut config: AssociationConfig,
+        config: Config,
     ) -> Result<Association, ConnectError> {
-        set_connect_timeout(&mut config, self.within());
         let peer = Peer::new(paths.iter().copied()).sctp_port(self.association.sctp_port());
-        endpoint.connect(peer, config).await
+        endpoint.connect(peer, config.connect_timeout(self.within())).await
     }
 
     fn failed(&self, target: &str, paths: &[PathAddress], cause: ConnectError) -> FailedAttempt {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anabranch_net::route_selection::{ListenAddresses, LocalAddresses, read_address};
 use anabranch_net::{
-    AcceptFrom, Association, AssociationConfig, BindError, DEFAULT_UDP_PORT, Endpoint, EndpointBuilder,
+    AcceptFrom, Association, BindError, Config, DEFAULT_UDP_PORT, Endpoint, EndpointBuilder,
 };
 use anabranch_observe::Role;
 use clap::Args;
@@ -75,7 +75,7 @@ impl ListenOptions {
         &self,
         admitted: &Admitted,
         most_associations: usize,
-        configure: impl FnOnce(&mut AssociationConfig),
+        configure: impl FnOnce(Config) -> Config,
     ) -> Result<Endpoint, CommandError> {
         self.bind_host(admitted, DEFAULT_UDP_PORT, configure, |builder| {
             builder.max_associations(most_associations)
@@ -87,7 +87,7 @@ impl ListenOptions {
         &self,
         admitted: &Admitted,
         port: u16,
-        configure: impl FnOnce(&mut AssociationConfig),
+        configure: impl FnOnce(Config) -> Config,
     ) -> Result<Endpoint, CommandError> {
         self.bind_host(admitted, port, configure, |builder| builder)
     }
@@ -96,11 +96,10 @@ impl ListenOptions {
         &self,
         admitted: &Admitted,
         port: u16,
-        configure: impl FnOnce(&mut AssociationConfig),
+        configure: impl FnOnce(Config) -> Config,
         bound: impl FnOnce(EndpointBuilder) -> EndpointBuilder,
     ) -> Result<Endpoint, CommandError> {
-        let mut config = self.association.config()?;
-        configure(&mut config);
+        let config = configure(self.association.config()?);
         let addresses = ListenAddresses::new(self.listen.clone(), port, OPTIONS);
         let builder = addresses.endpoint(admitted.listening.protection()).map_err(CommandError::failure)?;
         let builder = self.association.attach(builder, Role::Server, &config)?;

@@ -10,10 +10,10 @@ mod protection;
 
 use std::num::NonZeroU64;
 use std::sync::Once;
+use std::time::Duration;
 
-use anabranch_core::time::Span;
 use anabranch_net::route_selection::OptionNames;
-use anabranch_net::{AssociationConfig, EndpointBuilder};
+use anabranch_net::{Config, EndpointBuilder};
 use anabranch_observe::Role;
 use clap::Args;
 
@@ -80,7 +80,7 @@ impl AssociationOptions {
         &self,
         builder: EndpointBuilder,
         role: Role,
-        config: &AssociationConfig,
+        config: &Config,
     ) -> Result<EndpointBuilder, CommandError> {
         static SAID: Once = Once::new();
         if self.observe.traces() && !self.protection.insecure {
@@ -95,12 +95,12 @@ impl AssociationOptions {
     }
 
     /// Returns the configuration that the options describe.
-    pub(crate) fn config(&self) -> Result<AssociationConfig, CommandError> {
-        let mut config = anabranch_net::config(self.scheme())
-            .map_err(|error| CommandError::usage(format!("--scheme: {error}")))?;
-        if let Some(limit) = self.failover_ms {
-            config.path_silence_limit = Some(Span::from_millis(limit.get()));
-        }
-        Ok(config)
+    pub(crate) fn config(&self) -> Result<Config, CommandError> {
+        let config =
+            Config::new(self.scheme()).map_err(|error| CommandError::usage(format!("--scheme: {error}")))?;
+        Ok(match self.failover_ms {
+            Some(limit) => config.path_silence_limit(Duration::from_millis(limit.get())),
+            None => config,
+        })
     }
 }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anabranch_net::{AssociationConfig, Endpoint, EndpointBuilder};
+use anabranch_net::{Config, Endpoint, EndpointBuilder};
 use anabranch_observe::metrics::Exporter;
 use anabranch_observe::{Outputs, Recording, Role};
 use anabranch_sim::pcapng::SnapLength;
@@ -96,7 +96,7 @@ impl ObserveOptions {
         builder: EndpointBuilder,
         role: Role,
         scheme: &str,
-        config: &AssociationConfig,
+        config: &Config,
         readable: bool,
     ) -> Result<EndpointBuilder, CommandError> {
         let usual = if readable { SnapLength::HEADERS } else { SnapLength::FULL };

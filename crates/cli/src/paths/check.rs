@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anabranch_net::{AssociationConfig, Device, Endpoint, PathAddress, udp_address};
+use anabranch_net::{Config, Device, Endpoint, PathAddress, udp_address};
 use anyhow::Context;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -52,7 +52,7 @@ async fn check_one(
     target: &str,
     (connect, secured): (&ConnectOptions, &Connecting),
     path: PathAddress,
-    config: &AssociationConfig,
+    config: &Config,
 ) -> Outcome {
     let mut retries = connect.retries();
     loop {
@@ -89,7 +89,7 @@ async fn try_one(
     (connect, secured): (&ConnectOptions, &Connecting),
     endpoint: &Endpoint,
     path: PathAddress,
-    config: AssociationConfig,
+    config: Config,
 ) -> Result<Duration, FailedAttempt> {
     let begun = Instant::now();
     let association = connect.connect(endpoint, target, &[path], config).await?;

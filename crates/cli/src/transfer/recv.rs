@@ -398,7 +398,7 @@ async fn wait(
         allow_delete: arguments.allow_delete,
         ..ServerOptions::default()
     };
-    let endpoint = listen.bind_bounded(admitted, options.most_associations(), |_| {})?;
+    let endpoint = listen.bind_bounded(admitted, options.most_associations(), |config| config)?;
     let secured = (admitted, &listen.association.protection);
     listening_notice(&endpoint, &arguments.show, secured, "waiting for a transfer");
     let server = Server::new(store, options);

@@ -269,7 +269,8 @@ impl<'a> Connector<'a> {
         quiet: bool,
         retries: ConnectRetries,
     ) -> Result<Association, CommandError> {
-        let (_, association) = self.options.open_with(self.host, quiet, (expected, retries), |_| {}).await?;
+        let (_, association) =
+            self.options.open_with(self.host, quiet, (expected, retries), |config| config).await?;
         self.paths.lock().await.switch(association.clone()).await;
         Ok(association)
     }

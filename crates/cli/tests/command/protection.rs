@@ -559,28 +559,28 @@ fn interrupted_receiver_completes_with_the_same_command() {
     offering.end().with_status(0);
 }
 
-/// Binds a host at this address that agrees on protection, and ends `count` associations before there are keys.
+/// Binds an endpoint at this address that agrees on protection, and ends `count` associations before there are keys.
 fn end_handshakes(address: std::net::SocketAddr, count: usize) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        let mut config = anabranch_net::config("cmt").expect("a scheme");
-        config.protection = Some(anabranch_core::protection::Protection {
+        let wanted = anabranch_core::protection::Protection {
             mode: anabranch_core::protection::ProtectionMode::Strict,
             roles: anabranch_core::protection::KeyManagementRoles::Server,
             methods: vec![anabranch_core::protection::KeyManagementMethod::TLS],
             restart: false,
-        });
+        };
+        let config = anabranch_net::Config::default().with_core(|core| core.protection = Some(wanted));
         let builder = anabranch_net::Endpoint::builder(anabranch_net::Protection::Insecure);
-        let host = builder.local(address).accept(config).bind().expect("bound");
-        let monitor = host.monitor();
+        let endpoint = builder.local(address).accept(config).bind().expect("bound");
+        let monitor = endpoint.monitor();
         for _ in 0..count {
             let accepted =
-                tokio::time::timeout(Duration::from_secs(60), host.accept()).await.expect("a handshake");
+                tokio::time::timeout(Duration::from_secs(60), endpoint.accept()).await.expect("a handshake");
             let association = accepted.expect("accepted");
             association.abort();
             let _ = association.closed().await;
         }
-        drop(host);
+        drop(endpoint);
         monitor.gone().await;
     });
 }

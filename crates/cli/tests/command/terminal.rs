@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use anabranch_net::{Association, Endpoint, Protection, SendOptions, config};
+use anabranch_net::{Association, Config, Endpoint, Protection, SendOptions};
 use anabranch_transfer::SenderId;
 use anabranch_transfer::protocol::{Failure, FileTime, Kind, Message, Offer, Outcome, Reason, Terms};
 
@@ -84,7 +84,7 @@ fn against<F: Future<Output = ()> + Send>(
     runtime.expect("a runtime").block_on(async {
         let host = Endpoint::builder(Protection::Insecure)
             .local(SocketAddr::from(([127, 0, 0, 1], 0)))
-            .accept(config("cmt").expect("a scheme"))
+            .accept(Config::new("cmt").expect("a scheme"))
             .bind()
             .expect("bound");
         let arguments = arguments(host.local_addresses()[0].to_string());

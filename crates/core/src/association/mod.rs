@@ -97,6 +97,7 @@ pub(crate) const MAX_OUTSTANDING_CHUNKS: usize = 32_767;
 
 /// Event of an association for its application.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum AssociationEvent {
     /// The association is established.
     Connected,

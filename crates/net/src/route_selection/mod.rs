@@ -9,7 +9,7 @@ mod target;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use anabranch_core::{AssociationConfig, ListedAddresses, PathAddress};
+use anabranch_core::{ListedAddresses, PathAddress};
 
 pub use self::listen::ListenAddresses;
 use self::local::FollowFilter;
@@ -18,6 +18,7 @@ pub use self::option_names::OptionNames;
 pub use self::pairing::RemoteChoice;
 use self::pairing::pair;
 pub use self::target::{Target, read_address, read_destination, refuse_link_local, with_port};
+use crate::config::Config;
 use crate::endpoint::{Endpoint, EndpointBuilder};
 use crate::error::{ConnectError, LocalError};
 use crate::interface::Watcher;
@@ -61,9 +62,11 @@ impl RouteSelection {
     }
 
     /// Lets an association use further addresses that a protected peer reports, unless the user named the ends of paths.
-    pub fn configure(&self, config: &mut AssociationConfig) {
-        config.listed_addresses =
-            if self.is_open() { ListedAddresses::Protected } else { ListedAddresses::Ignore };
+    pub fn configure(&self, config: Config) -> Config {
+        config.listed_addresses(match self.is_open() {
+            true => ListedAddresses::Protected,
+            false => ListedAddresses::Ignore,
+        })
     }
 
     /// Returns a builder of an endpoint for these paths, like [`endpoint_for`]. If further paths may be added, the endpoint has a socket at

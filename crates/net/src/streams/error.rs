@@ -23,9 +23,7 @@ pub enum StreamSendError {
     #[error("the peer restarted, which ended the stream; open another one and send again")]
     Restarted,
     /// The configuration has no stream control.
-    #[error(
-        "the association was configured without streams; set `AssociationConfig::stream_control` at this end"
-    )]
+    #[error("the association was configured without streams; set `Config::stream_control` at this end")]
     NoStreamControl,
     /// The message is refused, or the association is closed.
     #[error(transparent)]
@@ -54,9 +52,7 @@ pub enum StreamRecvError {
     #[error("the peer shut the association down before it finished the stream, so the stream is incomplete")]
     Unfinished,
     /// The configuration has no stream control.
-    #[error(
-        "the association was configured without streams; set `AssociationConfig::stream_control` at this end"
-    )]
+    #[error("the association was configured without streams; set `Config::stream_control` at this end")]
     NoStreamControl,
     /// The association is closed.
     #[error(transparent)]

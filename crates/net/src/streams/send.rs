@@ -81,7 +81,7 @@ impl SendStream {
     }
 
     /// Ends the stream after the messages that were sent. A peer without
-    /// [stream control](crate::AssociationConfig::stream_control) sees a reset of the stream if it supports RFC 6525, and else no end.
+    /// [stream control](crate::Config::stream_control) sees a reset of the stream if it supports RFC 6525, and else no end.
     ///
     /// # Errors
     /// Returns [`StreamSendError`] if the stream has ended already.

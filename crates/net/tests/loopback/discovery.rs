@@ -2,13 +2,13 @@
 
 use std::net::SocketAddr;
 
-use anabranch_net::{AssociationConfig, ConnectError, Endpoint, config};
+use anabranch_net::{Config, ConnectError, Endpoint};
 use anabranch_tests::credentials::Mode;
 
 use crate::loopback::rig::{any_port, in_both_modes, protection, quick, within};
 
-fn controlled() -> AssociationConfig {
-    AssociationConfig { stream_control: true, ..quick() }
+fn controlled() -> Config {
+    quick().stream_control()
 }
 
 fn server(mode: Mode, addresses: &[SocketAddr]) -> Endpoint {
@@ -37,7 +37,7 @@ async fn a_client_connects_by_name_and_opens_a_stream() {
 #[tokio::test]
 async fn targets_without_a_usable_address_are_refused_with_a_remedy() {
     let client = Endpoint::client(protection(None)).expect("a client");
-    let usual = config("cmt").expect("a scheme");
+    let usual = Config::new("cmt").expect("a scheme");
     for (target, remedy) in [
         ("127.0.0.1:0", "choose one from 1 to 65535"),
         ("two words", "write a name or an address"),

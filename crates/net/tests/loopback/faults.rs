@@ -21,8 +21,7 @@ async fn missing_peer_is_reported() {
     let silent = UdpSocket::bind(any_port(9)).expect("a socket");
     let remote = silent.local_addr().expect("bound");
     let client = client(&[11]);
-    let mut config = quick();
-    config.profile.max_init_retransmits = 1;
+    let config = quick().with_core(|core| core.profile.max_init_retransmits = 1);
     let peer = Peer::new([PathAddress::over_udp(ip(11), remote)]);
     let silence = within(client.connect(peer.clone(), config.clone())).await;
     assert_eq!(silence.err(), Some(ConnectError::NoAnswer));
@@ -65,7 +64,7 @@ async fn mortal(
     mode: Mode,
     local: SocketAddr,
     to: Peer,
-    config: anabranch_net::AssociationConfig,
+    config: anabranch_net::Config,
 ) -> (Endpoint, Association) {
     let life = runtime.spawn(async move {
         let endpoint = loop {
@@ -88,8 +87,7 @@ fn runtime() -> Runtime {
 #[tokio::test]
 async fn killed_peer_is_detected() {
     in_both_modes(async |mode| {
-        let mut config = quick();
-        config.peer_silence_limit = Some(Span::from_secs(2));
+        let config = quick().peer_silence_limit(Duration::from_secs(2));
         let server = server_in(mode, &[1], config.clone());
         let life = runtime();
         let peer = Peer::new([PathAddress::over_udp(ip(11), server.local_addresses()[0])]);
@@ -142,9 +140,10 @@ async fn restarted_peer_is_distinguished_from_its_predecessor() {
 #[tokio::test]
 async fn failed_path_is_reported_and_the_other_continues() {
     in_both_modes(async |mode| {
-        let mut config = quick();
-        config.profile.path_max_retrans = 1;
-        config.profile.heartbeat_interval = Span::from_millis(200);
+        let config = quick().with_core(|core| {
+            core.profile.path_max_retrans = 1;
+            core.profile.heartbeat_interval = Span::from_millis(200);
+        });
         let server = server_in(mode, &[1, 2], config.clone());
         let client = client_in(mode, &[11, 12]);
         // The first path leads through a socket that forwards packets until it is dropped.

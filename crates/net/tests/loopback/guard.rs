@@ -39,10 +39,11 @@ async fn dead_first_route_does_not_delay_connecting() {
         PathAddress::over_udp(ip(11), silent.local_addr().expect("bound")),
         PathAddress::over_udp(ip(12), server.local_addresses()[0]),
     ];
-    let mut config = quick();
     // One time-out would exceed the time of the test.
-    config.profile.rto_initial = Span::from_secs(200);
-    config.connect_timeout = None;
+    let config = quick().with_core(|core| {
+        core.profile.rto_initial = Span::from_secs(200);
+        core.connect_timeout = None;
+    });
     let began = Instant::now();
     let association = within(client.connect(Peer::new(routes), config)).await.expect("connected");
     assert!(began.elapsed() >= Duration::from_millis(200), "{:?}", began.elapsed());
@@ -55,8 +56,7 @@ async fn silent_peer_is_abandoned_after_the_configured_time() {
     let silent = std::net::UdpSocket::bind(any_port(9)).expect("a socket");
     let client = client(&[11]);
     let peer = Peer::new([PathAddress::over_udp(ip(11), silent.local_addr().expect("bound"))]);
-    let mut config = quick();
-    config.connect_timeout = Some(Span::from_millis(400));
+    let config = quick().connect_timeout(Duration::from_millis(400));
     let began = Instant::now();
     assert_eq!(within(client.connect(peer, config)).await.err(), Some(ConnectError::NoAnswer));
     assert!(began.elapsed() >= Duration::from_millis(400));
@@ -65,8 +65,7 @@ async fn silent_peer_is_abandoned_after_the_configured_time() {
 #[tokio::test]
 async fn addresses_listed_by_the_peer_are_used_on_request_only() {
     for (listed, paths) in [(ListedAddresses::Ignore, 1), (ListedAddresses::Use, 2)] {
-        let mut config = quick();
-        config.listed_addresses = listed;
+        let config = quick().listed_addresses(listed);
         let server = server(&[1, 2], config.clone());
         let client = client(&[11, 12]);
         let route = PathAddress::over_udp(ip(11), server.local_addresses()[0]);
@@ -145,8 +144,7 @@ fn choosy() -> Endpoint {
 async fn only_peers_from_named_networks_are_admitted() {
     let server = choosy();
     let (admitted, other) = (client(&[81]), client(&[82]));
-    let mut config = quick();
-    config.connect_timeout = Some(Span::from_millis(400));
+    let config = quick().connect_timeout(Duration::from_millis(400));
     let ignored = within(other.connect(peer(&other, &server), config)).await;
     assert_eq!(ignored.err(), Some(ConnectError::NoAnswer));
     assert!(server.statistics().await.discards.of(Discard::NotAdmitted) > 0);

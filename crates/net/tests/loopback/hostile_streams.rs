@@ -1,7 +1,7 @@
 //! Peers that announce stream control and violate it.
 
 use anabranch_core::time::Span;
-use anabranch_net::{AbortReason, AssociationConfig, CloseReason, Endpoint};
+use anabranch_net::{AbortReason, CloseReason, Endpoint};
 use anabranch_tests::hostile::udp::Socket;
 use anabranch_tests::hostile::{Peer, craft};
 use anabranch_wire::{DataFlags, DataRepr, Param, RawParam, Ssn, StreamId};
@@ -71,7 +71,7 @@ async fn end_after(endpoint: &Endpoint, seed: u64, messages: Attack) -> CloseRea
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_peer_that_violates_stream_control_is_aborted() {
-    let endpoint = server(&[1], AssociationConfig { stream_control: true, ..quick() });
+    let endpoint = server(&[1], quick().stream_control());
     let overdrawn = "message of a stream without credit";
     let not_its_stream = "message of a stream that the peer may not open";
     let malformed = "malformed message of stream control";

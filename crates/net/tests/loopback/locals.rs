@@ -52,8 +52,7 @@ async fn a_new_local_address_gets_a_path_and_an_old_one_loses_it() {
 
 #[tokio::test]
 async fn association_that_ignores_address_changes_keeps_its_paths() {
-    let mut config = quick();
-    config.address_changes.follow = false;
+    let config = quick().with_core(|core| core.address_changes.follow = false);
     let duo = Duo::connected(1, config).await;
     within(duo.client.add_local(any_port(32))).await.expect("it is free");
     tokio::time::sleep(Duration::from_millis(100)).await;

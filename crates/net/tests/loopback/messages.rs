@@ -8,6 +8,9 @@ use bytes::Bytes;
 
 use crate::loopback::rig::{Duo, any_port, echo, expect, next, on, peer, quick, send, within};
 
+/// Buffer of few messages, which does not grow.
+const SMALL: u64 = 64 << 10;
+
 #[tokio::test]
 async fn messages_go_both_ways() {
     let duo = Duo::connected(2, quick()).await;
@@ -64,8 +67,7 @@ async fn a_message_comes_back_as_it_was_sent() {
 
 #[tokio::test]
 async fn a_message_larger_than_the_receive_buffer_comes_in_pieces() {
-    let mut config = quick();
-    config.recv_buffer_bytes = 64 << 10;
+    let config = quick().with_core(|core| core.recv_buffer_bytes = 64 << 10);
     let duo = Duo::connected(1, config).await;
     let payload = Bytes::from((0..400_000).map(|n| (n % 251) as u8).collect::<Vec<_>>());
     within(duo.ours.send(payload.clone(), on(0))).await.expect("accepted");
@@ -113,8 +115,7 @@ async fn invalid_message_is_refused_with_the_reason() {
 //# min(local OS, remote MIS) - 1.
 #[tokio::test]
 async fn both_ends_use_as_many_streams_as_the_one_that_has_fewer() {
-    let (mut many, mut few) = (quick(), quick());
-    (many.streams, few.streams) = (10, 3);
+    let (many, few) = (quick().streams(10), quick().streams(3));
     let server = crate::loopback::rig::server(&[1], few);
     let client = crate::loopback::rig::client(&[11]);
     let ours =
@@ -138,10 +139,11 @@ async fn buffers_that_may_grow_stop_the_sender_where_they_may_not_grow_further()
 /// Checks that a sender stops with buffers of 256 KiB that grow this way, to at most `largest` bytes.
 async fn stops_within(growth: Option<BufferGrowth>, largest: usize) {
     const MESSAGE: usize = 32 << 10;
-    let mut config = quick();
-    config.send_buffer_bytes = Some(256 << 10);
-    config.recv_buffer_bytes = 256 << 10;
-    config.buffer_growth = growth;
+    let config = quick().with_core(|core| {
+        core.send_buffer_bytes = Some(256 << 10);
+        core.recv_buffer_bytes = 256 << 10;
+        core.buffer_growth = growth;
+    });
     let duo = Duo::connected(2, config).await;
     let mut accepted = 0;
     // A slow machine may stop early, which only makes the bound easier to meet.
@@ -164,10 +166,7 @@ async fn stops_within(growth: Option<BufferGrowth>, largest: usize) {
 #[tokio::test]
 async fn futures_that_are_dropped_neither_lose_nor_double_a_message() {
     const MESSAGES: u32 = 3000;
-    let mut config = quick();
-    config.send_buffer_bytes = Some(64 << 10);
-    config.buffer_growth = None;
-    config.recv_buffer_bytes = 64 << 10;
+    let config = quick().send_buffer_bytes(SMALL..=SMALL).recv_buffer_bytes(SMALL..=SMALL);
     let duo = Duo::connected(2, config).await;
     let sender = async {
         let mut random = fastrand::Rng::with_seed(3);
@@ -208,10 +207,7 @@ async fn futures_that_are_dropped_neither_lose_nor_double_a_message() {
 
 #[tokio::test]
 async fn cancelled_waiting_send_sends_no_data() {
-    let mut config = quick();
-    config.send_buffer_bytes = Some(64 << 10);
-    config.buffer_growth = None;
-    config.recv_buffer_bytes = 64 << 10;
+    let config = quick().send_buffer_bytes(SMALL..=SMALL).recv_buffer_bytes(SMALL..=SMALL);
     let duo = Duo::connected(1, config).await;
     let limit = Duration::from_millis(300);
     let mut accepted = 0;

@@ -25,20 +25,21 @@ async fn found(duo: &Duo, enough: impl Fn(usize) -> bool) -> usize {
 async fn loopback_carries_more_than_a_path_begins_with() {
     let config = quick();
     let duo = Duo::connected(1, config.clone()).await;
-    let most = config.mtu_search_up_to_bytes.expect("it searches");
-    assert!(config.mtu_bytes < most);
+    let most = config.core().mtu_search_up_to_bytes.expect("it searches");
+    assert!(config.core().mtu_bytes < most);
     // Lengths of SCTP packets are multiples of four.
     assert!(found(&duo, |mtu| mtu > most - 4).await <= most);
 }
 
 #[tokio::test]
 async fn packet_larger_than_ip_allows_does_not_block_the_path_mtu() {
-    let mut config = quick();
-    // More than the maximum IP packet.
-    config.mtu_search_up_to_bytes = Some(65_600);
-    // Unanswered probes, three per size, would exceed the time of this test.
-    config.profile.rto_min = anabranch_core::time::Span::from_secs(60);
-    config.profile.rto_max = config.profile.rto_min;
+    let config = quick().with_core(|core| {
+        // More than the maximum IP packet.
+        core.mtu_search_up_to_bytes = Some(65_600);
+        // Unanswered probes, three per size, would exceed the time of this test.
+        core.profile.rto_min = anabranch_core::time::Span::from_secs(60);
+        core.profile.rto_max = core.profile.rto_min;
+    });
     let duo = Duo::connected(1, config).await;
     let mtu = found(&duo, |mtu| mtu > 65_000).await;
     assert!(mtu <= 65_535, "{mtu}");

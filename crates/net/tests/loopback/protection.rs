@@ -10,7 +10,7 @@ use anabranch_core::time::{Span, Time};
 use anabranch_core::trace::TraceEvent;
 use anabranch_keying::KeyLog;
 use anabranch_net::{
-    AssociationConfig, CloseReason, ConnectError, Credentials, Datagram, DatagramOutcome, DtlsProtection,
+    CloseReason, Config, ConnectError, Credentials, DEFAULT_MTU, Datagram, DatagramOutcome, DtlsProtection,
     Endpoint, ExportError, KeyChange, KeyPolicy, Observer, PathAddress, Peer, Protection, RecvError,
     SendOptions, Started,
 };
@@ -30,7 +30,7 @@ fn dtls(credentials: Credentials, policy: KeyPolicy) -> Protection {
     Protection::Dtls(DtlsProtection { credentials, policy, restart: false })
 }
 
-fn endpoint(nodes: &[u8], accept: Option<AssociationConfig>, protection: Protection) -> Endpoint {
+fn endpoint(nodes: &[u8], accept: Option<Config>, protection: Protection) -> Endpoint {
     let builder =
         nodes.iter().fold(Endpoint::builder(protection), |builder, node| builder.local(any_port(*node)));
     match accept {
@@ -40,10 +40,10 @@ fn endpoint(nodes: &[u8], accept: Option<AssociationConfig>, protection: Protect
 }
 
 /// Returns the configuration of an endpoint that negotiates the key management, but does not run it.
-fn without_key_management(roles: KeyManagementRoles) -> AssociationConfig {
+fn without_key_management(roles: KeyManagementRoles) -> Config {
     let (mode, methods) = (ProtectionMode::Strict, vec![KeyManagementMethod::TLS]);
     let wanted = anabranch_core::protection::Protection { mode, roles, methods, restart: false };
-    AssociationConfig { protection: Some(wanted), ..quick() }
+    quick().with_core(|core| core.protection = Some(wanted))
 }
 
 /// Returns a client with key 1 and a server with key 2 that accept each other.
@@ -138,10 +138,9 @@ async fn keys_change_under_data_on_two_paths() {
     let policy = KeyPolicy { rekey_records: 300, peer_burst: 10_000, ..KeyPolicy::default() };
     let (client, server) = endpoints(2, &policy);
     // The request for new keys waits behind earlier data.
-    let mut config = quick();
-    (config.send_buffer_bytes, config.buffer_growth) = (Some(100_000), None);
+    let config = quick().send_buffer_bytes(100_000..=100_000);
     // Larger packets would give too few records.
-    config.mtu_search_up_to_bytes = Some(1500);
+    let config = config.mtu_bytes(DEFAULT_MTU..=1500);
     let (ours, theirs) =
         tokio::join!(within(client.connect(peer(&client, &server), config)), within(server.accept()));
     let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));
@@ -256,7 +255,7 @@ async fn a_peer_can_be_reached_with_other_credentials_than_the_hosts() {
 }
 
 /// Returns an endpoint whose handshakes never end: it negotiates the DTLS chunk and then stays silent.
-fn mute(node: u8) -> (Endpoint, AssociationConfig) {
+fn mute(node: u8) -> (Endpoint, Config) {
     let config = without_key_management(KeyManagementRoles::Client);
     (endpoint(&[node], None, Protection::Insecure), config)
 }
@@ -402,7 +401,7 @@ async fn changed_handshake_is_an_interruption_and_not_a_verdict() {
 }
 
 /// Returns the configuration of a peer that implements only the draft: it does not offer to confirm the plaintext handshake.
-fn draft_only() -> AssociationConfig {
+fn draft_only() -> Config {
     without_key_management(KeyManagementRoles::Either)
 }
 

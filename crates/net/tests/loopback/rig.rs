@@ -7,8 +7,7 @@ use std::time::Duration;
 use anabranch_core::time::Span;
 use anabranch_net::Credentials;
 use anabranch_net::{
-    Association, AssociationConfig, Endpoint, EndpointBuilder, Message, PathAddress, Peer, Protection,
-    SendOptions, config,
+    Association, Config, Endpoint, EndpointBuilder, Message, PathAddress, Peer, Protection, SendOptions,
 };
 use anabranch_tests::credentials::Mode;
 
@@ -30,12 +29,12 @@ pub(crate) fn ip(node: u8) -> IpAddr {
 }
 
 /// Returns a configuration of scheme `cmt` with time-outs for loopback, so that tests of failures end soon.
-pub(crate) fn quick() -> AssociationConfig {
-    let mut config = config("cmt").expect("a scheme");
-    config.profile.rto_initial = Span::from_millis(200);
-    config.profile.rto_min = Span::from_millis(200);
-    config.profile.rto_max = Span::from_millis(1000);
-    config
+pub(crate) fn quick() -> Config {
+    Config::new("cmt").expect("a scheme").with_core(|core| {
+        core.profile.rto_initial = Span::from_millis(200);
+        core.profile.rto_min = Span::from_millis(200);
+        core.profile.rto_max = Span::from_millis(1000);
+    })
 }
 
 /// Returns the protection of an endpoint with the credentials of a [`Mode`].
@@ -48,7 +47,7 @@ fn at(nodes: &[u8], credentials: Option<Credentials>) -> EndpointBuilder {
     nodes.iter().fold(builder, |builder, node| builder.local(any_port(*node)))
 }
 
-pub(crate) fn server_in(mode: Mode, nodes: &[u8], config: AssociationConfig) -> Endpoint {
+pub(crate) fn server_in(mode: Mode, nodes: &[u8], config: Config) -> Endpoint {
     at(nodes, mode.of_server()).accept(config).bind().expect("a server")
 }
 
@@ -64,7 +63,7 @@ pub(crate) async fn in_both_modes(test: impl AsyncFn(Mode)) {
     }
 }
 
-pub(crate) fn server(nodes: &[u8], config: AssociationConfig) -> Endpoint {
+pub(crate) fn server(nodes: &[u8], config: Config) -> Endpoint {
     server_in(Mode::Plain, nodes, config)
 }
 
@@ -88,11 +87,11 @@ pub(crate) struct Duo {
 }
 
 impl Duo {
-    pub(crate) async fn connected(paths: u8, config: AssociationConfig) -> Self {
+    pub(crate) async fn connected(paths: u8, config: Config) -> Self {
         Self::connected_in(Mode::Plain, paths, config).await
     }
 
-    pub(crate) async fn connected_in(mode: Mode, paths: u8, config: AssociationConfig) -> Self {
+    pub(crate) async fn connected_in(mode: Mode, paths: u8, config: Config) -> Self {
         let servers: Vec<u8> = (1..=paths).collect();
         let clients: Vec<u8> = (11..=10 + paths).collect();
         let server = server_in(mode, &servers, config.clone());

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anabranch_net::{
-    AssociationConfig, AssociationEvent, CloseReason, RecvError, RecvStream, SendError, SendOptions,
-    SendStream, StreamDirection, StreamRecvError, StreamSendError,
+    AssociationEvent, CloseReason, Config, RecvError, RecvStream, SendError, SendOptions, SendStream,
+    StreamDirection, StreamRecvError, StreamSendError,
 };
 use anabranch_tests::credentials::Mode;
 use sha2::{Digest, Sha256};
@@ -12,8 +12,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::loopback::rig::{Duo, client, in_both_modes, on, peer, quick, server, within};
 
-fn controlled() -> AssociationConfig {
-    AssociationConfig { stream_control: true, ..quick() }
+fn controlled() -> Config {
+    quick().stream_control()
 }
 
 async fn accept(duo: &Duo) -> (SendStream, RecvStream) {
@@ -60,7 +60,7 @@ async fn bytes_of_a_stream_come_back_and_both_halves_end_by_themselves() {
 #[tokio::test]
 async fn a_stream_that_nobody_reads_stops_no_other() {
     in_both_modes(async |mode: Mode| {
-        let duo = Duo::connected_in(mode, 1, AssociationConfig { streams: 1000, ..controlled() }).await;
+        let duo = Duo::connected_in(mode, 1, controlled().streams(1000)).await;
         let (mut stalled, _unused) = open(&duo).await;
         let filling = tokio::spawn(async move { while stalled.send(vec![1; 10_000]).await.is_ok() {} });
         let (_unread, _silent) = accept(&duo).await;
@@ -86,7 +86,7 @@ async fn a_stream_that_nobody_reads_stops_no_other() {
 
 #[tokio::test]
 async fn identifiers_are_used_again() {
-    let duo = Duo::connected(1, AssociationConfig { streams: 4, ..controlled() }).await;
+    let duo = Duo::connected(1, controlled().streams(4)).await;
     for turn in 0..200 {
         let (mut sender, mut receiver) = open(&duo).await;
         assert!(sender.id() < 4, "turn {turn}");
@@ -102,7 +102,7 @@ async fn identifiers_are_used_again() {
 
 #[tokio::test]
 async fn dropping_a_finished_half_withdraws_nothing() {
-    let unaware = AssociationConfig { stream_changes: None, ..quick() };
+    let unaware = quick().with_core(|core| core.stream_changes = None);
     for theirs in [controlled(), unaware] {
         let endpoint = server(&[1], theirs);
         let us = client(&[11]);
@@ -129,7 +129,7 @@ async fn dropping_a_finished_half_withdraws_nothing() {
 
 #[tokio::test]
 async fn a_late_drop_leaves_the_next_use_of_the_identifier_alone() {
-    let duo = Duo::connected(1, AssociationConfig { streams: 2, ..controlled() }).await;
+    let duo = Duo::connected(1, controlled().streams(2)).await;
     let (mut first, mut reply) = open(&duo).await;
     first.finish().expect("open until now");
     let (mut back, _from) = accept(&duo).await;
@@ -145,7 +145,7 @@ async fn a_late_drop_leaves_the_next_use_of_the_identifier_alone() {
 
 #[tokio::test]
 async fn opening_waits_while_all_identifiers_are_in_use() {
-    let duo = Duo::connected(1, AssociationConfig { streams: 2, ..controlled() }).await;
+    let duo = Duo::connected(1, controlled().streams(2)).await;
     let (mut sender, receiver) = open(&duo).await;
     let waits = tokio::time::timeout(Duration::from_millis(50), duo.ours.open_stream()).await;
     assert!(waits.is_err(), "each side has one identifier");

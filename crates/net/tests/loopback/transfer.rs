@@ -100,8 +100,8 @@ async fn ordered_messages_keep_their_order_in_each_stream() {
 #[tokio::test]
 async fn every_scheme_for_one_path_or_several_carries_data() {
     for scheme in ["sctp", "cmt-pf", "min-rtt", "mptcp-olia", "cmt+rack", "cmt+nr-sack"] {
-        let Ok(config) =
-            anabranch_net::config(scheme).or_else(|_| anabranch_net::config(&format!("cmt+{scheme}")))
+        let Ok(config) = anabranch_net::Config::new(scheme)
+            .or_else(|_| anabranch_net::Config::new(&format!("cmt+{scheme}")))
         else {
             panic!("{scheme} is not a scheme");
         };

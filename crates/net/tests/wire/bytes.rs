@@ -15,9 +15,8 @@ const LENGTH: usize = 2 << 20;
 
 /// Runs a transfer in which each end counts its sent and received bytes, and the relays count theirs.
 async fn counted(mode: Mode) -> Wire {
-    let mut config = usual();
     // Less than any socket's buffer, so that the system drops nothing.
-    config.recv_buffer_bytes = 64 << 10;
+    let config = usual().with_core(|core| core.recv_buffer_bytes = 64 << 10);
     let wire = Wire::connected(mode, &LINKS, config).await;
     wire.all_paths_active().await;
     transfer(&wire, LENGTH, async |_| {}).await;

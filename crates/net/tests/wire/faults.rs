@@ -159,8 +159,7 @@ async fn path_that_becomes_slow_and_lossy_does_not_stall_a_transfer() {
 #[ignore = "slow: make wire"]
 async fn vanished_peer_is_reported_as_lost() {
     in_both_modes(async |mode| {
-        let mut config = usual();
-        config.peer_silence_limit = Some(Span::from_secs(4));
+        let config = usual().peer_silence_limit(Duration::from_secs(4));
         let wire = Wire::connected(mode, &FAST, config).await;
         wire.all_paths_active().await;
         let received = AtomicU64::new(0);

@@ -7,10 +7,7 @@ use std::time::Duration;
 
 use anabranch_core::time::{Rate, Span};
 use anabranch_net::Credentials;
-use anabranch_net::{
-    Association, AssociationConfig, DEFAULT_SCHEME, Endpoint, PathAddress, Peer, Protection, SendOptions,
-    config,
-};
+use anabranch_net::{Association, Config, DEFAULT_MTU, Endpoint, PathAddress, Peer, Protection, SendOptions};
 use anabranch_relay::{Direction, Relay, RelayConfig};
 use anabranch_sim::{LinkConfig, LossModel, LossPlace, QueueConfig};
 use anabranch_tests::credentials::Mode;
@@ -28,10 +25,8 @@ pub(crate) async fn within<F: Future>(future: F) -> F::Output {
 }
 
 /// Returns the default configuration. It sends no probes that the relays would drop, so that sent and counted packets agree.
-pub(crate) fn usual() -> AssociationConfig {
-    let mut config = config(DEFAULT_SCHEME).expect("a scheme");
-    config.mtu_search_up_to_bytes = usize::try_from(RelayConfig::MTU_BYTES).ok();
-    config
+pub(crate) fn usual() -> Config {
+    Config::default().mtu_bytes(DEFAULT_MTU..=usize::try_from(RelayConfig::MTU_BYTES).expect("a size"))
 }
 
 /// Runs a test without protection, and then with it.
@@ -89,7 +84,7 @@ pub(crate) fn relay(path: usize, link: Link, to: SocketAddr) -> Relay {
 }
 
 impl Wire {
-    pub(crate) async fn connected(mode: Mode, links: &[Link], config: AssociationConfig) -> Self {
+    pub(crate) async fn connected(mode: Mode, links: &[Link], config: Config) -> Self {
         Self::connected_before(mode, links, config, |to| to).await
     }
 
@@ -97,7 +92,7 @@ impl Wire {
     pub(crate) async fn connected_before(
         mode: Mode,
         links: &[Link],
-        config: AssociationConfig,
+        config: Config,
         mut before: impl FnMut(SocketAddr) -> SocketAddr,
     ) -> Self {
         let server = host(2, links.len(), mode.of_server()).accept(config.clone()).bind().expect("a server");

@@ -205,7 +205,7 @@ fn the_book_names_every_event_and_every_field() {
 async fn keys_of_a_protected_association_are_written_as_they_change() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("events.sqlog");
-    let scheme = anabranch_net::config("cmt").expect("a scheme");
+    let scheme = anabranch_net::Config::new("cmt").expect("a scheme");
     let outputs = Outputs { qlog: Some(path.clone()), ..Outputs::default() };
     let recording = Recording::start(&outputs, Role::Client, "cmt", &scheme).expect("a recording");
     let policy = KeyPolicy { rekey_after: Span::from_millis(300), ..KeyPolicy::default() };

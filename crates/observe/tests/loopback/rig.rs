@@ -4,9 +4,7 @@ use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use anabranch_net::{
-    Association, AssociationConfig, Endpoint, PathAddress, Peer, Protection, SendOptions, config,
-};
+use anabranch_net::{Association, Config, DEFAULT_MTU, Endpoint, PathAddress, Peer, Protection, SendOptions};
 use anabranch_observe::{Outputs, Recording, Role};
 
 /// Time after which a test counts as hanging, generous even for a busy machine.
@@ -22,10 +20,8 @@ pub(crate) async fn within<F: Future>(future: F) -> F::Output {
 }
 
 /// Returns a configuration with Ethernet-sized packets, so that a transfer has many.
-pub(crate) fn scheme() -> AssociationConfig {
-    let mut config = config(SCHEME).expect("a scheme");
-    config.mtu_search_up_to_bytes = Some(1500);
-    config
+pub(crate) fn scheme() -> Config {
+    Config::new(SCHEME).expect("a scheme").mtu_bytes(DEFAULT_MTU..=1500)
 }
 
 /// Two endpoints with two addresses each. `node` distinguishes them.

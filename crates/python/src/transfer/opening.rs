@@ -7,10 +7,7 @@ use anabranch_identity::IdentityError;
 use anabranch_net::route_selection::{
     OptionNames, RemoteChoice, RouteSelection, Target, connect_failure_message,
 };
-use anabranch_net::{
-    AssociationConfig, ConnectError, ConnectRetries, Endpoint, PathAddress, Peer, Protection, Refusal,
-    set_connect_timeout,
-};
+use anabranch_net::{Config, ConnectError, ConnectRetries, Endpoint, PathAddress, Peer, Protection, Refusal};
 use pyo3::prelude::*;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -34,9 +31,8 @@ pub fn connect(
     sctp_port: i64,
     connect_timeout_s: f64,
 ) -> PyResult<Operation> {
-    let mut config = settings.config()?;
     let timeout = seconds("connect_timeout_s", connect_timeout_s)?;
-    set_connect_timeout(&mut config, timeout);
+    let config = settings.config()?.connect_timeout(timeout);
     let sctp_port = within("sctp_port", sctp_port, 1..=i64::from(u16::MAX))? as u16;
     let background = background()?;
     let attempt = Attempt { remote, local, sctp_port, config, timeout, keys: settings.keys()? };
@@ -52,7 +48,7 @@ struct Attempt {
     remote: Vec<String>,
     local: Vec<String>,
     sctp_port: u16,
-    config: AssociationConfig,
+    config: Config,
     timeout: Duration,
     keys: KeyChoice,
 }
@@ -84,8 +80,7 @@ impl Attempt {
         protection: Protection,
     ) -> Result<(Endpoint, anabranch_net::Association), Failure> {
         let paths = selection.paths().map_err(|error| Failure::Argument(format!("{name}: {error}")))?;
-        let mut config = self.config.clone();
-        selection.configure(&mut config);
+        let config = selection.configure(self.config.clone());
         let mut retries = ConnectRetries::within(self.timeout).accepting_refusals();
         loop {
             let builder = selection.endpoint(&paths, protection.clone());

@@ -4,8 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anabranch_core::time::Span;
-use anabranch_net::{AssociationConfig, BufferGrowth};
+use anabranch_net::Config;
 use pyo3::prelude::*;
 
 use super::failure::Failure;
@@ -42,36 +41,27 @@ impl Settings {
         }
     }
 
-    pub(super) fn config(&self) -> Result<AssociationConfig, Failure> {
-        let mut config = anabranch_net::config(&self.scheme)
-            .map_err(|error| Failure::Scheme(format!("scheme {:?}: {error}", self.scheme)))?;
-        config.streams = within("streams", self.streams, 1..=i64::from(u16::MAX))? as u16;
-        config.peer_silence_limit = Some(span(seconds("peer_silence_s", self.peer_silence_s)?));
+    pub(super) fn config(&self) -> Result<Config, Failure> {
+        let mut config = Config::new(&self.scheme)
+            .map_err(|error| Failure::Scheme(format!("scheme {:?}: {error}", self.scheme)))?
+            .streams(within("streams", self.streams, 1..=i64::from(u16::MAX))? as u16)
+            .peer_silence_limit(seconds("peer_silence_s", self.peer_silence_s)?);
         // Python reassembles messages that are delivered in parts.
         within("largest_message_bytes", self.largest_message_bytes, 1..=i64::MAX)?;
         // A requested size is kept.
         if let Some(bytes) = self.send_buffer_bytes {
             let bytes = within("send_buffer_bytes", bytes, BUFFER_BYTES)? as u64;
-            config.send_buffer_bytes = Some(bytes);
-            growth(&mut config).largest_send_bytes = bytes;
+            config = config.send_buffer_bytes(bytes..=bytes);
         }
         if let Some(bytes) = self.recv_buffer_bytes {
             let bytes = within("recv_buffer_bytes", bytes, BUFFER_BYTES)? as u64;
-            config.recv_buffer_bytes = bytes;
-            growth(&mut config).largest_recv_bytes = bytes;
+            config = config.recv_buffer_bytes(bytes..=bytes);
         }
         if let Some(failover_ms) = self.failover_ms {
-            config.path_silence_limit = Some(span(seconds("failover_ms", failover_ms / 1e3)?));
+            config = config.path_silence_limit(seconds("failover_ms", failover_ms / 1e3)?);
         }
         Ok(config)
     }
-}
-
-fn growth(config: &mut AssociationConfig) -> &mut BufferGrowth {
-    config.buffer_growth.get_or_insert(BufferGrowth {
-        largest_recv_bytes: anabranch_net::DEFAULT_LARGEST_BUFFER,
-        largest_send_bytes: anabranch_net::DEFAULT_LARGEST_BUFFER,
-    })
 }
 
 /// Returns the number, if it is in the range.
@@ -91,8 +81,4 @@ pub(super) fn seconds(name: &str, seconds: f64) -> Result<Duration, Failure> {
     Err(Failure::Argument(format!(
         "{name} is out of range; give a time that is more than 0 and at most a day"
     )))
-}
-
-fn span(duration: Duration) -> Span {
-    Span::from_nanos(duration.as_nanos() as u64)
 }

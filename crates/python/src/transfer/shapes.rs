@@ -251,11 +251,8 @@ impl From<Result<AssociationEvent, MissedEvents>> for EventShape {
             Ok(AssociationEvent::Aborted(reason)) => {
                 EventShape { reason: Some(reason.to_string()), ..EventShape::of("aborted") }
             }
-            // The host handles this event. New paths cause events of their own.
-            Ok(AssociationEvent::PeerAddresses) => EventShape::of("peer-addresses"),
-            Ok(AssociationEvent::Connected) => EventShape::of("connected"),
-            Ok(AssociationEvent::Readable) => EventShape::of("readable"),
-            Ok(AssociationEvent::Writable) => EventShape::of("writable"),
+            // The endpoint keeps the events that concern only itself.
+            Ok(_) => EventShape::of("other"),
             Err(MissedEvents(missed)) => EventShape { missed, ..EventShape::of("missed") },
         }
     }

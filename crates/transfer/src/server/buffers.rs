@@ -1,6 +1,6 @@
 //! Limits of a server's associations, besides the memory of its transfers.
 
-use anabranch_net::{AssociationConfig, DEFAULT_RECV_BUFFER, DEFAULT_SEND_BUFFER};
+use anabranch_net::Config;
 
 use super::ServerOptions;
 
@@ -16,12 +16,8 @@ impl ServerOptions {
 
     /// Bounds the buffers of associations. The receive buffers of all transfers together have at most the memory of the transfers,
     /// and so have the send buffers. No buffer is smaller than its initial size.
-    pub fn share_buffers(&self, config: &mut AssociationConfig) {
-        if let Some(growth) = &mut config.buffer_growth {
-            let share = self.memory_bytes / (self.most_transfers as u64).max(1);
-            growth.largest_recv_bytes = growth.largest_recv_bytes.min(share.max(DEFAULT_RECV_BUFFER));
-            growth.largest_send_bytes = growth.largest_send_bytes.min(share.max(DEFAULT_SEND_BUFFER));
-        }
+    pub fn share_buffers(&self, config: Config) -> Config {
+        config.limit_buffers_bytes(self.memory_bytes / (self.most_transfers as u64).max(1))
     }
 }
 
@@ -46,9 +42,8 @@ mod tests {
             (0, 0, 2),
             (1 << 30, 1, 16),
         ] {
-            let mut config = anabranch_net::config("cmt").expect("a scheme");
-            options(memory_mib, transfers).share_buffers(&mut config);
-            let growth = config.buffer_growth.expect("buffers grow");
+            let config = options(memory_mib, transfers).share_buffers(Config::default());
+            let growth = config.core().buffer_growth.expect("buffers grow");
             assert_eq!(
                 (growth.largest_recv_bytes, growth.largest_send_bytes),
                 (largest_mib * MIB, largest_mib * MIB),

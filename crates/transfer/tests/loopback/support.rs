@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anabranch_net::Credentials;
-use anabranch_net::{Association, Endpoint, PathAddress, Peer, Protection, config};
+use anabranch_net::{Association, Config, Endpoint, PathAddress, Peer, Protection};
 use anabranch_tests::credentials::Mode;
 use anabranch_transfer::{
     Accept, Event, Folder, OnClash, RateLimit, Report, Rights, SendSource, Sender, SenderId, Server,
@@ -46,7 +46,7 @@ fn listener_in(mode: Mode) -> Endpoint {
     Endpoint::builder(protection(mode.of_server()))
         .local(SocketAddr::from(([127, 0, 0, 1], 0)))
         .local(SocketAddr::from(([127, 0, 0, 2], 0)))
-        .accept(config("cmt").expect("a scheme"))
+        .accept(Config::new("cmt").expect("a scheme"))
         .bind()
         .expect("bound")
 }
@@ -74,7 +74,7 @@ async fn connect_in(mode: Mode, server: &Endpoint) -> Association {
         .into_iter()
         .zip(server.local_addresses())
         .map(|(local, &remote)| PathAddress::over_udp(local, remote));
-    endpoint.connect(Peer::new(routes), config("cmt").expect("a scheme")).await.expect("connected")
+    endpoint.connect(Peer::new(routes), Config::new("cmt").expect("a scheme")).await.expect("connected")
 }
 
 /// Returns the identity of the sender in every transfer.

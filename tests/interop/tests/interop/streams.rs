@@ -58,10 +58,9 @@ impl Beside {
             guard: None,
         };
         let mut endpoint = Endpoint::new(Time::ZERO, config, [5; 32]);
-        let mut association = anabranch_net::config("sctp").expect("a scheme");
-        association.streams = 4;
+        let config = anabranch_net::Config::new("sctp").expect("a scheme").streams(4);
         let path = PathAddress::over_udp(HOST, SocketAddr::new(HOST, remote_port));
-        let id = endpoint.connect(Time::ZERO, SCTP_PORT, &[path], association).expect("a path");
+        let id = endpoint.connect(Time::ZERO, SCTP_PORT, &[path], config.core().clone()).expect("a path");
         let (told, returned) = (Vec::new(), Vec::new());
         let mut beside = Beside { socket, began: Instant::now(), endpoint, id, told, returned, theirs };
         beside.run_until(|beside| beside.told.contains(&AssociationEvent::Connected));

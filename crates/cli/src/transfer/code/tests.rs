@@ -9,7 +9,7 @@ use anabranch_identity::code::{
     BINDING_LABEL, ChannelBinding, CodeError, Initiator, LONGEST_MESSAGE, version_1_probe,
 };
 use anabranch_identity::{Admission, Home, KeyPair, OneTimeCode};
-use anabranch_net::{Association, Endpoint, PathAddress, Peer, Protection, SendOptions, config};
+use anabranch_net::{Association, Config, Endpoint, PathAddress, Peer, Protection, SendOptions};
 use anabranch_transfer::{
     Accept, Folder, Offering, OnClash, Report, Request, SendSource, ServerOptions, Store, Timeouts,
     TransferError, pull,
@@ -44,7 +44,7 @@ fn host(keys: &Path, is_server: bool, address: [u8; 4]) -> Endpoint {
     let pair = KeyPair::load_or_create(&Home::at(keys).key()).expect("a key");
     let protection = Protection::dtls(pair.credentials(Admission::Anyone).expect("credentials"));
     let builder = Endpoint::builder(protection).local(SocketAddr::from((address, 0)));
-    let builder = if is_server { builder.accept(config("cmt").expect("a scheme")) } else { builder };
+    let builder = if is_server { builder.accept(Config::new("cmt").expect("a scheme")) } else { builder };
     builder.bind().expect("bound")
 }
 
@@ -74,7 +74,8 @@ impl Rig {
         let client = host(&self.folder.path().join(receiver), false, address);
         let (from, to) = (client.local_addresses()[0], self.server.local_addresses()[0]);
         let peer = Peer::new([PathAddress::over_udp(from.ip(), to)]).sctp_port(self.server.sctp_port());
-        let association = client.connect(peer, config("cmt").expect("a scheme")).await.expect("connected");
+        let association =
+            client.connect(peer, Config::new("cmt").expect("a scheme")).await.expect("connected");
         clients.push(client);
         association
     }
