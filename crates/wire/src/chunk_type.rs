@@ -60,6 +60,8 @@ chunk_types! {
     AUTH = 0x0F, "AUTH";
     /// Acknowledges data and marks the TSNs that the receiver will not renege on (draft-natarajan-tsvwg-sctp-nrsack).
     NR_SACK = 0x10, "NR-SACK";
+    /// User data whose messages may interleave (RFC 8260 section 2.1).
+    I_DATA = 0x40, "I-DATA";
     /// Carries the other chunks of a packet, protected (draft-ietf-tsvwg-sctp-dtls-chunk).
     DTLS = 0x41, "DTLS";
     /// Answers an ASCONF (RFC 5061 section 4.1.2).
@@ -74,6 +76,8 @@ chunk_types! {
     FORWARD_TSN = 0xC0, "FORWARD TSN";
     /// Changes addresses (RFC 5061 section 4.1.1).
     ASCONF = 0xC1, "ASCONF";
+    /// Moves the receiver past abandoned data of I-DATA chunks (RFC 8260 section 2.3.1).
+    I_FORWARD_TSN = 0xC2, "I-FORWARD-TSN";
 }
 
 impl ChunkType {

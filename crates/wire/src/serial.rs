@@ -1,7 +1,7 @@
-//! Serial numbers: TSNs (RFC 9260 section 1.6), stream sequence numbers, and the stream identifier.
+//! Serial numbers: TSNs (RFC 9260 section 1.6), stream sequence numbers, message identifiers, and the stream identifier.
 //!
-//! On the wire a TSN has 32 bits and an SSN has 16, and both wrap to zero. Their circular order (RFC 1982) is not a
-//! total order, so neither type implements `Ord`. Code that stores many of them converts each to 64 bits once, with
+//! On the wire a TSN and a message identifier have 32 bits and an SSN has 16, and all wrap to zero. Their circular order
+//! (RFC 1982) is not a total order, so none of the types implements `Ord`. Code that stores many of them converts each to 64 bits once, with
 //! `unwrap_near`, and compares those as integers.
 
 use std::fmt;
@@ -120,6 +120,11 @@ wrapping_number! {
 wrapping_number! {
     /// Stream sequence number, which counts the ordered messages of one stream (RFC 9260 section 1.6).
     Ssn, u16, i16
+}
+
+wrapping_number! {
+    /// Message identifier, which counts the ordered or the unordered messages of one stream (RFC 8260 section 2.1).
+    Mid, u32, i32
 }
 
 /// Stream identifier (RFC 9260 section 3.3.1). It is a name, not a counter, so it has an ordinary order.

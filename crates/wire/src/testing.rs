@@ -3,9 +3,9 @@
 use crate::cursor::Cursor;
 use crate::{
     AuthRepr, Cause, CauseCode, Chunk, ChunkType, ConfirmationRepr, DataFlags, DataRepr, DtlsKeyManagement,
-    GapBlock, Header, InitRepr, KeyManagementMethod, List, NoSpace, OutgoingReset, PacketView, PacketWriter,
-    Param, ParamList, ParamType, ParseError, ParseErrorKind, PlainEnd, RawCauses, RawChunk, RawParam,
-    ReconfigResult, SackRepr, Ssn, StreamId, Tsn,
+    GapBlock, Header, IDataRepr, InitRepr, KeyManagementMethod, List, Mid, NoSpace, OutgoingReset,
+    PacketView, PacketWriter, Param, ParamList, ParamType, ParseError, ParseErrorKind, PlainEnd, RawCauses,
+    RawChunk, RawParam, ReconfigResult, SackRepr, SkippedMid, Ssn, StreamId, Tsn,
 };
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -209,12 +209,25 @@ const CONFIRMATION: ConfirmationRepr = ConfirmationRepr {
     received: PlainEnd { tsn: Tsn::new(0x2001), next_ssn: Ssn::new(1) },
 };
 
+const I_DATA: IDataRepr = IDataRepr {
+    flags: DataFlags::WHOLE,
+    tsn: Tsn::new(0x1001),
+    stream: StreamId::new(5),
+    mid: Mid::new(0x0102_0304),
+    ppid_or_fsn: 0x2A,
+};
+
+const SKIPPED_MIDS: [SkippedMid; 2] = [
+    SkippedMid { stream: StreamId::new(3), unordered: false, mid: Mid::new(7) },
+    SkippedMid { stream: StreamId::new(3), unordered: true, mid: Mid::new(0) },
+];
+
 /// Padding, the header of a record of epoch 3, and the shortest ciphertext: a chunk header, the content type and a tag of 16 bytes.
 const DTLS_VALUE: [u8; 25] =
     [0, 0x2B, 0x5A, 0xA5, 9, 9, 9, 9, 9, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7];
 
 /// One sample of every chunk type, with values in all fields.
-pub(crate) const SAMPLES: [(&str, Sample); 29] = [
+pub(crate) const SAMPLES: [(&str, Sample); 32] = [
     ("data", |packet| packet.data(&DATA, b"payload")),
     ("data-fragment", |packet| {
         let flags = DataFlags { unordered: true, immediate: true, ..DataFlags::default() };
@@ -241,6 +254,11 @@ pub(crate) const SAMPLES: [(&str, Sample); 29] = [
     ("ecne", |packet| packet.ecne(Tsn::new(0x1000))),
     ("cwr", |packet| packet.cwr(Tsn::new(0x1000))),
     ("forward-tsn", |packet| packet.forward_tsn(Tsn::new(0x1005), [(StreamId::new(3), Ssn::new(7))])),
+    ("i-data", |packet| packet.i_data(&I_DATA, b"text")),
+    ("i-data-later", |packet| {
+        packet.i_data(&IDataRepr { flags: DataFlags::default(), ppid_or_fsn: 9, ..I_DATA }, b"text")
+    }),
+    ("i-forward-tsn", |packet| packet.i_forward_tsn(Tsn::new(0x1005), SKIPPED_MIDS)),
     ("auth", |packet| {
         let pending = packet.auth(AuthRepr { key_id: 0, hmac_id: 3 }, 32)?;
         packet.authenticate(pending, |_| [7; 32]);

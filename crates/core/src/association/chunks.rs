@@ -171,6 +171,8 @@ impl Association {
             | Chunk::Dtls(_)
             | Chunk::Confirmation(_)
             | Chunk::ReConfig(_)
+            | Chunk::IData(_)
+            | Chunk::IForwardTsn(_)
             | Chunk::Unknown(_) => {
                 return Ok(self.handle_unknown(source, raw));
             }

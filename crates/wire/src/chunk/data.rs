@@ -47,7 +47,7 @@ impl DataFlags {
     const UNORDERED: u8 = 0x04;
     const IMMEDIATE: u8 = 0x08;
 
-    const fn from_bits(bits: u8) -> Self {
+    pub(super) const fn from_bits(bits: u8) -> Self {
         Self {
             ending: bits & Self::ENDING != 0,
             beginning: bits & Self::BEGINNING != 0,
@@ -56,7 +56,7 @@ impl DataFlags {
         }
     }
 
-    const fn bits(self) -> u8 {
+    pub(super) const fn bits(self) -> u8 {
         let ending = if self.ending { Self::ENDING } else { 0 };
         let beginning = if self.beginning { Self::BEGINNING } else { 0 };
         let unordered = if self.unordered { Self::UNORDERED } else { 0 };

@@ -20,6 +20,8 @@ mod ecn;
 mod error;
 mod forward_tsn;
 mod heartbeat;
+mod i_data;
+mod i_forward_tsn;
 mod init;
 mod nr_sack;
 mod pad;
@@ -47,6 +49,8 @@ pub use dtls::{
 pub use error::ErrorView;
 pub use forward_tsn::{FORWARD_TSN_HEADER_LEN, ForwardTsnView, forward_tsn_len};
 pub use heartbeat::{HEARTBEAT_HEADER_LEN, HeartbeatView, heartbeat_len};
+pub use i_data::{I_DATA_HEADER_LEN, IDataRepr, IDataView};
+pub use i_forward_tsn::{I_FORWARD_TSN_HEADER_LEN, IForwardTsnView, SkippedMid, i_forward_tsn_len};
 pub use init::{INIT_HEADER_LEN, InitRepr, InitView};
 pub use nr_sack::{NR_SACK_HEADER_LEN, NrSackView, nr_sack_len};
 pub use re_config::ReConfigView;
@@ -134,6 +138,8 @@ impl<'a> RawChunk<'a> {
             ChunkType::ERROR => Chunk::Error(ErrorView::decode(*self)),
             ChunkType::COOKIE_ECHO => Chunk::CookieEcho { cookie: self.value() },
             ChunkType::FORWARD_TSN => Chunk::ForwardTsn(ForwardTsnView::decode(*self)?),
+            ChunkType::I_DATA => Chunk::IData(IDataView::decode(*self)?),
+            ChunkType::I_FORWARD_TSN => Chunk::IForwardTsn(IForwardTsnView::decode(*self)?),
             ChunkType::AUTH => Chunk::Auth(AuthView::decode(*self)?),
             ChunkType::ASCONF => Chunk::Asconf(AsconfView::decode(*self)?),
             ChunkType::ASCONF_ACK => Chunk::AsconfAck(AsconfAckView::decode(*self)?),
@@ -229,6 +235,10 @@ pub enum Chunk<'a> {
     },
     /// Moves the receiver past abandoned data.
     ForwardTsn(ForwardTsnView<'a>),
+    /// User data whose messages may interleave.
+    IData(IDataView<'a>),
+    /// Moves the receiver past abandoned data of I-DATA chunks.
+    IForwardTsn(IForwardTsnView<'a>),
     /// Authenticates the chunks that follow it.
     Auth(AuthView<'a>),
     /// Changes addresses.
@@ -268,6 +278,8 @@ impl Chunk<'_> {
             Self::Cwr { .. } => ChunkType::CWR,
             Self::ShutdownComplete { .. } => ChunkType::SHUTDOWN_COMPLETE,
             Self::ForwardTsn(_) => ChunkType::FORWARD_TSN,
+            Self::IData(_) => ChunkType::I_DATA,
+            Self::IForwardTsn(_) => ChunkType::I_FORWARD_TSN,
             Self::Auth(_) => ChunkType::AUTH,
             Self::Asconf(_) => ChunkType::ASCONF,
             Self::AsconfAck(_) => ChunkType::ASCONF_ACK,
@@ -307,7 +319,7 @@ mod tests {
 
     #[test]
     fn unknown_types_are_read_completely() {
-        for kind in [0x11, 0x3F, 0x7F, 0x81, 0xC2, 0xFF] {
+        for kind in [0x11, 0x3F, 0x7F, 0x81, 0xC3, 0xFF] {
             let packet = write(|packet| packet.raw_parts(ChunkType(kind), 0x5A, b"value"));
             let raw = only_chunk(&packet);
             assert_eq!(raw.decode(), Ok(Chunk::Unknown(raw)));

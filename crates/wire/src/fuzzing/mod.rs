@@ -56,6 +56,11 @@ fn walk(raw: &RawChunk<'_>) {
         Chunk::Abort(abort) => walk_causes(abort.causes()),
         Chunk::Error(error) => walk_causes(error.causes()),
         Chunk::ForwardTsn(forward) => assert_eq!(forward.streams().count(), forward.streams().len()),
+        Chunk::IData(data) => {
+            assert!(data.payload().len() < raw.bytes().len());
+            assert_eq!(data.repr().ppid().is_none(), !data.repr().flags.beginning);
+        }
+        Chunk::IForwardTsn(forward) => assert_eq!(forward.skipped().count(), forward.skipped().len()),
         Chunk::Auth(auth) => {
             assert_eq!(auth.code().len() + crate::AUTH_HEADER_LEN, raw.bytes().len());
         }
@@ -161,6 +166,8 @@ fn emit(packet: &mut PacketWriter<'_>, chunk: &Chunk<'_>) -> Option<Result<(), N
         Chunk::Cwr { lowest_tsn } => packet.cwr(*lowest_tsn),
         Chunk::ShutdownComplete { tag_reflected } => packet.shutdown_complete(*tag_reflected),
         Chunk::ForwardTsn(forward) => packet.forward_tsn(forward.new_cum_tsn(), forward.streams()),
+        Chunk::IData(data) => packet.i_data(&data.repr(), data.payload()),
+        Chunk::IForwardTsn(forward) => packet.i_forward_tsn(forward.new_cum_tsn(), forward.skipped()),
         Chunk::Auth(auth) => emit_auth(packet, auth.repr(), auth.code()),
         Chunk::Asconf(asconf) => packet.asconf(asconf.serial(), asconf.address(), readable(asconf.params())?),
         Chunk::AsconfAck(ack) => packet.asconf_ack(ack.serial(), readable(ack.params())?),
