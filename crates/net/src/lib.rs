@@ -14,6 +14,9 @@
 //! Associations with [`stream_control`](Config::stream_control) have [streams](Association::open_stream) that read and
 //! write like TCP connections.
 //!
+//! Whole programs are in `examples` of this crate, and in the module of that name in its documentation: echo, chat, files, datagrams
+//! with deadlines, a scheduler of your own, and a driver of the protocol core without tokio.
+//!
 //! # Protected endpoints
 //!
 //! [`Endpoint::builder`] requires the [`Protection`] of packets; there is no default. A protected endpoint proves its identity with
@@ -91,6 +94,8 @@ mod endpoint;
 mod error;
 mod error_queue;
 mod event;
+#[cfg(doc)]
+pub mod examples;
 mod fragmentation;
 pub mod interface;
 mod key_service;
