@@ -66,6 +66,9 @@ STUDIES = {
     "choice": Study("the best scheme for each cell of a grid of links", _python("studies.choice.command")),
     "ns2": Study("goodput beside that of ns-2 under profile ns2", _binary("ns2-study")),
     "fairness": Study("shares of a bottleneck beside an ordinary flow", _python("studies.fairness")),
+    "recorded": Study(
+        "all schemes over two recorded networks, beside the better link", _python("studies.recorded.command")
+    ),
     "kernel": Study("files and shares beside the kernel's TCP and MPTCP; needs root", _kernel),
 }
 

@@ -6,6 +6,7 @@
 import itertools
 import json
 import lzma
+import math
 import re
 import runpy
 from pathlib import Path
@@ -143,6 +144,37 @@ def which_scheme(_page):
         yield f'<circle class="hollow" cx="{x(worst):.1f}" cy="{y:.1f}" r="4"/>'
         yield f'<circle class="dot" cx="{x(mean):.1f}" cy="{y:.1f}" r="4"><title>{name}: {mean:g} %, {worst:g} % at worst</title></circle>'
     yield text(RIGHT, bottom + 38, "in the order of the table", anchor="end")
+
+
+def recorded_choice(_page):
+    """Draws the goodput of each scheme over that of the better link alone: median, and the middle four fifths."""
+    rows = stored_rows("recorded", "schemes")
+    left, right, step, top, low, high = 230, WIDTH - 130, 22, 92, 0.1, 4
+    bottom = top + step * len(rows)
+
+    def x(ratio):
+        return left + (right - left) * math.log(min(max(ratio, low), high) / low) / math.log(high / low)
+
+    yield bottom + 48
+    yield text(24, 28, "Goodput over two recorded networks, over that of the better one alone", "text", more=BOLD)
+    yield '<circle class="dot" cx="30" cy="48" r="4"/>' + text(40, 52, "median of the sections")
+    yield '<path class="axis" d="M206,48H230"/>' + text(238, 52, "eight of ten sections")
+    yield text(WIDTH - 24, top - 16, "at least 0.97 in", anchor="end")
+    for ratio in (0.1, 0.25, 0.5, 1, 2, 4):
+        kind = "both" if ratio == 1 else "grid"
+        yield f'<path class="{kind}" d="M{x(ratio):.1f},{top - 8}V{bottom}"/>' + text(
+            x(ratio), bottom + 18, f"{ratio:g}", anchor="middle"
+        )
+    yield text(x(1), top - 16, "the better link alone", "text", "middle")
+    for i, row in enumerate(rows):
+        y = top + step * i + step / 2
+        name, median = plain(row["scheme"]), float(row["median"].split()[0])
+        least, most = float(row["10 %"]), float(row["90 %"])
+        yield text(left - 10, y + 4, name, "text", "end")
+        yield f'<path class="axis" stroke-width="2" d="M{x(least):.1f},{y:.1f}H{x(most):.1f}"/>'
+        yield f'<circle class="dot" cx="{x(median):.1f}" cy="{y:.1f}" r="5"><title>{name}: {row["median"]}</title></circle>'
+        yield text(WIDTH - 24, y + 4, row["at least 0.97"], "text", "end")
+    yield text(right, bottom + 38, "ratio, logarithmic", anchor="end")
 
 
 TIME = re.compile(r"(?P<median>[\d.]+) s \((?P<least>[\d.]+) to (?P<most>[\d.]+)\)")

@@ -14,7 +14,7 @@ import re
 import sys
 from pathlib import Path
 
-from bars import beside, interop, reproduction, video, which_scheme
+from bars import beside, interop, recorded_choice, reproduction, video, which_scheme
 from svg import WIDTH, document, text
 
 BOOK = Path(__file__).resolve().parent.parent / "src"
@@ -102,6 +102,10 @@ FIGURES = {
     "fairness": (fairness, "Ratio of goodputs on a shared link for each scheme, with the range that is expected of it"),
     "reproduction": (reproduction, "Verdicts on the claims of the papers, by rank and by paper"),
     "which-scheme": (which_scheme, "Goodput of each scheme as a part of the best one's, on average and at worst"),
+    "recorded-choice": (
+        recorded_choice,
+        "Goodput of each scheme over that of the better of two recorded networks alone",
+    ),
     "beside": (beside, "Times of TCP, MPTCP and anabranch send over two links, with and without an outage"),
     "interop": (interop, "Rates between usrsctp and this endpoint"),
     "video": (video, "Frames that are lost, late or undecodable, by loss and scheme"),

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +10,8 @@ from typing import Any
 import pandas as pd
 
 from anabranch import Scenario
-from anabranch.errors import RunError
-from anabranch.simulation import run
 from studies.choice.cells import described
+from studies.explained import explanation
 
 SEED = 1
 
@@ -62,27 +57,16 @@ def explained(scenario: Path, cases: Sequence[Case] | None = None) -> pd.DataFra
     for number, case in enumerate(CASES if cases is None else cases, 1):
         given = Scenario.read(scenario).with_values(case.settings)
         for scheme in case.schemes:
-            with tempfile.TemporaryDirectory() as folder:
-                made = run(given, scheme, SEED, trace=Path(folder) / "trace")
-                told = _told(Path(folder) / "trace")
-            rows.append({"case": number, **described(given), "scheme": made.scheme, **_row(told)})
+            report = explanation(given, scheme, SEED)
+            rows.append({"case": number, **described(given), "scheme": report["scheme"], **_row(report)})
     return pd.DataFrame(rows)
 
 
-def _told(trace: Path) -> dict[str, Any]:
-    command = [sys.executable, "-m", "anabranch", "explain", "--json", str(trace)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RunError(f"{' '.join(command)}: {done.stderr.strip()}")
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
-
-
-def _row(told: Mapping[str, Any]) -> dict[str, Any]:
-    (flow,) = told["flows"]
+def _row(report: Mapping[str, Any]) -> dict[str, Any]:
+    (flow,) = report["flows"]
     first, second = flow["paths"]
     return {
-        "goodput_kbps": told["goodput_kbps"],
+        "goodput_kbps": report["goodput_kbps"],
         "closed": flow["peer_window"]["closed_share"],
         "used_1": first["used_share"],
         "used_2": second["used_share"],
