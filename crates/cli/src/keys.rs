@@ -123,7 +123,7 @@ struct AddArguments {
 
 /// Reads a host in the form of the commands that connect.
 pub(crate) fn read_host(text: &str) -> Result<HostName, String> {
-    let target = Target::read(text)?;
+    let target = Target::read(text).map_err(|error| error.to_string())?;
     HostName::new(target.host(), target.port()).map_err(|error| error.to_string())
 }
 

@@ -13,13 +13,7 @@ use crate::locals::Binding;
 use crate::peer::Peer;
 use crate::protection::Protection;
 use crate::route_selection::{
-    ListenAddresses, LocalAddresses, OptionNames, RemoteChoice, RouteSelection, Target, is_usable,
-};
-
-const OPTIONS: OptionNames = OptionNames {
-    path: "`EndpointBuilder::local_on`",
-    to: "`Endpoint::connect`",
-    listen: "`Endpoint::server`",
+    ListenAddresses, LocalAddresses, RemoteChoice, RouteSelection, Target, is_usable,
 };
 
 impl Endpoint {
@@ -55,7 +49,7 @@ impl Endpoint {
         addresses: impl IntoIterator<Item = SocketAddr>,
     ) -> Result<Endpoint, BindError> {
         let addresses = addresses.into_iter().collect();
-        let listen = ListenAddresses::new(addresses, DEFAULT_UDP_PORT, OPTIONS);
+        let listen = ListenAddresses::new(addresses, DEFAULT_UDP_PORT);
         let builder = listen.endpoint(protection).map_err(BindError::NoUsableAddress)?;
         let endpoint = builder.accept(config).bind()?;
         listen.follow(&endpoint);
@@ -69,15 +63,15 @@ impl Endpoint {
     /// Cancel-safe: dropping the future cancels the attempt.
     ///
     /// # Errors
-    /// Returns [`ConnectError::Target`] for a name that cannot be read, resolved or reached, or another [`ConnectError`], each with
+    /// Returns [`ConnectError::Target`] for a name that cannot be read or resolved, [`ConnectError::Route`] without a route, or another [`ConnectError`], each with
     /// a remedy.
     pub async fn connect_to(&self, target: &str, config: Config) -> Result<Association, ConnectError> {
         let wanted = Target::read(target).map_err(ConnectError::Target)?;
         let addresses = wanted.resolve().await.map_err(ConnectError::Target)?;
         let remotes = RemoteChoice::Resolved { host: target.to_owned(), addresses };
-        let selection = RouteSelection::new(Vec::new(), remotes, OPTIONS);
+        let selection = RouteSelection::new(Vec::new(), remotes);
         let config = selection.configure(config);
-        let paths = selection.paths().map_err(ConnectError::Target)?;
+        let paths = selection.paths().map_err(ConnectError::Route)?;
         let here = LocalAddresses::read();
         let paths =
             paths.into_iter().map(|path| if here.has(path.remote) { from_loopback(path) } else { path });

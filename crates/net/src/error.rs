@@ -8,6 +8,7 @@ use anabranch_keying::PeerIdentity;
 use thiserror::Error;
 
 use crate::refusals::RefusedPath;
+use crate::route_selection::{RouteError, TargetError};
 
 /// Reason for which an endpoint could not be set up.
 #[derive(Debug, Error)]
@@ -22,8 +23,8 @@ pub enum BindError {
     )]
     Unspecified(SocketAddr),
     /// No address of this machine is usable.
-    #[error("{0}")]
-    NoUsableAddress(String),
+    #[error(transparent)]
+    NoUsableAddress(RouteError),
     /// An IP address was given twice.
     #[error("{0} was given twice; an endpoint has one socket for each address of an interface")]
     Twice(IpAddr),
@@ -120,9 +121,12 @@ pub enum PathError {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// The peer's name cannot be read, resolved or reached.
-    #[error("{0}")]
-    Target(String),
+    /// The peer's name cannot be read or resolved.
+    #[error(transparent)]
+    Target(TargetError),
+    /// No path leads to the peer.
+    #[error(transparent)]
+    Route(RouteError),
     /// One of the paths cannot be used.
     #[error(transparent)]
     Path(#[from] PathError),
@@ -187,6 +191,7 @@ impl ConnectError {
         match self {
             Self::RefusedByPeer | Self::KeysInterrupted(_) | Self::Failed(_) => true,
             Self::Target(_)
+            | Self::Route(_)
             | Self::Path(_)
             | Self::PortZero
             | Self::Exists(_)

@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anabranch_net::DEFAULT_UDP_PORT;
-use anabranch_net::route_selection::read_address;
+use anabranch_net::route_selection::{TargetError, read_address};
 use anyhow::Context;
 use clap::{ArgGroup, Args};
 
@@ -142,7 +142,7 @@ struct Listen {
     names_port: bool,
 }
 
-fn read_listen(text: &str) -> Result<Listen, String> {
+fn read_listen(text: &str) -> Result<Listen, TargetError> {
     let names_port = text.parse::<SocketAddr>().is_ok();
     read_address(text).map(|address| Listen { address, names_port })
 }

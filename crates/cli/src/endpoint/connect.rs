@@ -167,13 +167,13 @@ impl ConnectOptions {
         } else {
             RemoteChoice::Named(self.to.clone())
         };
-        Ok(RouteSelection::new(self.paths.clone(), remotes, OPTIONS))
+        Ok(RouteSelection::new(self.paths.clone(), remotes))
     }
 
     fn paths_of(&self, selection: &RouteSelection) -> Result<Vec<PathAddress>, CommandError> {
         selection.paths().map_err(|error| match self.paths.is_empty() && self.to.is_empty() {
-            true => CommandError::failure(error),
-            false => CommandError::usage(error),
+            true => CommandError::failure(error.named(OPTIONS)),
+            false => CommandError::usage(error.named(OPTIONS)),
         })
     }
 

@@ -63,7 +63,7 @@ impl ListenOptions {
 
     fn question(&self, command: &str, authorized_keys: &Path) -> String {
         let locals = LocalAddresses::read();
-        let addresses = ListenAddresses::new(self.listen.clone(), DEFAULT_UDP_PORT, OPTIONS);
+        let addresses = ListenAddresses::new(self.listen.clone(), DEFAULT_UDP_PORT);
         let bound = addresses.addresses(&locals).unwrap_or_default();
         let listen: String = self.listen.iter().map(|address| format!(" --listen {address}")).collect();
         question(&format!("{command}{listen}"), authorized_keys, &networks_of(&bound, &locals.all))
@@ -100,8 +100,10 @@ impl ListenOptions {
         bound: impl FnOnce(EndpointBuilder) -> EndpointBuilder,
     ) -> Result<Endpoint, CommandError> {
         let config = configure(self.association.config()?);
-        let addresses = ListenAddresses::new(self.listen.clone(), port, OPTIONS);
-        let builder = addresses.endpoint(admitted.listening.protection()).map_err(CommandError::failure)?;
+        let addresses = ListenAddresses::new(self.listen.clone(), port);
+        let builder = addresses
+            .endpoint(admitted.listening.protection())
+            .map_err(|error| CommandError::failure(error.named(OPTIONS)))?;
         let builder = self.association.attach(builder, Role::Server, &config)?;
         let builder = builder.sctp_port(self.association.sctp_port()).accept(config);
         let builder = bound(builder).accept_from(admitted.from.clone());

@@ -12,7 +12,7 @@ use std::num::NonZeroU64;
 use std::sync::Once;
 use std::time::Duration;
 
-use anabranch_net::route_selection::OptionNames;
+use anabranch_net::route_selection::InputNames;
 use anabranch_net::{Config, EndpointBuilder};
 use anabranch_observe::Role;
 use clap::Args;
@@ -28,7 +28,8 @@ pub(crate) use listen::{Admitted, ListenOptions};
 pub(crate) use protection::{Connecting, Expected, Listening, ProtectionOptions, peer_key};
 
 /// Names of these options on the command line.
-const OPTIONS: OptionNames = OptionNames { path: "--path", to: "--to", listen: "--listen" };
+const OPTIONS: InputNames =
+    InputNames { local: "--path", remote: "--to", listen: "--listen", lists: "see `anabranch paths`" };
 
 /// Options of both ends for an association.
 #[derive(Clone, Debug, Args)]

@@ -127,7 +127,7 @@ pub(crate) struct RelayArguments {
 }
 
 fn read_address(text: &str) -> Result<SocketAddr, String> {
-    refuse_link_local(text)?;
+    refuse_link_local(text).map_err(|error| error.to_string())?;
     text.parse()
         .map_err(|_| "expected an address and a port, such as 127.0.0.1:9899 or [::1]:9899".to_owned())
 }

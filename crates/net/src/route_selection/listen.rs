@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use super::error::RouteError;
 use super::local::{LocalAddresses, is_usable, may_listen};
-use super::option_names::OptionNames;
 use crate::endpoint::{Endpoint, EndpointBuilder};
 use crate::interface::{LocalAddress, Watcher};
 use crate::locals::Binding;
@@ -14,29 +14,28 @@ use crate::protection::Protection;
 pub struct ListenAddresses {
     listen: Vec<SocketAddr>,
     port: u16,
-    options: OptionNames,
 }
 
 impl ListenAddresses {
     /// Creates the selection. An unspecified address selects the usable addresses of its IP version. An empty list selects all
     /// usable addresses, with this UDP port.
-    pub fn new(listen: Vec<SocketAddr>, port: u16, options: OptionNames) -> Self {
-        ListenAddresses { listen, port, options }
+    pub fn new(listen: Vec<SocketAddr>, port: u16) -> Self {
+        ListenAddresses { listen, port }
     }
 
     /// Returns the addresses to bind.
     ///
     /// # Errors
     /// Reports that no address is usable, with a remedy.
-    pub fn addresses(&self, locals: &LocalAddresses) -> Result<Vec<SocketAddr>, String> {
-        addresses(&self.listen, self.port, locals, self.options)
+    pub fn addresses(&self, locals: &LocalAddresses) -> Result<Vec<SocketAddr>, RouteError> {
+        addresses(&self.listen, self.port, locals)
     }
 
     /// Returns a builder of an endpoint with a socket at each address.
     ///
     /// # Errors
     /// Reports that no address is usable, with a remedy.
-    pub fn endpoint(&self, protection: Protection) -> Result<EndpointBuilder, String> {
+    pub fn endpoint(&self, protection: Protection) -> Result<EndpointBuilder, RouteError> {
         let locals = self.addresses(&LocalAddresses::read())?;
         Ok(locals.into_iter().fold(Endpoint::builder(protection), |builder, local| builder.local(local)))
     }
@@ -62,11 +61,10 @@ fn addresses(
     listen: &[SocketAddr],
     port: u16,
     locals: &LocalAddresses,
-    options: OptionNames,
-) -> Result<Vec<SocketAddr>, String> {
+) -> Result<Vec<SocketAddr>, RouteError> {
     if listen.is_empty() {
         let all = usable(locals, |_| true, port);
-        return if all.is_empty() { Err(none(options)) } else { Ok(all) };
+        return if all.is_empty() { Err(RouteError::NothingToListenOn { all: None }) } else { Ok(all) };
     }
     let mut addresses: Vec<SocketAddr> = Vec::new();
     for wanted in listen {
@@ -74,7 +72,7 @@ fn addresses(
             let v4 = wanted.is_ipv4();
             let found = usable(locals, |address| address.is_ipv4() == v4, wanted.port());
             if found.is_empty() {
-                return Err(format!("{} {wanted}: {}", options.listen, none(options)));
+                return Err(RouteError::NothingToListenOn { all: Some(*wanted) });
             }
             addresses.extend(found);
         } else {
@@ -82,10 +80,6 @@ fn addresses(
         }
     }
     Ok(addresses)
-}
-
-fn none(options: OptionNames) -> String {
-    format!("no local address is usable; see `anabranch paths`, and name one with {} ADDR", options.listen)
 }
 
 fn usable(locals: &LocalAddresses, fits: impl Fn(&IpAddr) -> bool, port: u16) -> Vec<SocketAddr> {
@@ -107,7 +101,6 @@ fn usable(locals: &LocalAddresses, fits: impl Fn(&IpAddr) -> bool, port: u16) ->
 
 #[cfg(test)]
 mod tests {
-    use super::super::OPTIONS;
     use super::super::target::read_address;
     use super::*;
     use crate::config::DEFAULT_UDP_PORT;
@@ -130,9 +123,9 @@ mod tests {
         LocalAddresses { all }
     }
 
-    fn bound(listen: &[&str], cards: &[&str]) -> Result<Vec<String>, String> {
+    fn bound(listen: &[&str], cards: &[&str]) -> Result<Vec<String>, RouteError> {
         let listen: Vec<_> = listen.iter().map(|text| read_address(text).expect("an address")).collect();
-        addresses(&listen, DEFAULT_UDP_PORT, &locals(cards), OPTIONS)
+        addresses(&listen, DEFAULT_UDP_PORT, &locals(cards))
             .map(|all| all.iter().map(SocketAddr::to_string).collect())
     }
 
@@ -146,6 +139,7 @@ mod tests {
     fn an_address_for_all_stands_for_the_usable_ones_of_its_ip_version() {
         assert_eq!(bound(&["0.0.0.0:7"], &["192.0.2.1", "fd00::1"]).unwrap(), ["192.0.2.1:7"]);
         assert_eq!(bound(&["127.0.0.5", "127.0.0.6:7"], &[]).unwrap(), ["127.0.0.5:9899", "127.0.0.6:7"]);
-        assert!(bound(&["[::]:7"], &[]).unwrap_err().starts_with("--listen [::]:7: no local address"));
+        let all = "[::]:7".parse().ok();
+        assert_eq!(bound(&["[::]:7"], &[]), Err(RouteError::NothingToListenOn { all }));
     }
 }

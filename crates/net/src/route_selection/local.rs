@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 use anabranch_core::LocalEnd;
 
-use super::option_names::OptionNames;
+use super::error::RouteError;
 use super::pairing::{LocalChoice, NamedLocal, RemoteChoice};
 use crate::interface::{LinkKind, LocalAddress, Obstacle, local_addresses};
 use crate::reach::{Reach, leads_to};
@@ -37,14 +37,9 @@ impl LocalAddresses {
     }
 
     /// Selects the local ends of paths to these addresses: the requested ones, or else the usable ones with a route to one of them.
-    pub(super) fn choose(
-        &self,
-        asked: &[String],
-        ends: &RemoteChoice,
-        options: OptionNames,
-    ) -> Result<LocalChoice, String> {
+    pub(super) fn choose(&self, asked: &[String], ends: &RemoteChoice) -> Result<LocalChoice, RouteError> {
         if !asked.is_empty() {
-            let starts = asked.iter().map(|text| self.start(text, options));
+            let starts = asked.iter().map(|text| self.start(text));
             return Ok(LocalChoice::Named(starts.collect::<Result<_, _>>()?));
         }
         let to_this_machine = ends.addresses().iter().all(|end| end.ip().is_loopback());
@@ -52,32 +47,29 @@ impl LocalAddresses {
         let usable = self.all.iter().filter(|local| is_usable(local, to_this_machine));
         let found: Vec<LocalEnd> = usable.filter(leads).map(LocalAddress::end).collect();
         if found.is_empty() {
-            Err(self.no_route_error(ends, to_this_machine, options))
+            Err(self.no_route_error(ends, to_this_machine))
         } else {
             Ok(LocalChoice::Found(found))
         }
     }
 
-    fn no_route_error(&self, remotes: &RemoteChoice, to_this_machine: bool, options: OptionNames) -> String {
-        let listed = |remotes: Vec<String>| remotes.join(", ");
-        let ends = listed(remotes.addresses().iter().map(SocketAddr::to_string).collect());
-        let mut text = format!("no local address has a way to {ends}:");
-        for local in &self.all {
+    fn no_route_error(&self, remotes: &RemoteChoice, to_this_machine: bool) -> RouteError {
+        let locals = self.all.iter().map(|local| {
             let same_version = remotes.addresses().iter().map(SocketAddr::ip);
             let same_version = same_version.filter(|end| end.is_ipv4() == local.address.is_ipv4());
             let why = match &local.obstacle {
                 _ if is_usable(local, to_this_machine) => {
-                    match listed(same_version.map(|end| end.to_string()).collect()) {
+                    match same_version.map(|end| end.to_string()).collect::<Vec<_>>() {
                         hosts if hosts.is_empty() => "another IP version".to_owned(),
-                        hosts => format!("no route to {hosts}"),
+                        hosts => format!("no route to {}", hosts.join(", ")),
                     }
                 }
                 Some(obstacle) => obstacle.to_string(),
                 None => "the peer is this machine's loopback".to_owned(),
             };
-            text += &format!("\n  {} {}: {why}", local.interface, local.address);
-        }
-        text + &format!("\nconnect an interface, or name one of these with {}", options.path)
+            (local.interface.clone(), local.address, why)
+        });
+        RouteError::NoRoute { remotes: remotes.addresses().to_vec(), locals: locals.collect() }
     }
 
     /// Returns the interface of a local end, through which a path to another machine sends.
@@ -102,54 +94,44 @@ impl LocalAddresses {
         address.is_loopback() || self.all.iter().any(|local| local.address == address)
     }
 
-    /// Resolves a `--path` value.
-    fn start(&self, text: &str, options: OptionNames) -> Result<NamedLocal, String> {
-        let path = options.path;
+    /// Returns the ends of paths for a named address or interface.
+    fn start(&self, text: &str) -> Result<NamedLocal, RouteError> {
         if let Ok(address) = text.parse::<IpAddr>() {
-            can_bind(address).map_err(|error| {
-                format!("{path} {text}: no path can begin at this address ({error}); `anabranch paths` lists this machine's")
-            })?;
-            return self
-                .only_end(address, options)
-                .map(|end| NamedLocal { text: text.to_owned(), ends: vec![end] });
+            can_bind(address).map_err(|why| RouteError::CannotBegin { local: address, why })?;
+            return self.only_end(address).map(|end| NamedLocal { text: text.to_owned(), ends: vec![end] });
         }
         let of_it: Vec<&LocalAddress> = self.all.iter().filter(|local| local.interface == text).collect();
         let Some(first) = of_it.first() else {
-            return Err(self.no_such_interface(text, options));
+            return Err(self.no_such_interface(text));
         };
         if !first.up {
-            return Err(format!("{path} {text}: the interface is down; switch it on, or omit it"));
+            return Err(RouteError::InterfaceDown { local: text.to_owned() });
         }
         let ends: Vec<LocalEnd> =
             of_it.iter().filter(|local| may_be_named(local)).map(|local| local.end()).collect();
         match &first.obstacle {
-            Some(obstacle) if ends.is_empty() => Err(format!(
-                "{path} {text}: none of its addresses can be used: {} ({obstacle}); give it another one, or omit it",
-                first.address
-            )),
+            Some(obstacle) if ends.is_empty() => Err(RouteError::NoAddressOfInterface {
+                local: text.to_owned(),
+                address: first.address,
+                why: obstacle.to_string(),
+            }),
             _ => Ok(NamedLocal { text: text.to_owned(), ends }),
         }
     }
 
     /// Returns the end with an address that the user named. An address of several interfaces is ambiguous.
-    fn only_end(&self, address: IpAddr, options: OptionNames) -> Result<LocalEnd, String> {
+    fn only_end(&self, address: IpAddr) -> Result<LocalEnd, RouteError> {
         let mut of_address = self.all.iter().filter(|local| local.address == address);
         let Some(first) = of_address.next() else { return Ok(address.into()) };
         let Some(second) = of_address.next() else { return Ok(first.end()) };
-        Err(format!(
-            "{} {address}: {} and {} have this address; name the interface instead",
-            options.path, first.interface, second.interface
-        ))
+        let interfaces = [first.interface.clone(), second.interface.clone()];
+        Err(RouteError::Ambiguous { local: address, interfaces })
     }
 
-    fn no_such_interface(&self, text: &str, options: OptionNames) -> String {
-        let mut names: Vec<&str> = self.all.iter().map(|local| local.interface.as_str()).collect();
-        names.dedup();
-        format!(
-            "{} {text}: neither an address nor an interface with one; there are {} (`anabranch paths` shows more)",
-            options.path,
-            names.join(", ")
-        )
+    fn no_such_interface(&self, text: &str) -> RouteError {
+        let mut known: Vec<String> = self.all.iter().map(|local| local.interface.clone()).collect();
+        known.dedup();
+        RouteError::NoSuchInterface { local: text.to_owned(), known }
     }
 }
 
@@ -209,7 +191,6 @@ fn can_bind(address: IpAddr) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::OPTIONS;
     use super::*;
 
     fn local(interface: &str, address: &str, kind: LinkKind, obstacle: Option<Obstacle>) -> LocalAddress {
@@ -260,14 +241,14 @@ mod tests {
 
     #[test]
     fn a_virtual_interface_is_used_only_by_name() {
-        let starts = machine().choose(&["docker0".to_owned()], &resolved("192.0.2.1:7"), OPTIONS);
+        let starts = machine().choose(&["docker0".to_owned()], &resolved("192.0.2.1:7"));
         let ends = vec![IpAddr::from([172, 17, 0, 1]).into()];
         assert_eq!(starts, Ok(LocalChoice::Named(vec![NamedLocal { text: "docker0".to_owned(), ends }])));
     }
 
     #[test]
     fn loopback_goes_to_loopback_of_its_ip_version() {
-        let starts = machine().choose(&[], &resolved("127.0.0.9:7"), OPTIONS);
+        let starts = machine().choose(&[], &resolved("127.0.0.9:7"));
         assert_eq!(starts, Ok(LocalChoice::Found(vec![IpAddr::from([127, 0, 0, 1]).into()])));
     }
 
@@ -278,29 +259,30 @@ mod tests {
             LocalAddress { index, ..local(interface, "127.0.0.1", kind, None) }
         };
         let sticks = LocalAddresses { all: vec![stick("w1", 3), stick("w2", 4)] };
-        let starts = sticks.choose(&["w2".to_owned()], &resolved("192.0.2.1:7"), OPTIONS);
+        let starts = sticks.choose(&["w2".to_owned()], &resolved("192.0.2.1:7"));
         let end = LocalEnd { address: IpAddr::from([127, 0, 0, 1]), interface: 4 };
         assert_eq!(
             starts,
             Ok(LocalChoice::Named(vec![NamedLocal { text: "w2".to_owned(), ends: vec![end] }]))
         );
         assert_eq!(sticks.interface_of(end), Some("w2"));
-        let both = sticks.choose(&["127.0.0.1".to_owned()], &resolved("192.0.2.1:7"), OPTIONS);
+        let both = sticks.choose(&["127.0.0.1".to_owned()], &resolved("192.0.2.1:7"));
         assert_eq!(
-            both.expect_err("two interfaces"),
+            both.expect_err("two interfaces").with_options(),
             "--path 127.0.0.1: w1 and w2 have this address; name the interface instead"
         );
     }
 
     #[test]
     fn an_address_that_is_bindable_though_not_listed_may_be_named() {
-        assert!(machine().choose(&["127.0.0.77".to_owned()], &resolved("127.0.0.9:7"), OPTIONS).is_ok());
+        assert!(machine().choose(&["127.0.0.77".to_owned()], &resolved("127.0.0.9:7")).is_ok());
     }
 
     #[test]
     fn unusable_address_is_refused_with_the_reason() {
         let of = |path: &str| {
-            machine().choose(&[path.to_owned()], &resolved("192.0.2.1:7"), OPTIONS).expect_err("an error")
+            let chosen = machine().choose(&[path.to_owned()], &resolved("192.0.2.1:7"));
+            chosen.expect_err("an error").with_options()
         };
         assert!(of("card1").contains("--path card1: the interface is down"));
         assert!(of("bare").contains("fe80::4 (link-local)"));
@@ -308,7 +290,7 @@ mod tests {
         assert!(of("203.0.113.77").contains("--path 203.0.113.77: no path can begin"));
         assert!(of("0.0.0.0").contains("it is the wildcard address"));
         // No machine has the usable address of this artificial machine, so it has no route.
-        let none = machine().choose(&[], &resolved("192.0.2.1:7"), OPTIONS).expect_err("no way");
+        let none = machine().choose(&[], &resolved("192.0.2.1:7")).expect_err("no way").with_options();
         assert!(none.starts_with("no local address has a way to 192.0.2.1:7:"), "{none}");
         assert!(none.contains("card1 198.51.100.4: the interface is down"), "{none}");
         assert!(none.contains("docker0 172.17.0.1: virtual interface (bridge)"), "{none}");

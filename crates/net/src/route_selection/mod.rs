@@ -1,8 +1,8 @@
 //! Conversion of the user's hosts and interfaces to addresses of paths and of listening sockets.
 
+mod error;
 mod listen;
 mod local;
-mod option_names;
 mod pairing;
 mod target;
 
@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use anabranch_core::{ListedAddresses, PathAddress};
 
+pub use self::error::{InputNames, RouteError, TargetError};
 pub use self::listen::ListenAddresses;
 use self::local::FollowFilter;
 pub use self::local::{LocalAddresses, is_usable};
-pub use self::option_names::OptionNames;
 pub use self::pairing::RemoteChoice;
 use self::pairing::pair;
 pub use self::target::{Target, read_address, read_destination, refuse_link_local, with_port};
@@ -32,23 +32,22 @@ use crate::protection::Protection;
 pub struct RouteSelection {
     locals: Vec<String>,
     remotes: RemoteChoice,
-    options: OptionNames,
 }
 
 impl RouteSelection {
     /// Creates the selection: paths from these local addresses or interfaces, or from all usable ones with a route to the peer.
-    pub fn new(locals: Vec<String>, remotes: RemoteChoice, options: OptionNames) -> Self {
-        RouteSelection { locals, remotes, options }
+    pub fn new(locals: Vec<String>, remotes: RemoteChoice) -> Self {
+        RouteSelection { locals, remotes }
     }
 
     /// Returns the paths, the primary one first.
     ///
     /// # Errors
     /// Names the local and remote addresses that do not fit, with a remedy.
-    pub fn paths(&self) -> Result<Vec<PathAddress>, String> {
+    pub fn paths(&self) -> Result<Vec<PathAddress>, RouteError> {
         let known = LocalAddresses::read();
-        let locals = known.choose(&self.locals, &self.remotes, self.options)?;
-        let paths = pair(&locals, &self.remotes, &|local, remote| known.reach(local, remote), self.options)?;
+        let locals = known.choose(&self.locals, &self.remotes)?;
+        let paths = pair(&locals, &self.remotes, &|local, remote| known.reach(local, remote))?;
         if leads_to_this_machine(&paths, &known) {
             let unbound = |path: PathAddress| PathAddress { interface: 0, ..path };
             return Ok(paths.into_iter().map(unbound).collect());
@@ -149,6 +148,3 @@ pub fn connect_failure_message(
         error => format!("{target}: {error} ({tried})"),
     }
 }
-
-#[cfg(test)]
-const OPTIONS: OptionNames = OptionNames { path: "--path", to: "--to", listen: "--listen" };

@@ -1,14 +1,14 @@
 //! Pairing of local and remote addresses.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use anabranch_core::{LocalEnd, PathAddress};
 
-use super::option_names::OptionNames;
+use super::error::RouteError;
 use crate::reach::{Reach, interleave, spread};
 
 /// Maximum number of paths of an association.
-const MOST_PATHS: usize = 8;
+pub(super) const MOST_PATHS: usize = 8;
 
 /// Local addresses of paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,8 +58,7 @@ pub(super) fn pair(
     starts: &LocalChoice,
     ends: &RemoteChoice,
     reach: &dyn Fn(LocalEnd, SocketAddr) -> Reach,
-    options: OptionNames,
-) -> Result<Vec<PathAddress>, String> {
+) -> Result<Vec<PathAddress>, RouteError> {
     // A local address that the user named is used even without a route.
     let any = |local: LocalEnd, remote: SocketAddr| Some(reach(local, remote));
     let routed =
@@ -72,21 +71,19 @@ pub(super) fn pair(
         pairs.into_iter().map(|(local, remote)| path_between(local, remote)).collect()
     };
     let paths = match (starts, ends) {
-        (LocalChoice::Named(starts), RemoteChoice::Named(ends)) if ends.len() > 1 => {
-            in_order(starts, ends, options)?
-        }
+        (LocalChoice::Named(starts), RemoteChoice::Named(ends)) if ends.len() > 1 => in_order(starts, ends)?,
         (LocalChoice::Named(starts), _) => {
             let locals: Vec<LocalEnd> = starts.iter().flat_map(|start| start.ends.clone()).collect();
             let paths = over_udp(spread(&locals, &remotes, &any));
             let unused =
                 |start: &&NamedLocal| !paths.iter().any(|path| start.ends.contains(&path.local_end()));
             match starts.iter().find(unused) {
-                Some(start) => return Err(other_family(start, ends, options)),
+                Some(start) => return Err(other_family(start, ends)),
                 None => paths,
             }
         }
         (LocalChoice::Found(found), RemoteChoice::Named(ends)) => {
-            check_families(found, ends, options)?;
+            check_families(found, ends)?;
             over_udp(spread(found, ends, &any))
         }
         (LocalChoice::Found(found), RemoteChoice::Resolved { .. }) => {
@@ -99,15 +96,11 @@ pub(super) fn pair(
             once.push(path);
         }
     }
-    bounded(once, starts, options)
+    bounded(once, starts)
 }
 
 /// Limits the paths to the maximum of eight. Each local address that the user named keeps one.
-fn bounded(
-    mut paths: Vec<PathAddress>,
-    starts: &LocalChoice,
-    options: OptionNames,
-) -> Result<Vec<PathAddress>, String> {
+fn bounded(mut paths: Vec<PathAddress>, starts: &LocalChoice) -> Result<Vec<PathAddress>, RouteError> {
     if let LocalChoice::Named(_) = starts {
         let is_second = |at: usize, paths: &[PathAddress]| {
             paths[..at].iter().any(|path| path.local_end() == paths[at].local_end())
@@ -118,50 +111,31 @@ fn bounded(
             paths.remove(second);
         }
         if paths.len() > MOST_PATHS {
-            return Err(format!(
-                "{}: {} paths are more than the {MOST_PATHS} of an association; leave some out",
-                options.path,
-                paths.len()
-            ));
+            return Err(RouteError::TooManyPaths { named: paths.len() });
         }
     }
     paths.truncate(MOST_PATHS);
     Ok(paths)
 }
 
-fn in_order(
-    starts: &[NamedLocal],
-    ends: &[SocketAddr],
-    options: OptionNames,
-) -> Result<Vec<PathAddress>, String> {
+fn in_order(starts: &[NamedLocal], ends: &[SocketAddr]) -> Result<Vec<PathAddress>, RouteError> {
     if starts.len() != ends.len() {
-        return Err(format!(
-            "{} times {} for {} times {}: give one for all, or one for each in their order",
-            ends.len(),
-            options.to,
-            starts.len(),
-            options.path
-        ));
+        return Err(RouteError::Counts { locals: starts.len(), remotes: ends.len() });
     }
     let path = |(start, remote): (&NamedLocal, &SocketAddr)| {
         let local = start.ends.iter().find(|local| same_family(**local, *remote));
         local
             .map(|local| path_between(*local, *remote))
-            .ok_or_else(|| other_family(start, &RemoteChoice::Named(vec![*remote]), options))
+            .ok_or_else(|| other_family(start, &RemoteChoice::Named(vec![*remote])))
     };
     starts.iter().zip(ends).map(path).collect()
 }
 
 /// Returns an error if no local address has the IP version of an end that the user named.
-fn check_families(found: &[LocalEnd], ends: &[SocketAddr], options: OptionNames) -> Result<(), String> {
+fn check_families(found: &[LocalEnd], ends: &[SocketAddr]) -> Result<(), RouteError> {
     match ends.iter().find(|remote| !found.iter().any(|local| same_family(*local, **remote))) {
         None => Ok(()),
-        Some(remote) => Err(format!(
-            "{} {remote}: no usable {} address leads there; see `anabranch paths`, or name one with {}",
-            options.to,
-            family(*remote),
-            options.path
-        )),
+        Some(remote) => Err(RouteError::NoLocalOfFamily { remote: *remote }),
     }
 }
 
@@ -173,30 +147,27 @@ fn same_family(local: LocalEnd, remote: SocketAddr) -> bool {
     local.address.is_ipv4() == remote.is_ipv4()
 }
 
-fn family(remote: SocketAddr) -> &'static str {
+pub(super) fn family(remote: SocketAddr) -> &'static str {
     if remote.is_ipv4() { "IPv4" } else { "IPv6" }
 }
 
-fn other_family(start: &NamedLocal, ends: &RemoteChoice, options: OptionNames) -> String {
-    let (whose, remote) = match ends {
-        RemoteChoice::Named(addresses) => (options.to.to_owned(), addresses.first()),
-        RemoteChoice::Resolved { host, addresses } => (host.clone(), addresses.first()),
+fn other_family(start: &NamedLocal, ends: &RemoteChoice) -> RouteError {
+    let host = match ends {
+        RemoteChoice::Named(_) => None,
+        RemoteChoice::Resolved { host, .. } => Some(host.clone()),
     };
-    let wanted = remote.map_or("other", |remote| family(*remote));
-    let given = match start.ends.first().map(|end| end.address) {
-        Some(IpAddr::V4(_)) => "IPv4",
-        Some(IpAddr::V6(_)) => "IPv6",
-        None => "no address",
-    };
-    format!(
-        "{} {}: it has {given} only and {whose} has {wanted} only; both ends of a path need the same version; omit it or name another address",
-        options.path, start.text
-    )
+    RouteError::Family {
+        local: start.text.clone(),
+        address: start.ends.first().map(|end| end.address),
+        host,
+        remote: ends.addresses().first().copied(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::OPTIONS;
+    use std::net::IpAddr;
+
     use super::*;
 
     fn ip(text: &str) -> IpAddr {
@@ -228,7 +199,7 @@ mod tests {
     /// Returns the pairs as text.
     #[track_caller]
     fn paired(starts: &LocalChoice, ends: &RemoteChoice) -> Vec<String> {
-        let paths = pair(starts, ends, &|_, _| Reach::Routed, OPTIONS).expect("paths");
+        let paths = pair(starts, ends, &|_, _| Reach::Routed).expect("paths");
         paths.iter().map(|path| format!("{}>{}", path.local, path.remote)).collect()
     }
 
@@ -272,7 +243,7 @@ mod tests {
     #[test]
     fn unpairable_addresses_are_refused_with_the_reason() {
         let of = |starts: &LocalChoice, ends: &RemoteChoice| {
-            pair(starts, ends, &|_, _| Reach::Routed, OPTIONS).expect_err("no paths")
+            pair(starts, ends, &|_, _| Reach::Routed).expect_err("no paths").with_options()
         };
         let counts = of(&asked(&[&["10.0.0.1"]]), &to(&["10.9.0.1", "10.9.0.2"]));
         assert!(counts.contains("2 times --to for 1 times --path"), "{counts}");
@@ -307,8 +278,9 @@ mod tests {
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         assert_eq!(paired(&found(&many), &to(&["10.9.0.1"])).len(), 8);
         let each: Vec<&[&str]> = many.iter().map(std::slice::from_ref).collect();
-        let error =
-            pair(&asked(&each), &to(&["10.9.0.1"]), &|_, _| Reach::Routed, OPTIONS).expect_err("too many");
+        let error = pair(&asked(&each), &to(&["10.9.0.1"]), &|_, _| Reach::Routed)
+            .expect_err("too many")
+            .with_options();
         assert!(error.starts_with("--path: 9 paths"), "{error}");
     }
 

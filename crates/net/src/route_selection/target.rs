@@ -2,9 +2,10 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use super::error::TargetError;
 use crate::config::DEFAULT_UDP_PORT;
 
-/// Endpoint name or address, and a UDP port.
+/// Host name or address, and a UDP port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// Name or address, without brackets.
@@ -17,7 +18,7 @@ impl Target {
     ///
     /// # Errors
     /// Describes the error and the expected format.
-    pub fn read(text: &str) -> Result<Self, String> {
+    pub fn read(text: &str) -> Result<Self, TargetError> {
         refuse_link_local(text)?;
         if let Ok(address) = read_address(text) {
             return Target { host: address.ip().to_string(), port: address.port() }.checked(text);
@@ -28,14 +29,12 @@ impl Target {
         };
         let plain = !host.is_empty() && !host.contains([':', '[', ']', '/', ' ']);
         if !plain {
-            return Err(format!(
-                "`{text}` is not a host: write a name or an address, such as example.org, 192.0.2.1:9899 or [2001:db8::1]:9899"
-            ));
+            return Err(TargetError::NoHost(text.to_owned()));
         }
         Target { host: host.to_owned(), port }.checked(text)
     }
 
-    fn checked(self, text: &str) -> Result<Self, String> {
+    fn checked(self, text: &str) -> Result<Self, TargetError> {
         if self.port == 0 { Err(bad_port(text, "0")) } else { Ok(self) }
     }
 
@@ -53,11 +52,11 @@ impl Target {
     ///
     /// # Errors
     /// Names the host without an address, with a remedy.
-    pub async fn resolve(&self) -> Result<Vec<SocketAddr>, String> {
+    pub async fn resolve(&self) -> Result<Vec<SocketAddr>, TargetError> {
         let Target { host, port } = self;
-        let found = tokio::net::lookup_host((host.as_str(), *port)).await.map_err(|error| {
-            format!("{host}: no address is known for this name ({error}); check the spelling and the name server, or give an address")
-        })?;
+        let found = tokio::net::lookup_host((host.as_str(), *port))
+            .await
+            .map_err(|error| TargetError::Unknown { host: host.clone(), why: error.to_string() })?;
         let mut addresses: Vec<SocketAddr> = Vec::new();
         for address in found {
             if !addresses.contains(&address) {
@@ -65,47 +64,40 @@ impl Target {
             }
         }
         match addresses.iter().find(|address| address.ip().is_unspecified()) {
-            Some(address) => {
-                Err(format!("{} is the address of no host; name the host that listens", address.ip()))
-            }
+            Some(address) => Err(TargetError::Unspecified(address.ip())),
             None => Ok(addresses),
         }
     }
 }
 
-fn bad_port(text: &str, port: &str) -> String {
-    format!(
-        "`{text}`: `{port}` is not a valid destination port; choose one from 1 to 65535, or omit it for {DEFAULT_UDP_PORT}"
-    )
+fn bad_port(text: &str, port: &str) -> TargetError {
+    TargetError::Port { text: text.to_owned(), port: port.to_owned() }
 }
 
 /// Parses an address. The default port is [`DEFAULT_UDP_PORT`].
 ///
 /// # Errors
 /// Describes the expected format.
-pub fn read_address(text: &str) -> Result<SocketAddr, String> {
+pub fn read_address(text: &str) -> Result<SocketAddr, TargetError> {
     refuse_link_local(text)?;
     if let Ok(address) = text.parse() {
         return Ok(address);
     }
     let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
-    bare.parse::<IpAddr>().map(|address| SocketAddr::new(address, DEFAULT_UDP_PORT)).map_err(|_| {
-        "expected an address with or without a port, such as 192.0.2.1:9899 or [2001:db8::1]".to_owned()
-    })
+    bare.parse::<IpAddr>()
+        .map(|address| SocketAddr::new(address, DEFAULT_UDP_PORT))
+        .map_err(|_| TargetError::NoAddress)
 }
 
 /// Rejects an IPv6 link-local address, with or without its interface (RFC 4007 section 11).
 ///
 /// # Errors
 /// Returns the error with a remedy.
-pub fn refuse_link_local(text: &str) -> Result<(), String> {
+pub fn refuse_link_local(text: &str) -> Result<(), TargetError> {
     let host = text.strip_prefix('[').and_then(|rest| rest.split(']').next()).unwrap_or(text);
     let address = host.split('%').next().unwrap_or(host);
     match address.parse::<std::net::Ipv6Addr>() {
-        Ok(ip) if ip.is_unicast_link_local() => Err(format!(
-            "`{text}` is a link-local address, which no path can have; give the interfaces of both hosts addresses such as \
-             10.0.0.1/24 or fd00::1/64, and name one of those"
-        )),
+        Ok(ip) if ip.is_unicast_link_local() => Err(TargetError::LinkLocal(text.to_owned())),
         _ => Ok(()),
     }
 }
@@ -124,10 +116,10 @@ pub fn with_port(target: &str, port: u16) -> Option<String> {
 ///
 /// # Errors
 /// Describes the expected format.
-pub fn read_destination(text: &str) -> Result<SocketAddr, String> {
+pub fn read_destination(text: &str) -> Result<SocketAddr, TargetError> {
     let address = read_address(text)?;
     match (address.ip().is_unspecified(), address.port()) {
-        (true, _) => Err(format!("{} is the address of no host; name the one to send to", address.ip())),
+        (true, _) => Err(TargetError::Unspecified(address.ip())),
         (_, 0) => Err(bad_port(text, "0")),
         _ => Ok(address),
     }
@@ -158,6 +150,7 @@ mod tests {
             ["fe80::1", "fe80::1%eth0", "[fe80::1%eth0]", "[fe80::1%eth0]:9899", "[fe80::1%2]:7", "febf::1"]
         {
             for error in [Target::read(text).err(), read_address(text).err(), read_destination(text).err()] {
+                let error = error.map(|error| error.to_string());
                 assert!(
                     error.as_deref().is_some_and(|error| error.contains("fd00::1/64")),
                     "{text}: {error:?}"
@@ -179,7 +172,7 @@ mod tests {
             ("host:0", "from 1 to 65535"),
             ("192.0.2.1:0", "from 1 to 65535"),
         ] {
-            let error = Target::read(text).expect_err(text);
+            let error = Target::read(text).expect_err(text).to_string();
             assert!(error.contains(expected), "{text}: {error}");
         }
     }
@@ -201,8 +194,9 @@ mod tests {
     #[test]
     fn destination_must_be_the_address_of_a_host() {
         assert_eq!(read_destination("127.0.0.1"), Ok(SocketAddr::from(([127, 0, 0, 1], 9899))));
-        assert!(read_destination("0.0.0.0:1").is_err_and(|error| error.contains("of no host")));
-        assert!(read_destination("127.0.0.1:0").is_err_and(|error| error.contains("from 1")));
-        assert!(read_destination("localhost").is_err_and(|error| error.contains("expected an address")));
+        let unspecified = TargetError::Unspecified(IpAddr::from([0, 0, 0, 0]));
+        assert_eq!(read_destination("0.0.0.0:1"), Err(unspecified));
+        assert_eq!(read_destination("127.0.0.1:0"), Err(bad_port("127.0.0.1:0", "0")));
+        assert_eq!(read_destination("localhost"), Err(TargetError::NoAddress));
     }
 }

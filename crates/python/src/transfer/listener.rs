@@ -59,7 +59,7 @@ pub fn listen(
     let listen = addresses.iter().map(|text| {
         read_address(text).map_err(|error| Failure::Argument(format!("addresses {text:?}: {error}")))
     });
-    let posts = ListenAddresses::new(listen.collect::<Result<_, _>>()?, DEFAULT_UDP_PORT, KEYWORDS);
+    let posts = ListenAddresses::new(listen.collect::<Result<_, _>>()?, DEFAULT_UDP_PORT);
     let background = background()?;
     let _inside = background.runtime.enter();
     let keys = settings.keys()?.open().map_err(|error| Failure::Listen(error.to_string()))?;
@@ -71,7 +71,8 @@ pub fn listen(
         }
         None => Protection::Insecure,
     };
-    let builder = posts.endpoint(protection).map_err(Failure::Listen)?;
+    let builder =
+        posts.endpoint(protection).map_err(|error| Failure::Listen(error.named(KEYWORDS).to_string()))?;
     let builder = builder.sctp_port(sctp_port).backlog(backlog).accept(config).accept_from(accept_from);
     let endpoint = builder.bind().map_err(|error| match error {
         BindError::Twice(_) | BindError::Unspecified(_) => Failure::Argument(format!("addresses: {error}")),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anabranch_identity::IdentityError;
 use anabranch_net::route_selection::{
-    OptionNames, RemoteChoice, RouteSelection, Target, connect_failure_message,
+    InputNames, RemoteChoice, RouteError, RouteSelection, Target, connect_failure_message,
 };
 use anabranch_net::{Config, ConnectError, ConnectRetries, Endpoint, PathAddress, Peer, Protection, Refusal};
 use pyo3::prelude::*;
@@ -20,7 +20,8 @@ use super::runtime::{Background, background};
 use super::settings::{Settings, seconds, within};
 
 /// Keywords of `anabranch.connect` and `anabranch.listen`.
-pub(super) const KEYWORDS: OptionNames = OptionNames { path: "local", to: "remote", listen: "addresses" };
+pub(super) const KEYWORDS: InputNames =
+    InputNames { local: "local", remote: "remote", listen: "addresses", lists: "see `anabranch paths`" };
 
 /// Opens an association from these local addresses with a peer that has these remote ones.
 #[pyfunction]
@@ -58,7 +59,7 @@ impl Attempt {
         let name = self.remote.join(", ");
         let wrong = |error: IdentityError| Failure::Connect(format!("{name}: {error}"));
         let keys = self.keys.open().map_err(wrong)?;
-        let selection = RouteSelection::new(self.local.clone(), ends(&self.remote).await?, KEYWORDS);
+        let selection = RouteSelection::new(self.local.clone(), ends(&self.remote).await?);
         let protection = match &keys {
             Some(keys) => keys.to_connect().map_err(wrong)?,
             None => Protection::Insecure,
@@ -79,7 +80,8 @@ impl Attempt {
         selection: &RouteSelection,
         protection: Protection,
     ) -> Result<(Endpoint, anabranch_net::Association), Failure> {
-        let paths = selection.paths().map_err(|error| Failure::Argument(format!("{name}: {error}")))?;
+        let named = |error: RouteError| Failure::Argument(format!("{name}: {}", error.named(KEYWORDS)));
+        let paths = selection.paths().map_err(named)?;
         let config = selection.configure(self.config.clone());
         let mut retries = ConnectRetries::within(self.timeout).accepting_refusals();
         loop {
