@@ -59,7 +59,8 @@ pub struct Message {
 }
 
 impl Message {
-    pub(crate) fn is_whole(&self) -> bool {
+    /// Returns `true` if this is a whole message, and not a piece of one.
+    pub fn is_whole(&self) -> bool {
         self.beginning && self.ending
     }
 }
