@@ -81,6 +81,11 @@ impl CommandError {
         self.outlook == RetryAdvice::Transient
     }
 
+    /// Returns `true` if no further attempt to connect can succeed.
+    pub(crate) fn is_final(&self) -> bool {
+        self.status == Status::Untrusted || self.outlook == RetryAdvice::Final
+    }
+
     /// Returns an error in the user's input. The message names the place first.
     pub(crate) fn usage(message: impl Display) -> Self {
         CommandError::new(Status::Usage, message)

@@ -96,7 +96,7 @@ enum KeysCommand {
 #[derive(Debug, Args)]
 struct AddArguments {
     /// Rights of the key's holder to files here, within those that a server permits: read, write, overwrite (needs write), delete
-    /// (needs write); separated by commas [default: those of the server]
+    /// (needs write); and forward, to use a gateway; separated by commas [default: those of the server]
     #[arg(long, value_name = "RIGHTS", value_delimiter = ',', conflicts_with = "host")]
     allow: Vec<String>,
 

@@ -10,6 +10,7 @@ pub mod endpoint;
 mod exit;
 mod explain;
 mod external_commands;
+mod forward;
 mod groups;
 mod init;
 mod interrupt;
@@ -64,6 +65,8 @@ enum Command {
     Compare(compare::CompareArguments),
     Paths(Box<paths::PathsArguments>),
     Bench(Box<bench::BenchArguments>),
+    Forward(Box<forward::ForwardArguments>),
+    Gateway(Box<forward::GatewayArguments>),
     Completions(completions::CompletionsArguments),
     #[command(hide = true)]
     Man(completions::ManArguments),
@@ -81,6 +84,8 @@ Examples:
   anabranch serve --dir inbox         store files from holders of known keys
   anabranch send FILE HOST            send a file over every path
   anabranch recv HOST NAME            fetch a file from a server
+  anabranch forward -D 1080 HOST      proxy for other programs over all paths
+  anabranch gateway                   connect to hosts for such proxies
   anabranch keys show                 print your public key
   anabranch relay --help              simulate links between real sockets
   anabranch compare two-path          run in the simulator and over sockets
@@ -146,6 +151,8 @@ fn run(command_line: Command, typed: &[OsString], external: &[ExternalCommand]) 
         Command::Compare(compare) => compare::compare(&compare),
         Command::Paths(paths) => paths::paths(&paths),
         Command::Bench(bench) => bench::bench(&bench),
+        Command::Forward(forward) => forward::forward(&forward),
+        Command::Gateway(gateway) => forward::gateway(&gateway),
         Command::Completions(completions) => completions::completions(&completions, command(external)),
         Command::Man(man) => completions::man(&man, command(external)),
     };
@@ -203,7 +210,7 @@ mod tests {
 
     #[test]
     fn observation_has_only_options_that_observe() {
-        for name in ["send", "serve", "recv", "bench", "paths"] {
+        for name in ["send", "serve", "recv", "bench", "paths", "forward", "gateway"] {
             let command = command(&[]);
             let part = command.find_subcommand(name).expect(name);
             let headed = part.get_arguments().filter(|one| one.get_help_heading() == Some("Observation"));

@@ -12,7 +12,7 @@ use serde_reflection::{
 const PAGE: &str = "docs/src/trust-table.md";
 
 /// Short names of folders in the table.
-const FOLDERS: [(&str, &str); 12] = [
+const FOLDERS: [(&str, &str); 14] = [
     ("wire/", "crates/wire/src/"),
     ("core/", "crates/core/src/"),
     ("keying/", "crates/keying/src/"),
@@ -20,6 +20,8 @@ const FOLDERS: [(&str, &str); 12] = [
     ("keylog/", "crates/keylog/src/"),
     ("net/", "crates/net/src/"),
     ("transfer/", "crates/transfer/src/"),
+    ("forward/", "crates/forward/src/"),
+    ("forwarding/", "crates/forward/tests/"),
     ("loopback/", "crates/transfer/tests/loopback/"),
     ("sockets/", "crates/net/tests/loopback/"),
     ("of-hosts/", "crates/net/tests/"),

@@ -16,6 +16,8 @@ pub(crate) struct AcceptedPeer {
     pub(crate) fingerprint: Option<String>,
     /// Rights of the peer's key.
     pub(crate) rights: Rights,
+    /// Set if the options of the peer's key give rights to files only.
+    pub(crate) has_files_only: bool,
 }
 
 impl AcceptedPeer {
@@ -32,7 +34,8 @@ impl AcceptedPeer {
             )));
         };
         let label = Some(entry.label.to_string()).filter(|label| !label.is_empty());
-        Ok(AcceptedPeer { label, rights: rights_of(&entry)?, fingerprint: Some(fingerprint) })
+        let has_files_only = !entry.rights.permit_forwarding();
+        Ok(AcceptedPeer { label, rights: rights_of(&entry)?, fingerprint: Some(fingerprint), has_files_only })
     }
 
     /// Returns the label, or else the fingerprint, with the peer's address. Returns the address alone if the peer has no key.
@@ -46,8 +49,8 @@ impl AcceptedPeer {
 
 /// Returns the rights of a line in the form that a server of files uses.
 fn rights_of(entry: &AuthorizedKey) -> Result<Rights, CommandError> {
-    let every = Operations { read: true, write: true, overwrite: true, delete: true };
-    let Operations { read, write, overwrite, delete } = entry.rights.operations.unwrap_or(every);
+    let every = Operations { read: true, write: true, overwrite: true, delete: true, forward: true };
+    let Operations { read, write, overwrite, delete, forward: _ } = entry.rights.operations.unwrap_or(every);
     let folder = entry.rights.folder.as_deref().map(Name::new).transpose().map_err(|bad| {
         CommandError::failure(format!(
             "authorized_keys: the folder of {} cannot be used: {bad}; correct the line of this key",

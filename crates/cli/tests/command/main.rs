@@ -10,6 +10,8 @@ mod compare;
 mod connecting;
 mod errors;
 mod explain;
+#[cfg(unix)]
+mod forward;
 mod init;
 mod keys;
 #[cfg(target_os = "linux")]

@@ -111,7 +111,11 @@ impl Listening {
         }
     }
 
-    fn end(mut self) -> Ended {
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn end(mut self) -> Ended {
         let (mut out, mut err) = (String::new(), String::new());
         self.out.read_to_string(&mut out).expect("text");
         let status = self.child.wait().expect("it ends").code();

@@ -10,7 +10,7 @@
 use std::fmt;
 
 /// List of options, for messages.
-const OPTIONS: &str = "read, write, overwrite, delete, folder=\"NAME\" and quota=SIZE";
+const OPTIONS: &str = "read, write, overwrite, delete, forward, folder=\"NAME\" and quota=SIZE";
 
 /// Maximum length of a folder's name, in bytes.
 const LONGEST_FOLDER: usize = 255;
@@ -39,7 +39,7 @@ pub struct Rights {
     pub quota_bytes: Option<u64>,
 }
 
-/// Operations on the files of a server.
+/// Operations on the files of a server, and the use of a gateway.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Operations {
     /// Fetch files.
@@ -50,6 +50,8 @@ pub struct Operations {
     pub overwrite: bool,
     /// Remove files that the sender does not have (`send --delete`). Needs `write`.
     pub delete: bool,
+    /// Forward connections through a gateway (`anabranch forward`).
+    pub forward: bool,
 }
 
 impl Operations {
@@ -59,6 +61,7 @@ impl Operations {
             ("write", self.write),
             ("overwrite", self.overwrite),
             ("delete", self.delete),
+            ("forward", self.forward),
         ];
         all.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name)
     }
@@ -69,6 +72,7 @@ impl Operations {
             "write" => Some(&mut self.write),
             "overwrite" => Some(&mut self.overwrite),
             "delete" => Some(&mut self.delete),
+            "forward" => Some(&mut self.forward),
             _ => None,
         }
     }
@@ -78,6 +82,11 @@ impl Rights {
     /// Returns `true` if only the server's options decide.
     pub fn is_empty(&self) -> bool {
         *self == Rights::default()
+    }
+
+    /// Returns `true` if the holder may use a gateway: the entry names `forward`, or neither an operation nor a folder.
+    pub fn permit_forwarding(&self) -> bool {
+        self.operations.map_or(self.folder.is_none(), |operations| operations.forward)
     }
 
     /// Parses options. Returns them with the rest of the line after the blank that ends them.
@@ -266,10 +275,10 @@ mod tests {
 
     #[test]
     fn options_are_read_as_in_openssh() {
-        let all = Operations { read: true, write: true, overwrite: true, delete: true };
+        let all = Operations { read: true, write: true, overwrite: true, delete: true, forward: true };
         for (text, operations, folder, quota_bytes) in [
             ("read", Some(Operations { read: true, ..Operations::default() }), None, None),
-            ("delete,overwrite,write,read", Some(all), None, None),
+            ("delete,overwrite,write,read,forward", Some(all), None, None),
             ("folder=anna/in,quota=10GB", None, Some("anna/in"), Some(10_000_000_000)),
             (r#"folder="a b,\"c\"\\d",quota="5 MiB""#, None, Some(r#"a b,"c"\d"#), Some(5 << 20)),
             ("quota=0B", None, None, Some(0)),
@@ -314,15 +323,30 @@ mod tests {
         }
     }
 
+    #[test]
+    fn forwarding_needs_its_right_if_the_entry_names_others_or_a_folder() {
+        for (text, permitted) in [
+            ("forward", true),
+            ("read,forward", true),
+            ("forward,folder=anna", true),
+            ("quota=1GB", true),
+            ("write", false),
+            ("folder=anna", false),
+        ] {
+            assert_eq!(parse(text).expect(text).permit_forwarding(), permitted, "{text}");
+        }
+        assert!(Rights::default().permit_forwarding());
+    }
+
     proptest! {
         #[test]
         fn rights_are_read_as_they_were_written(
-            flags in any::<[bool; 4]>(), folder in "[a-z \"\\\\,=]{1,9}", quota in any::<Option<u64>>()
+            flags in any::<[bool; 5]>(), folder in "[a-z \"\\\\,=]{1,9}", quota in any::<Option<u64>>()
         ) {
-            let [read, write, overwrite, delete] = flags;
+            let [read, write, overwrite, delete, forward] = flags;
             let rights = Rights {
-                operations: (read || write).then_some(Operations {
-                    read, write, overwrite: overwrite && write, delete: delete && write,
+                operations: (read || write || forward).then_some(Operations {
+                    read, write, overwrite: overwrite && write, delete: delete && write, forward,
                 }),
                 folder: Some(folder),
                 quota_bytes: quota,

@@ -1,0 +1,180 @@
+//! `anabranch forward`.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anabranch_forward::{
+    ConnectFailed, Connected, Forwarder, Forwarding, Listen, Listeners, Reporter, Service, configure, greet,
+};
+use anabranch_net::{Association, ConnectRetries, Endpoint};
+use clap::Args;
+use serde_json::json;
+
+use super::show::{ShowOptions, listed};
+use super::{SETTLED_WITHIN, require_protection, runtime};
+use crate::endpoint::{ConnectOptions, Expected};
+use crate::exit::{CommandError, Status};
+use crate::signal::interrupted;
+
+/// Time of one attempt to connect to a lost gateway. Packets that begin an association are then repeated often enough for a gateway
+/// that returns.
+const ATTEMPT: Duration = Duration::from_secs(3);
+
+const EXAMPLES: &str = "\
+Examples:
+  A proxy for browsers and other programs, whose connections leave from HOST:
+    anabranch forward -D 1080 HOST
+    curl --proxy socks5h://localhost:1080 https://example.org/
+    chromium --proxy-server=socks5://localhost:1080
+  One port of another machine, as with ssh:
+    anabranch forward -L 2222:server.example.org:22 HOST
+    ssh -p 2222 localhost
+  A local web server on port 8080 of HOST:
+    anabranch forward -R 8080:localhost:80 HOST
+
+HOST runs `anabranch gateway`, which has to know this user's key. Connections
+use all paths at the same time. A lost gateway is tried again until Ctrl-C;
+its connections are reset, and new ones wait for up to 10 seconds.
+Exit status: 130 after Ctrl-C, 1 if it cannot listen or HOST is not reachable
+at the start, 2 if the command line is wrong, 4 if the identity of HOST is
+wrong.";
+
+/// Forward connections of other programs over all paths to a gateway.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ForwardArguments {
+    /// Gateway, a host that runs `anabranch gateway` [port: 9899]
+    #[arg(value_name = "HOST[:PORT]")]
+    host: String,
+
+    /// Listen here, and connect to TARGET from the gateway; can be repeated. BIND is an address, or * for all [default: localhost]
+    #[arg(short = 'L', long, value_name = "[BIND:]PORT:TARGET:PORT")]
+    local: Vec<Forwarding>,
+
+    /// Listen at the gateway, and connect to TARGET from here; can be repeated. It needs --allow-remote-listen there
+    #[arg(short = 'R', long, value_name = "[BIND:]PORT:TARGET:PORT")]
+    remote: Vec<Forwarding>,
+
+    /// Listen here as a SOCKS5 and HTTP CONNECT proxy, whose connections leave from the gateway; can be repeated
+    #[arg(short = 'D', long, value_name = "[BIND:]PORT")]
+    dynamic: Vec<Listen>,
+
+    #[command(flatten)]
+    connect: ConnectOptions,
+
+    #[command(flatten)]
+    show: ShowOptions,
+}
+
+/// Runs the command.
+pub(crate) fn forward(arguments: &ForwardArguments) -> Result<Status, CommandError> {
+    require_protection(&arguments.connect.association.protection)?;
+    if arguments.local.is_empty() && arguments.remote.is_empty() && arguments.dynamic.is_empty() {
+        return Err(CommandError::usage(
+            "nothing to forward: give -D PORT, -L PORT:TARGET:PORT or -R PORT:TARGET:PORT",
+        ));
+    }
+    let runtime = runtime()?;
+    let show = arguments.show.clone();
+    let report: Reporter = Arc::new(move |event| show.event(None, &event));
+    let forwarder = Forwarder::new(arguments.remote.clone(), report);
+    let ended = runtime.block_on(run(arguments, &forwarder));
+    runtime.shutdown_timeout(SETTLED_WITHIN);
+    if matches!(ended, Ok(Status::Interrupted)) {
+        arguments.show.end(&forwarder.tally().totals());
+    }
+    ended
+}
+
+async fn run(arguments: &ForwardArguments, forwarder: &Forwarder) -> Result<Status, CommandError> {
+    let stop = interrupted()?;
+    let listeners = bind(arguments)?;
+    let opening = async {
+        let quiet = arguments.show.is_silent();
+        let retries = arguments.connect.retries();
+        let opened = arguments
+            .connect
+            .open_with(&arguments.host, quiet, (Expected::Known, retries), configure)
+            .await?;
+        greet(opened)
+            .await
+            .map_err(|failed| CommandError::failure(format!("{}: {}", arguments.host, failed.message)))
+    };
+    tokio::pin!(stop);
+    let first = tokio::select! {
+        opened = opening => opened?,
+        () = &mut stop => return Ok(Status::Interrupted),
+    };
+    show_listeners(arguments, &listeners);
+    for (listeners, service) in listeners {
+        let forwarder = forwarder.clone();
+        tokio::spawn(async move { forwarder.listen(listeners, service).await });
+    }
+    tokio::select! {
+        failed = keep_connected(arguments, forwarder, first) => Err(failed),
+        () = stop => {
+            forwarder.close().await;
+            Ok(Status::Interrupted)
+        }
+    }
+}
+
+/// Binds all local listeners.
+fn bind(arguments: &ForwardArguments) -> Result<Vec<(Listeners, Service)>, CommandError> {
+    let local = arguments
+        .local
+        .iter()
+        .map(|forwarding| ("-L", forwarding.listen, Service::Target(forwarding.target.clone())));
+    let dynamic = arguments.dynamic.iter().map(|listen| ("-D", *listen, Service::Proxy));
+    let bound = local.chain(dynamic).map(|(option, listen, service)| {
+        let listeners = Listeners::bind(listen).map_err(|error| {
+            CommandError::failure(format!(
+                "{option} {listen}: cannot listen: {error}; take another port, or end the program that has it"
+            ))
+        })?;
+        Ok((listeners, service))
+    });
+    bound.collect()
+}
+
+fn show_listeners(arguments: &ForwardArguments, listeners: &[(Listeners, Service)]) {
+    for (listeners, service) in listeners {
+        let target = match service {
+            Service::Target(target) => Some(target.to_string()),
+            Service::Proxy => None,
+        };
+        let leads = target.as_deref().map_or_else(
+            || "SOCKS5 and HTTP CONNECT proxy".to_owned(),
+            |target| format!("leads to {target}"),
+        );
+        let addresses = listeners.addresses();
+        let text = format!("{}: {leads} through {}", listed(addresses), arguments.host);
+        let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+        arguments
+            .show
+            .line(&text, &json!({ "event": "listening", "addresses": addresses, "target": target }));
+    }
+}
+
+/// Keeps the forwarder connected. Returns the error that makes further attempts useless.
+async fn keep_connected(
+    arguments: &ForwardArguments,
+    forwarder: &Forwarder,
+    first: Connected,
+) -> CommandError {
+    let connect = ConnectOptions { connect_timeout: Some(ATTEMPT), ..arguments.connect.clone() };
+    let last = Mutex::new(None);
+    let attempt = || async {
+        let retries = ConnectRetries::none();
+        let opened: Result<(Endpoint, Association), CommandError> =
+            connect.open_with(&arguments.host, true, (Expected::Known, retries), configure).await;
+        opened.map_err(|error| {
+            let failed = ConnectFailed { message: error.to_string(), is_final: error.is_final() };
+            *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            failed
+        })
+    };
+    let failed = forwarder.keep_connected(first, attempt).await;
+    let last = last.lock().unwrap_or_else(PoisonError::into_inner).take();
+    last.unwrap_or_else(|| CommandError::failure(failed.message))
+}

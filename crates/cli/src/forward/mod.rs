@@ -1,0 +1,36 @@
+//! `anabranch forward` and `anabranch gateway`.
+
+mod client;
+mod gateway;
+mod show;
+
+use std::time::Duration;
+
+use anyhow::Context;
+use tokio::runtime::Runtime;
+
+use crate::endpoint::ProtectionOptions;
+use crate::exit::CommandError;
+
+pub(crate) use client::{ForwardArguments, forward};
+pub(crate) use gateway::{GatewayArguments, gateway};
+
+/// Maximum time for connections to end after the command was stopped.
+const SETTLED_WITHIN: Duration = Duration::from_secs(2);
+
+/// Refuses a command without encryption.
+fn require_protection(options: &ProtectionOptions) -> Result<(), CommandError> {
+    if options.insecure {
+        return Err(CommandError::usage(
+            "--insecure: connections of other programs are forwarded only with encryption and keys; omit it",
+        ));
+    }
+    Ok(())
+}
+
+/// Starts threads for a network task and for connections, and raises the limit of open files as far as the system allows.
+fn runtime() -> anyhow::Result<Runtime> {
+    anabranch_transfer::raise_open_file_limit();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.context("cannot wait for sockets")
+}

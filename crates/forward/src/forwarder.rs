@@ -1,0 +1,86 @@
+//! Forwarder: listens for connections of programs, and forwards each on a stream.
+
+use anabranch_net::{Association, Endpoint};
+use bytes::Bytes;
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+use crate::event::Reporter;
+use crate::listen_spec::Forwarding;
+use crate::listeners::Listeners;
+use crate::proxy;
+use crate::session::{self, ConnectFailed, Connected};
+use crate::splice::{reset, splice};
+use crate::tally::Tally;
+use crate::target::Target;
+use crate::uplink::Uplink;
+
+/// Maximum number of connections of one listener at a time.
+const MAX_CONNECTIONS: usize = 4096;
+
+/// Destination of the connections of a listener.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// One target.
+    Target(Target),
+    /// The targets that programs request by SOCKS5 or HTTP CONNECT.
+    Proxy,
+}
+
+/// Side of the programs whose connections are forwarded. Clones share the association and the counters.
+#[derive(Clone)]
+pub struct Forwarder {
+    uplink: Uplink,
+}
+
+impl Forwarder {
+    /// Returns a forwarder with these listeners at the gateway.
+    pub fn new(remote: Vec<Forwarding>, report: Reporter) -> Self {
+        Forwarder { uplink: Uplink::new(remote, report) }
+    }
+
+    /// Returns the counters.
+    pub fn tally(&self) -> &Tally {
+        self.uplink.tally()
+    }
+
+    /// Keeps an association with the gateway: `first`, and those that `connect` opens after it is lost. Returns only after an error
+    /// that makes further attempts useless.
+    pub async fn keep_connected<F>(&self, first: Connected, connect: impl Fn() -> F) -> ConnectFailed
+    where
+        F: Future<Output = Result<(Endpoint, Association), ConnectFailed>>,
+    {
+        session::keep(&self.uplink, first, connect).await
+    }
+
+    /// Ends the association with the gateway, which resets its connections.
+    pub async fn close(&self) {
+        self.uplink.close().await;
+    }
+
+    /// Forwards the connections of these listeners. Never returns.
+    pub async fn listen(&self, listeners: Listeners, service: Service) {
+        let mut connections = JoinSet::new();
+        loop {
+            tokio::select! {
+                (connection, _) = listeners.accept(), if connections.len() < MAX_CONNECTIONS => {
+                    drop(connections.spawn(serve(self.uplink.clone(), connection, service.clone())));
+                }
+                Some(_) = connections.join_next() => {}
+            }
+        }
+    }
+}
+
+async fn serve(uplink: Uplink, connection: TcpStream, service: Service) {
+    match service {
+        Service::Target(target) => match uplink.open(&target).await {
+            Ok(streams) => splice(connection, Bytes::new(), streams, uplink.tally()).await,
+            Err(failure) => {
+                uplink.failed(Some(target), failure);
+                reset(&connection);
+            }
+        },
+        Service::Proxy => proxy::serve(&uplink, connection).await,
+    }
+}

@@ -1,0 +1,251 @@
+//! Gateway: connects to the targets that its users request, within its policy and limits.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anabranch_net::{Association, RecvError, RecvStream, SendOptions, SendStream};
+use bytes::Bytes;
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::dial::dial;
+use crate::event::{Event, Reporter};
+use crate::failure::Failure;
+use crate::limits::{Limits, Place, Users};
+use crate::listen_spec::Listen;
+use crate::listeners::Listeners;
+use crate::message::{Answer, Notice, Request};
+use crate::policy::Policy;
+use crate::request::{self, Outcome, answer, read_request, refuse};
+use crate::splice::{reset, splice};
+use crate::tally::Tally;
+use crate::target::Target;
+
+/// Time for connections to end after their association.
+const DRAIN: Duration = Duration::from_secs(5);
+/// Time for the user's side to accept a connection to its listener.
+const INCOMING_WITHIN: Duration = Duration::from_secs(30);
+
+/// Listeners that users may request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RemoteListen {
+    /// No listeners.
+    #[default]
+    Forbidden,
+    /// Listeners on loopback.
+    Loopback,
+    /// Listeners on all addresses.
+    Any,
+}
+
+impl RemoteListen {
+    fn permits(self, listen: Listen) -> bool {
+        match self {
+            RemoteListen::Forbidden => false,
+            RemoteListen::Loopback => listen.is_loopback(),
+            RemoteListen::Any => true,
+        }
+    }
+}
+
+/// Options of a gateway.
+#[derive(Clone, Debug)]
+pub struct GatewayOptions {
+    /// Permitted targets.
+    pub policy: Policy,
+    /// Limits for each user.
+    pub limits: Limits,
+    /// Time for a target to be resolved and to accept a connection.
+    pub connect_timeout: Duration,
+    /// Permitted listeners.
+    pub remote_listen: RemoteListen,
+}
+
+/// Gateway. Clones share users, limits and counters.
+#[derive(Clone, Debug)]
+pub struct Gateway {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    options: GatewayOptions,
+    users: Users,
+    tally: Tally,
+    instance: u64,
+}
+
+impl Gateway {
+    /// Returns a gateway. `instance` is a random number, which tells users that it was restarted.
+    pub fn new(options: GatewayOptions, instance: u64) -> Self {
+        let users = Users::new(options.limits);
+        Gateway { inner: Arc::new(Inner { options, users, tally: Tally::default(), instance }) }
+    }
+
+    /// Returns the counters.
+    pub fn tally(&self) -> &Tally {
+        &self.inner.tally
+    }
+
+    /// Serves an association of this user until it ends. A peer that violates the protocol is aborted.
+    pub async fn serve(&self, association: Association, user: &str, report: Reporter) {
+        let served = Arc::new(Served {
+            gateway: Arc::clone(&self.inner),
+            association: association.clone(),
+            user: user.to_owned(),
+            report,
+        });
+        let mut streams = JoinSet::new();
+        loop {
+            tokio::select! {
+                opened = association.accept_stream() => match opened {
+                    Ok(Some(stream)) => drop(streams.spawn(Arc::clone(&served).stream(stream))),
+                    Ok(None) | Err(_) => break,
+                },
+                message = association.recv() => match message {
+                    Ok(Some(message)) if served.notice(&message.payload).await.is_ok() => {}
+                    Err(RecvError::Restarted) => {}
+                    Ok(None) | Err(_) => break,
+                    Ok(Some(_)) => {
+                        association.abort();
+                        break;
+                    }
+                },
+                Some(_) = streams.join_next() => {}
+            }
+        }
+        let ended = async { while streams.join_next().await.is_some() {} };
+        // Connections whose programs do not read are reset.
+        let _ = timeout(DRAIN, ended).await;
+    }
+}
+
+/// Association of a user.
+struct Served {
+    gateway: Arc<Inner>,
+    association: Association,
+    user: String,
+    report: Reporter,
+}
+
+impl Served {
+    async fn notice(&self, payload: &[u8]) -> Result<(), ()> {
+        match Notice::decode(payload) {
+            Ok(Notice::Probe) => {
+                let reply = Notice::ProbeReply { instance: self.gateway.instance };
+                let options = SendOptions { unordered: true, ..SendOptions::default() };
+                self.association.send(reply.encode(), options).await.map_err(drop)
+            }
+            Ok(Notice::ProbeReply { .. }) | Err(_) => Err(()),
+        }
+    }
+
+    /// Serves a stream that the user's side has opened.
+    async fn stream(self: Arc<Self>, (sender, mut receiver): (SendStream, RecvStream)) {
+        let request = match read_request(&mut receiver).await {
+            Ok(request) => request,
+            Err(failure) => return self.refused(sender, None, failure).await,
+        };
+        let place = match self.gateway.users.enter(&self.user, Instant::now()) {
+            Ok(place) => place,
+            Err(failure) => return self.refused(sender, target_of(request), failure).await,
+        };
+        match request {
+            Request::Connect(target) => self.connect((sender, receiver), target, place).await,
+            Request::Listen { id, listen } => self.listen((sender, receiver), id, listen, place).await,
+            Request::Incoming { .. } => self.refused(sender, None, Failure::Malformed).await,
+        }
+    }
+
+    async fn refused(&self, sender: SendStream, target: Option<Target>, failure: Failure) {
+        self.gateway.tally.failed(failure);
+        (self.report)(Event::NotOpened { target, failure });
+        refuse(sender, failure).await;
+    }
+
+    async fn connect(&self, (mut sender, receiver): (SendStream, RecvStream), target: Target, _place: Place) {
+        let GatewayOptions { policy, connect_timeout, .. } = &self.gateway.options;
+        let dialled = tokio::select! {
+            dialled = dial(&target, Some(policy), *connect_timeout) => dialled,
+            _ = sender.stopped() => return,
+        };
+        let connection = match dialled {
+            Ok(connection) => connection,
+            Err(failure) => return self.refused(sender, Some(target), failure).await,
+        };
+        let port = connection.local_addr().map_or(0, |local| local.port());
+        if answer(&mut sender, Answer::Ready { port }).await.is_err() {
+            return reset(&connection);
+        }
+        (self.report)(Event::Opened { target });
+        splice(connection, Bytes::new(), (sender, receiver), &self.gateway.tally).await;
+    }
+
+    async fn listen(
+        self: &Arc<Self>,
+        (mut sender, mut receiver): (SendStream, RecvStream),
+        id: u32,
+        listen: Listen,
+        _place: Place,
+    ) {
+        let bound = match self.gateway.options.remote_listen.permits(listen) {
+            true => Listeners::bind(listen).map_err(|error| Failure::of_io(&error)),
+            false => Err(Failure::Forbidden),
+        };
+        let listeners = match bound {
+            Ok(listeners) => listeners,
+            Err(failure) => return self.refused(sender, None, failure).await,
+        };
+        if answer(&mut sender, Answer::Ready { port: listeners.port() }).await.is_err() {
+            return;
+        }
+        (self.report)(Event::Listening { addresses: listeners.addresses().to_vec() });
+        let mut connections = JoinSet::new();
+        loop {
+            tokio::select! {
+                (connection, from) = listeners.accept() => {
+                    let request = Request::Incoming { id, from };
+                    drop(connections.spawn(Arc::clone(self).incoming(connection, request)));
+                }
+                Some(_) = connections.join_next() => {}
+                // The user's side sends nothing but the end of the stream.
+                _ = receiver.recv() => break,
+            }
+        }
+    }
+
+    /// Forwards a connection to a listener of the user.
+    async fn incoming(self: Arc<Self>, connection: TcpStream, request: Request) {
+        let opened = async {
+            let place = self.gateway.users.enter(&self.user, Instant::now())?;
+            let opened = timeout(INCOMING_WITHIN, async {
+                let Ok((mut sender, mut receiver)) = self.association.open_stream().await else {
+                    return Err(Failure::Exhausted);
+                };
+                match request::request(&mut sender, &mut receiver, &request).await {
+                    Outcome::Ready(_) => Ok((sender, receiver)),
+                    Outcome::Failed(failure) => Err(failure),
+                    Outcome::Lost => Err(Failure::NoGateway),
+                }
+            });
+            opened.await.unwrap_or(Err(Failure::TimedOut)).map(|streams| (streams, place))
+        };
+        match opened.await {
+            Ok((streams, _place)) => {
+                splice(connection, Bytes::new(), streams, &self.gateway.tally).await;
+            }
+            Err(failure) => {
+                self.gateway.tally.failed(failure);
+                reset(&connection);
+            }
+        }
+    }
+}
+
+fn target_of(request: Request) -> Option<Target> {
+    match request {
+        Request::Connect(target) => Some(target),
+        Request::Listen { .. } | Request::Incoming { .. } => None,
+    }
+}

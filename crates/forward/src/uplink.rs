@@ -1,0 +1,173 @@
+//! Way to the gateway: the current association, on which streams to targets are opened, and the counters.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use anabranch_net::{Association, RecvStream, SendStream};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::event::{Event, Reporter};
+use crate::failure::Failure;
+use crate::listen_spec::Forwarding;
+use crate::message::Request;
+use crate::request::{Outcome, request};
+use crate::tally::Tally;
+use crate::target::Target;
+
+/// Time that a new connection waits for an association with the gateway.
+const GATEWAY_WITHIN: Duration = Duration::from_secs(10);
+/// Time for the gateway to answer a request, after its own time for the target.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(30);
+/// Time for the association to end.
+const CLOSED_WITHIN: Duration = Duration::from_secs(1);
+/// Number of associations on which a request is tried.
+const MAX_TRIES: usize = 3;
+
+/// Way to the gateway. Clones share the association and the counters.
+#[derive(Clone)]
+pub(crate) struct Uplink {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    /// Association with the gateway, with its number.
+    session: watch::Sender<Option<(u64, Association)>>,
+    entered: AtomicUsize,
+    tally: Tally,
+    /// Number of connections that wait for an answer of the gateway.
+    requests: AtomicUsize,
+    /// Set while the gateway acknowledges nothing.
+    is_silent: AtomicBool,
+    remote: Vec<(u32, Forwarding)>,
+    report: Reporter,
+}
+
+impl Uplink {
+    /// Returns the way to a gateway that is not connected yet, with these listeners there.
+    pub(crate) fn new(remote: Vec<Forwarding>, report: Reporter) -> Self {
+        let inner = Inner {
+            session: watch::Sender::new(None),
+            entered: AtomicUsize::new(0),
+            tally: Tally::default(),
+            requests: AtomicUsize::new(0),
+            is_silent: AtomicBool::new(false),
+            remote: (0..).zip(remote).collect(),
+            report,
+        };
+        Uplink { inner: Arc::new(inner) }
+    }
+
+    /// Returns the counters.
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.inner.tally
+    }
+
+    /// Opens a stream to a target. A request whose association is lost before the answer is repeated on the next one.
+    pub(crate) async fn open(&self, target: &Target) -> Result<(SendStream, RecvStream), Failure> {
+        let _counted = CountedRequest::new(&self.inner.requests);
+        let mut tried = None;
+        for _ in 0..MAX_TRIES {
+            let (number, association) = self.session_after(tried).await?;
+            let opened = timeout(ANSWERED_WITHIN, async {
+                let Ok((mut sender, mut receiver)) = association.open_stream().await else {
+                    return Ok(None);
+                };
+                match request(&mut sender, &mut receiver, &Request::Connect(target.clone())).await {
+                    Outcome::Ready(_) => Ok(Some((sender, receiver))),
+                    Outcome::Failed(failure) => Err(failure),
+                    Outcome::Lost => Ok(None),
+                }
+            });
+            match opened.await {
+                Ok(Ok(Some(streams))) => {
+                    self.report(Event::Opened { target: target.clone() });
+                    return Ok(streams);
+                }
+                Ok(Ok(None)) => tried = Some(number),
+                Ok(Err(failure)) => return Err(failure),
+                Err(_) if self.inner.is_silent.load(Ordering::Relaxed) => return Err(Failure::NoGateway),
+                Err(_) => return Err(Failure::TimedOut),
+            }
+        }
+        Err(Failure::NoGateway)
+    }
+
+    /// Returns the association, or the next one if it is the one that was tried. Waits for it.
+    async fn session_after(&self, tried: Option<u64>) -> Result<(u64, Association), Failure> {
+        let mut session = self.inner.session.subscribe();
+        let is_next = |session: &Option<(u64, Association)>| {
+            session.as_ref().is_some_and(|(number, _)| tried != Some(*number))
+        };
+        let found = timeout(GATEWAY_WITHIN, session.wait_for(is_next)).await;
+        found.ok().and_then(Result::ok).and_then(|session| session.clone()).ok_or(Failure::NoGateway)
+    }
+
+    /// Ends the association with the gateway, which resets its connections.
+    pub(crate) async fn close(&self) {
+        let session = self.inner.session.send_replace(None);
+        if let Some((_, association)) = session {
+            association.abort();
+            // The peer detects the end later if no packet reaches it.
+            let _ = timeout(CLOSED_WITHIN, association.closed()).await;
+        }
+    }
+
+    /// Counts and reports a connection that was not opened.
+    pub(crate) fn failed(&self, target: Option<Target>, failure: Failure) {
+        self.inner.tally.failed(failure);
+        self.report(Event::NotOpened { target, failure });
+    }
+
+    pub(crate) fn report(&self, event: Event) {
+        (self.inner.report)(event);
+    }
+
+    pub(crate) fn reporter(&self) -> Reporter {
+        Arc::clone(&self.inner.report)
+    }
+
+    /// Returns the listeners at the gateway, by number.
+    pub(crate) fn remote(&self) -> impl Iterator<Item = &(u32, Forwarding)> {
+        self.inner.remote.iter()
+    }
+
+    /// Returns `true` if connections are open or wait for the gateway.
+    pub(crate) fn is_used(&self) -> bool {
+        let requests = self.inner.requests.load(Ordering::Relaxed);
+        requests > 0 || !self.inner.remote.is_empty() || self.inner.tally.totals().open > 0
+    }
+
+    /// Records whether the gateway acknowledges nothing.
+    pub(crate) fn set_silent(&self, is_silent: bool) {
+        self.inner.is_silent.store(is_silent, Ordering::Relaxed);
+    }
+
+    /// Uses an association for new connections from now on.
+    pub(crate) fn enter(&self, association: &Association) {
+        let number = self.inner.entered.fetch_add(1, Ordering::Relaxed) as u64;
+        self.inner.session.send_replace(Some((number, association.clone())));
+    }
+
+    /// Lets new connections wait for another association.
+    pub(crate) fn leave(&self) {
+        self.inner.session.send_replace(None);
+    }
+}
+
+/// Connection that waits for an answer of the gateway, until it is dropped.
+struct CountedRequest<'a>(&'a AtomicUsize);
+
+impl<'a> CountedRequest<'a> {
+    fn new(requests: &'a AtomicUsize) -> Self {
+        requests.fetch_add(1, Ordering::Relaxed);
+        CountedRequest(requests)
+    }
+}
+
+impl Drop for CountedRequest<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}

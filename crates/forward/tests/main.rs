@@ -1,0 +1,8 @@
+//! Forwarding over real sockets of loopback.
+
+mod connections;
+mod hostile;
+mod loss;
+mod proxy;
+mod remote;
+mod rig;
