@@ -8,7 +8,7 @@ use anabranch_keying::PeerIdentity;
 use thiserror::Error;
 
 use crate::refusals::RefusedPath;
-use crate::route_selection::{RouteError, TargetError};
+use crate::route_error::{RouteError, TargetError};
 
 /// Reason for which an endpoint could not be set up.
 #[derive(Debug, Error)]

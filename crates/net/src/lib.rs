@@ -112,6 +112,7 @@ mod protection;
 mod reach;
 mod refusals;
 mod reports;
+mod route_error;
 pub mod route_selection;
 mod shared;
 mod snapshot;

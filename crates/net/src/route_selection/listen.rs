@@ -2,12 +2,12 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use super::error::RouteError;
 use super::local::{LocalAddresses, is_usable, may_listen};
 use crate::endpoint::{Endpoint, EndpointBuilder};
 use crate::interface::{LocalAddress, Watcher};
 use crate::locals::Binding;
 use crate::protection::Protection;
+use crate::route_error::RouteError;
 
 /// Listening addresses of an endpoint.
 #[derive(Clone, Debug)]

@@ -4,10 +4,10 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 use anabranch_core::LocalEnd;
 
-use super::error::RouteError;
 use super::pairing::{LocalChoice, NamedLocal, RemoteChoice};
 use crate::interface::{LinkKind, LocalAddress, Obstacle, local_addresses};
 use crate::reach::{Reach, leads_to};
+use crate::route_error::RouteError;
 
 /// Addresses of this machine.
 #[derive(Clone, Debug)]

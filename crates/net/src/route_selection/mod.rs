@@ -1,6 +1,5 @@
 //! Conversion of the user's hosts and interfaces to addresses of paths and of listening sockets.
 
-mod error;
 mod listen;
 mod local;
 mod pairing;
@@ -11,7 +10,6 @@ use std::time::Duration;
 
 use anabranch_core::{ListedAddresses, PathAddress};
 
-pub use self::error::{InputNames, RouteError, TargetError};
 pub use self::listen::ListenAddresses;
 use self::local::FollowFilter;
 pub use self::local::{LocalAddresses, is_usable};
@@ -25,6 +23,7 @@ use crate::interface::Watcher;
 use crate::locals::Binding;
 use crate::peer::udp_address;
 use crate::protection::Protection;
+pub use crate::route_error::{InputNames, RouteError, TargetError};
 
 /// Hosts, addresses and interfaces that a user named for the paths to a peer. Each use queries the system for their current
 /// addresses.

@@ -4,11 +4,8 @@ use std::net::SocketAddr;
 
 use anabranch_core::{LocalEnd, PathAddress};
 
-use super::error::RouteError;
 use crate::reach::{Reach, interleave, spread};
-
-/// Maximum number of paths of an association.
-pub(super) const MOST_PATHS: usize = 8;
+use crate::route_error::{MOST_PATHS, RouteError};
 
 /// Local addresses of paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,10 +142,6 @@ fn path_between(local: LocalEnd, remote: SocketAddr) -> PathAddress {
 
 fn same_family(local: LocalEnd, remote: SocketAddr) -> bool {
     local.address.is_ipv4() == remote.is_ipv4()
-}
-
-pub(super) fn family(remote: SocketAddr) -> &'static str {
-    if remote.is_ipv4() { "IPv4" } else { "IPv6" }
 }
 
 fn other_family(start: &NamedLocal, ends: &RemoteChoice) -> RouteError {

@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use super::error::TargetError;
 use crate::config::DEFAULT_UDP_PORT;
+use crate::route_error::TargetError;
 
 /// Host name or address, and a UDP port.
 #[derive(Clone, Debug, PartialEq, Eq)]

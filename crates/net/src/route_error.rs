@@ -1,12 +1,14 @@
-//! Errors of selections, in the words of the program that asked for them.
+//! Errors of selected routes, in the words of the program that asked for them.
 
 use std::fmt::{self, Display, Formatter};
 use std::net::{IpAddr, SocketAddr};
 
 use thiserror::Error;
 
-use super::pairing::{MOST_PATHS, family};
 use crate::config::DEFAULT_UDP_PORT;
+
+/// Maximum number of paths of an association.
+pub(crate) const MOST_PATHS: usize = 8;
 
 /// Names of the inputs of a selection in messages, such as options of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +19,7 @@ pub struct InputNames {
     pub remote: &'static str,
     /// Addresses to listen on.
     pub listen: &'static str,
-    /// How the user lists the addresses of this machine, as in "see `ip address`".
+    /// Hint where the addresses of this machine are listed, as in "see `ip address`".
     pub lists: &'static str,
 }
 
@@ -42,14 +44,14 @@ pub enum RouteError {
     },
     /// No path can begin at a named address.
     CannotBegin {
-        /// Address.
+        /// Address as named.
         local: IpAddr,
         /// Error of the system.
         why: String,
     },
     /// Two interfaces have the named address.
     Ambiguous {
-        /// Address.
+        /// Address as named.
         local: IpAddr,
         /// Names of the interfaces.
         interfaces: [String; 2],
@@ -196,10 +198,14 @@ impl Display for Named<'_> {
 #[cfg(test)]
 impl RouteError {
     /// Returns the message of a program with the options `--path`, `--to` and `--listen`.
-    pub(super) fn with_options(&self) -> String {
+    pub(crate) fn with_options(&self) -> String {
         let lists = "see `list`";
         self.named(InputNames { local: "--path", remote: "--to", listen: "--listen", lists }).to_string()
     }
+}
+
+pub(crate) fn family(address: SocketAddr) -> &'static str {
+    if address.is_ipv4() { "IPv4" } else { "IPv6" }
 }
 
 /// Reason for which a text names no peer.
@@ -238,7 +244,7 @@ pub enum TargetError {
         "{host}: no address is known for this name ({why}); check the spelling and the name server, or give an address"
     )]
     Unknown {
-        /// Name.
+        /// Name that was looked up.
         host: String,
         /// Error of the resolver.
         why: String,
