@@ -240,6 +240,12 @@ PUBLISHED := wire core dtls keying identity schemes sim scenario net transfer
 package: ## Package the crates that can be published, into target/package.
 	$(CARGO) package --quiet --locked --allow-dirty --no-verify $(PUBLISHED:%=-p anabranch-%)
 
+DENY := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/anabranch/cargo-deny
+# Not part of `lint`: building cargo-deny takes several minutes, and only changes of dependencies need it.
+deny: ## [change] Check licences, sources and versions of dependencies with cargo-deny (deny.toml).
+	@test -x '$(DENY)/bin/cargo-deny' || $(CARGO) install cargo-deny --locked --version 0.20.2 --root '$(DENY)'
+	'$(DENY)/bin/cargo-deny' check licenses sources bans
+
 lint-rust:
 	@$(CHECKS); \
 	check $(CARGO) fmt --all --check -- -l $(MACRO_MODULES); \
