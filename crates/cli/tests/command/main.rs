@@ -12,6 +12,8 @@ mod errors;
 mod explain;
 #[cfg(unix)]
 mod forward;
+#[cfg(target_os = "linux")]
+mod forward_links;
 mod init;
 mod keys;
 #[cfg(target_os = "linux")]

@@ -173,12 +173,22 @@ impl Network {
 
     /// Starts `anabranch` and waits for its first output.
     pub(super) fn start(&self, end: End, arguments: &[&str]) -> Running {
-        let mut command = self.anabranch(end, arguments);
+        self.start_command(self.anabranch(end, arguments))
+    }
+
+    /// Starts a program of Python, which prints a line at its beginning.
+    pub(super) fn python(&self, end: End, source: &str) -> Running {
+        let mut command = self.namespace(end).enter(&["python3", "-u", "-c", source]);
+        command.current_dir(self.folder.path()).stdin(Stdio::null());
+        self.start_command(command)
+    }
+
+    fn start_command(&self, mut command: Command) -> Running {
         let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
         let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut first = String::new();
         out.read_line(&mut first).expect("text");
-        assert!(!first.is_empty(), "{arguments:?} prints nothing");
+        assert!(!first.is_empty(), "{command:?} prints nothing");
         Running { child, first, out }
     }
 
@@ -247,6 +257,19 @@ impl Running {
             line.clear();
             assert!(self.out.read_line(&mut line).expect("text") > 0, "no event {event}");
         }
+    }
+
+    /// Sends Ctrl-C.
+    pub(super) fn interrupt(&self) {
+        let kill = format!("kill -INT {}", self.child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+    }
+
+    /// Waits for the end of a program that succeeds.
+    #[track_caller]
+    pub(super) fn wait(mut self) {
+        let status = self.child.wait().expect("it ends");
+        assert!(status.success(), "{status}");
     }
 
     /// Returns the remaining lines of a program that succeeds.
