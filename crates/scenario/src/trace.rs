@@ -6,6 +6,7 @@ use anabranch_core::time::Span;
 use anabranch_sim::{Columns, RateUnit};
 
 use crate::document::Node;
+use crate::error::ProblemKind;
 use crate::fault::Fault;
 use crate::field::About;
 use crate::form::{ANY_TIME, Flag, Form, GAP, NumberIn, OneOf, Text};
@@ -55,6 +56,10 @@ section! {
         column: Option<String> = "column" [optional "the second"] Text;
         /// Name or number of the column with the times.
         time: Option<String> = "time" [optional "the first"] Text;
+        /// Unit of the times.
+        time_unit: bool = "time_unit" [or false] OneOf(&[("s", false), ("ms", true)]);
+        /// Time that each line lasts, in files without times, which have one value per line unless `column` names one.
+        step: Option<Span> = "step" [optional "times are in the file"] GAP;
         /// Time in the trace at which the run starts. Traces that were recorded together stay simultaneous with the same `start`.
         start: Span = "start" [or Span::ZERO] ANY_TIME;
         /// Start again after the end. Without it, a link with a capacity trace sends nothing after its end, and other values stay.
@@ -89,11 +94,17 @@ impl TraceFile {
         TraceFile { path, columns, start: Span::ZERO, repeat: true, scale: 1.0 }
     }
 
-    fn from_rows(rows: TraceRows) -> TraceFile {
-        let TraceRows { file, column, time, start, repeat, scale } = rows;
+    fn from_rows(rows: TraceRows, reader: &Reader<'_>) -> TraceFile {
+        let TraceRows { file, column, time, time_unit, step, start, repeat, scale } = rows;
+        let wrong = [("time", time.is_some()), ("time_unit", time_unit)];
+        for (key, _) in wrong.into_iter().filter(|(_, is_given)| step.is_some() && *is_given) {
+            let help = format!("leave `{key}` out, or `step` if the file has times");
+            let message = "lines that last a `step` have no times";
+            reader.fault(key, Fault::explained(ProblemKind::Conflict, message, help));
+        }
         TraceFile {
             path: PathBuf::from(file),
-            columns: Columns { time, value: column },
+            columns: Columns { time, value: column, in_milliseconds: time_unit, step },
             start,
             repeat,
             scale,
@@ -105,6 +116,8 @@ impl TraceFile {
             file: self.path.to_string_lossy().into_owned(),
             column: self.columns.value.clone(),
             time: self.columns.time.clone(),
+            time_unit: self.columns.in_milliseconds,
+            step: self.columns.step,
             start: self.start,
             repeat: self.repeat,
             scale: self.scale,
@@ -115,9 +128,9 @@ impl TraceFile {
 impl Described for CapacityFile {
     type Rows = CapacityRows;
 
-    fn from_rows(rows: CapacityRows, _: &mut Reader<'_>) -> Option<CapacityFile> {
+    fn from_rows(rows: CapacityRows, reader: &mut Reader<'_>) -> Option<CapacityFile> {
         let CapacityRows { file, unit, resample } = rows;
-        Some(CapacityFile { file: TraceFile::from_rows(file), unit, resample })
+        Some(CapacityFile { file: TraceFile::from_rows(file, reader), unit, resample })
     }
 
     fn to_rows(&self) -> CapacityRows {
@@ -128,8 +141,8 @@ impl Described for CapacityFile {
 impl Described for SeriesFile {
     type Rows = TraceRows;
 
-    fn from_rows(rows: TraceRows, _: &mut Reader<'_>) -> Option<SeriesFile> {
-        Some(SeriesFile(TraceFile::from_rows(rows)))
+    fn from_rows(rows: TraceRows, reader: &mut Reader<'_>) -> Option<SeriesFile> {
+        Some(SeriesFile(TraceFile::from_rows(rows, reader)))
     }
 
     fn to_rows(&self) -> TraceRows {

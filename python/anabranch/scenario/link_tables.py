@@ -141,6 +141,7 @@ class CapacityTrace(Table):
     """Trace of the capacity of a link: a file of Mahimahi, or a table of times and rates."""
 
     UNITS: ClassVar[Mapping[str, str]] = {
+        "step": "ms",
         "start": "s",
         "resample": "ms",
     }
@@ -151,6 +152,11 @@ class CapacityTrace(Table):
     second."""
     time: str | None = None
     """Name or number of the column with the times. Default: the first."""
+    time_unit: Literal["s", "ms"] | None = None
+    """Unit of the times. Default: `"s"`."""
+    step: str | None = None
+    """Time that each line lasts, in files without times, which have one value per line unless `column`
+    names one. Default: times are in the file."""
     start: str | None = None
     """Time in the trace at which the run starts. Traces that were recorded together stay simultaneous with
     the same `start`. Default: `"0 s"`."""
@@ -171,6 +177,7 @@ class SeriesTrace(Table):
     """Trace of the delay, the loss or the outages of a link: a table of times and values."""
 
     UNITS: ClassVar[Mapping[str, str]] = {
+        "step": "ms",
         "start": "s",
     }
     file: str
@@ -180,6 +187,11 @@ class SeriesTrace(Table):
     second."""
     time: str | None = None
     """Name or number of the column with the times. Default: the first."""
+    time_unit: Literal["s", "ms"] | None = None
+    """Unit of the times. Default: `"s"`."""
+    step: str | None = None
+    """Time that each line lasts, in files without times, which have one value per line unless `column`
+    names one. Default: times are in the file."""
     start: str | None = None
     """Time in the trace at which the run starts. Traces that were recorded together stay simultaneous with
     the same `start`. Default: `"0 s"`."""

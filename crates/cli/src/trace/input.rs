@@ -106,7 +106,7 @@ impl TableArguments {
     fn read(&self, file: &Path, column: Option<&String>) -> Result<Recorded, String> {
         let name = file.display().to_string();
         let input = File::open(file).map_err(|error| format!("{name}: cannot be read: {error}"))?;
-        let columns = Columns { time: self.time.clone(), value: column.cloned() };
+        let columns = Columns { time: self.time.clone(), value: column.cloned(), ..Columns::default() };
         let trace = CapacityTrace::read(BufReader::new(input), &columns, self.unit);
         let trace = trace.map_err(|error| format!("{name}: {error}"))?;
         let name = column.map_or(name.clone(), |column| format!("{name} {column}"));

@@ -173,7 +173,16 @@ fn discipline() -> impl Strategy<Value = Discipline> {
 }
 
 fn trace() -> impl Strategy<Value = TraceFile> {
-    let columns = (option::of(word()), option::of(word())).prop_map(|(time, value)| Columns { time, value });
+    let times = prop_oneof![
+        (option::of(word()), any::<bool>()).prop_map(|(time, in_milliseconds)| (time, in_milliseconds, None)),
+        millis(1..100_000).prop_map(|step| (None, false, Some(step))),
+    ];
+    let columns = (times, option::of(word())).prop_map(|((time, in_milliseconds, step), value)| Columns {
+        time,
+        value,
+        in_milliseconds,
+        step,
+    });
     (word(), columns, millis(0..1_000_000), any::<bool>(), 1e-6..=1000.0f64).prop_map(
         |(path, columns, start, repeat, scale)| TraceFile {
             path: PathBuf::from(path),

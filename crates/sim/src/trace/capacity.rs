@@ -165,14 +165,15 @@ impl CapacityTrace {
         Self::rates_of(Lines::new(input), columns, unit)
     }
 
-    /// Reads a file of Mahimahi if its first line is a whole number alone, or else a table of rates.
+    /// Reads a file of Mahimahi if its first line is a whole number alone and `columns` has no step, or else a table of rates.
     ///
     /// # Errors
     /// As [`read_mahimahi`](Self::read_mahimahi) and [`read_rates`](Self::read_rates).
     pub fn read(input: impl BufRead, columns: &Columns, unit: Option<RateUnit>) -> Result<Self, TraceError> {
         let mut lines = Lines::new(input);
         let first = lines.peek()?.unwrap_or_default();
-        if !first.is_empty() && first.bytes().all(|byte| byte.is_ascii_digit()) {
+        let has_times = columns.step.is_none();
+        if has_times && !first.is_empty() && first.bytes().all(|byte| byte.is_ascii_digit()) {
             return Self::opportunities_of(lines);
         }
         Self::rates_of(lines, columns, unit)

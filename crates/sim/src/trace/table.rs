@@ -12,14 +12,19 @@ use super::{MAX_DURATION, MAX_POINTS, TraceError};
 pub struct Columns {
     /// Column of the time; the first one if it is not set.
     pub time: Option<String>,
-    /// Column of the value. If it is not set, the table has two columns, and the value is in the second.
+    /// Column of the value. If it is not set, the table has two columns, and the value is in the second. With `step` it has one column.
     pub value: Option<String>,
+    /// Set if times are in milliseconds in place of seconds.
+    pub in_milliseconds: bool,
+    /// Time that each line lasts, in tables without times.
+    pub step: Option<Span>,
 }
 
 /// Indices of the two columns, and the number of columns of a table without others.
 #[derive(Clone, Copy)]
 struct Place {
-    time: usize,
+    /// `None` if lines have no times.
+    time: Option<usize>,
     value: usize,
     expected: Option<usize>,
 }
@@ -45,8 +50,10 @@ impl Columns {
                 columns: header.iter().map(|name| (*name).to_owned()).collect(),
             })
         };
-        let expected = (*self == Columns::default()).then_some(2);
-        Ok(Place { time: find(&self.time, 0)?, value: find(&self.value, 1)?, expected })
+        let has_times = self.step.is_none();
+        let expected = (self.time.is_none() && self.value.is_none()).then_some(1 + usize::from(has_times));
+        let time = if has_times { Some(find(&self.time, 0)?) } else { None };
+        Ok(Place { time, value: find(&self.value, usize::from(has_times))?, expected })
     }
 }
 
@@ -66,7 +73,7 @@ impl<T> Table<T> {
         read_value: impl Fn(&str, u64, &str) -> Result<T, TraceError>,
     ) -> Result<Self, TraceError> {
         let (place, name) = read_header(&mut lines, columns)?;
-        let mut rows = Rows { place, columns: columns_text, first: None, latest: [Span::ZERO; 2] };
+        let mut rows = Rows::new(place, columns, columns_text);
         let mut points: Vec<(Span, T)> = Vec::new();
         let (mut former, mut former_value) = (None, String::new());
         while let Some((line, text)) = lines.next()? {
@@ -117,6 +124,11 @@ fn read_header(lines: &mut Lines<impl BufRead>, columns: &Columns) -> Result<(Pl
 struct Rows {
     place: Place,
     columns: &'static str,
+    in_milliseconds: bool,
+    /// Time that each line lasts, if lines have no times.
+    step: Option<Span>,
+    /// Number of lines before the current one.
+    count: u64,
     /// Time of the first line, in ns.
     first: Option<u64>,
     /// Latest two different times.
@@ -124,35 +136,22 @@ struct Rows {
 }
 
 impl Rows {
+    fn new(place: Place, columns: &Columns, columns_text: &'static str) -> Self {
+        let Columns { in_milliseconds, step, .. } = *columns;
+        let latest = [Span::ZERO; 2];
+        Rows { place, columns: columns_text, in_milliseconds, step, count: 0, first: None, latest }
+    }
+
     /// Returns the time since the first line and the text of the value, if the line has both.
     fn row<'t>(&mut self, line: u64, text: &'t str) -> Result<Option<(Span, &'t str)>, TraceError> {
-        let Place { time, value, expected } = self.place;
-        let (mut found, mut fields_of_row) = (0, [None; 2]);
-        for field in fields(text) {
-            for (place, slot) in [time, value].into_iter().zip(&mut fields_of_row) {
-                if place == found {
-                    *slot = Some(field.trim_matches('"'));
-                }
-            }
-            found += 1;
-        }
-        let needed = expected.unwrap_or(time.max(value) + 1);
-        let (Some(time), Some(value), true) =
-            (fields_of_row[0], fields_of_row[1], expected.is_none_or(|n| n == found))
-        else {
-            return Err(TraceError::Columns { line, found, expected: needed, columns: self.columns });
+        let (time, value) = self.fields_of(line, text)?;
+        let number = self.count;
+        self.count += 1;
+        let at = match (self.step, time) {
+            (Some(step), _) => step.times(number),
+            (None, Some("")) | (None, None) => return Ok(None),
+            (None, Some(time)) => self.since_first(line, text, time)?,
         };
-        if time.is_empty() {
-            return Ok(None);
-        }
-        let nanos = time_of(time).ok_or_else(|| TraceError::Value {
-            line,
-            text: time.to_owned(),
-            quantity: "time",
-            remedy: "give seconds, or a date such as 2023-05-13 15:41:13.965",
-        })?;
-        let origin = *self.first.get_or_insert(nanos);
-        let at = nanos.checked_sub(origin).map(Span::from_nanos).ok_or_else(|| self.disorder(line, text))?;
         if at > MAX_DURATION {
             return Err(TraceError::Long { line });
         }
@@ -162,8 +161,52 @@ impl Rows {
         Ok((!value.is_empty()).then_some((at, value)))
     }
 
+    /// Returns the texts of the time, if lines have times, and of the value.
+    fn fields_of<'t>(&self, line: u64, text: &'t str) -> Result<(Option<&'t str>, &'t str), TraceError> {
+        let Place { time, value, expected } = self.place;
+        let (mut found, mut fields_of_row) = (0, [None; 2]);
+        for field in fields(text) {
+            for (place, slot) in [time, Some(value)].into_iter().zip(&mut fields_of_row) {
+                if place == Some(found) {
+                    *slot = Some(field.trim_matches('"'));
+                }
+            }
+            found += 1;
+        }
+        let [time_text, Some(value_text)] = fields_of_row else {
+            return Err(self.columns_fault(line, found));
+        };
+        if time.is_some() != time_text.is_some() || expected.is_some_and(|n| n != found) {
+            return Err(self.columns_fault(line, found));
+        }
+        Ok((time_text, value_text))
+    }
+
+    fn columns_fault(&self, line: u64, found: usize) -> TraceError {
+        let Place { time, value, expected } = self.place;
+        let expected = expected.unwrap_or(time.map_or(value, |time| time.max(value)) + 1);
+        let columns = if time.is_some() { self.columns } else { "one value, or name its column" };
+        TraceError::Columns { line, found, expected, columns }
+    }
+
+    fn since_first(&mut self, line: u64, text: &str, time: &str) -> Result<Span, TraceError> {
+        let parsed = if self.in_milliseconds { decimal(time, 6) } else { time_of(time) };
+        let nanos = parsed.ok_or_else(|| TraceError::Value {
+            line,
+            text: time.to_owned(),
+            quantity: "time",
+            remedy: if self.in_milliseconds {
+                "give milliseconds"
+            } else {
+                "give seconds, or a date such as 2023-05-13 15:41:13.965"
+            },
+        })?;
+        let origin = *self.first.get_or_insert(nanos);
+        nanos.checked_sub(origin).map(Span::from_nanos).ok_or_else(|| self.disorder(line, text))
+    }
+
     fn disorder(&self, line: u64, text: &str) -> TraceError {
-        let time = fields(text).nth(self.place.time).unwrap_or_default();
+        let time = self.place.time.and_then(|time| fields(text).nth(time)).unwrap_or_default();
         TraceError::Order { line, time: time.to_owned() }
     }
 }
@@ -202,7 +245,11 @@ mod tests {
         time: Option<&str>,
         value: Option<&str>,
     ) -> Result<(Vec<(u64, u64)>, u64), TraceError> {
-        let columns = Columns { time: time.map(str::to_owned), value: value.map(str::to_owned) };
+        let (time, value) = (time.map(str::to_owned), value.map(str::to_owned));
+        read_columns(text, &Columns { time, value, ..Columns::default() })
+    }
+
+    fn read_columns(text: &str, columns: &Columns) -> Result<(Vec<(u64, u64)>, u64), TraceError> {
         let number = |_: &str, line, text: &str| {
             decimal(text, 0).ok_or_else(|| TraceError::Value {
                 line,
@@ -211,7 +258,7 @@ mod tests {
                 remedy: "write a number",
             })
         };
-        let table = Table::read(Lines::new(text.as_bytes()), &columns, "a time and a number", number)?;
+        let table = Table::read(Lines::new(text.as_bytes()), columns, "a time and a number", number)?;
         let points = table.points.into_iter().map(|(at, value)| (at.as_nanos() / 1_000_000, value)).collect();
         Ok((points, table.duration.as_nanos() / 1_000_000))
     }
@@ -247,6 +294,25 @@ mod tests {
             let error = read(text, None, None).expect_err(text).to_string();
             assert!(error.contains("is not after the line before it"), "{error}");
         }
+    }
+
+    #[test]
+    fn lines_without_times_last_a_step_each() {
+        let columns = Columns { step: Some(Span::from_millis(10)), ..Columns::default() };
+        assert_eq!(read_columns("24\n18\n18\n", &columns), Ok((vec![(0, 24), (10, 18), (20, 18)], 30)));
+        let error = read_columns("24\n0,18\n", &columns).expect_err("two columns").to_string();
+        assert_eq!(error, "line 2 has 2 columns instead of 1; keep one value, or name its column");
+        let named = Columns { value: Some("y".to_owned()), ..columns };
+        assert_eq!(read_columns("x,y\n1,5\n2,\n3,6\n", &named), Ok((vec![(0, 5), (20, 6)], 30)));
+    }
+
+    #[test]
+    fn times_may_be_milliseconds_beside_columns_of_any_number() {
+        let value = Some("2".to_owned());
+        let columns = Columns { value, in_milliseconds: true, ..Columns::default() };
+        assert_eq!(read_columns("40 31 0 1 1\n140 33\n", &columns), Ok((vec![(0, 31), (100, 33)], 200)));
+        let error = read_columns("-5 31\n", &columns).expect_err("no time").to_string();
+        assert_eq!(error, "line 1: \"-5\" is no time; give milliseconds");
     }
 
     #[test]
