@@ -89,10 +89,19 @@ class Maker:
         return [self.loss_table(directed=directed) for _ in range(self.random.randint(0, 3))]
 
     def background(self) -> dict[str, Any]:
-        kind = self.random.choice(["cbr", "poisson", "pareto"])
-        table = {"kind": kind, "rate": self.rate(), "packet": "1200 B"}
+        kind = self.random.choice(["cbr", "poisson", "pareto", "transfers", "video"])
+        reacts = kind in ("transfers", "video")
+        table = {"kind": kind, "rate": self.rate()}
+        if reacts:
+            self.maybe(table, control=lambda: self.random.choice(["cubic", "newreno"]))
+        else:
+            table["packet"] = "1200 B"
         if kind == "cbr":
             self.maybe(table, jitter=self.random.random)
+        if kind == "transfers":
+            self.maybe(table, min_size=lambda: "2 KiB", max_size=lambda: "20 MB", shape=lambda: 1.2)
+        if kind == "video":
+            self.maybe(table, segment=self.time)
         if kind == "pareto":
             self.maybe(table, burst=self.time, idle=self.time, shape=lambda: 1.2, fragment=lambda: "600 B")
         return self.maybe(
@@ -100,7 +109,7 @@ class Maker:
             direction=lambda: self.random.choice(["forward", "reverse"]),
             start=self.time,
             stop=lambda: "2 h",
-            count=lambda: self.random.randint(1, 1000),
+            count=lambda: self.random.randint(1, 16 if reacts else 1000),
         )
 
     def event(self, index: int) -> dict[str, Any]:

@@ -51,7 +51,7 @@ TABLES: list[tuple[type[Table], list[str]]] = [
         Background,
         [
             f'[[path]]\nrate = "1 Mbit/s"\n[[path.background]]\nkind = "{kind}"\nno-such-key = 1'
-            for kind in ("cbr", "poisson", "pareto")
+            for kind in ("cbr", "poisson", "pareto", "transfers", "video")
         ],
     ),
     (LinkEvent, ['[[path]]\nrate = "1 Mbit/s"\n[[path.event]]\nno-such-key = 1']),

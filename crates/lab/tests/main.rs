@@ -3,6 +3,7 @@
 mod common;
 mod components;
 mod copies;
+mod cross;
 mod determinism;
 mod differences;
 mod fingerprint;

@@ -77,7 +77,7 @@ use crate::section::{Described as _, Section as _};
 use crate::writer::Writer;
 
 pub use crate::association::{Association, Protection, UDP};
-pub use crate::background::Background;
+pub use crate::background::{Background, BackgroundSource, Control, Pieces, Reacting};
 pub use crate::beside::MessagesBeside;
 pub use crate::direction::{Direction, Directions};
 pub use crate::draft::{Document, Draft, RawValue};

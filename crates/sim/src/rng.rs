@@ -93,6 +93,19 @@ impl Stream {
         scale / libm::pow(1.0 - self.unit(), 1.0 / shape)
     }
 
+    /// Returns a Pareto distributed number between `low` and `high`.
+    pub fn bounded_pareto(&mut self, low: f64, high: f64, shape: f64) -> f64 {
+        let tail = libm::pow(low / high, shape);
+        (low / libm::pow(1.0 - self.unit() * (1.0 - tail), 1.0 / shape)).min(high)
+    }
+
+    /// Returns the mean of [`bounded_pareto`](Self::bounded_pareto), for a shape above 1.
+    pub fn bounded_pareto_mean(low: f64, high: f64, shape: f64) -> f64 {
+        let tail = libm::pow(low / high, shape);
+        let without_tail = low - high * tail;
+        shape / (shape - 1.0) * without_tail / (1.0 - tail)
+    }
+
     /// Skips `draws` draws at a cost that grows with their logarithm.
     pub fn skip(&mut self, draws: u64) {
         self.0.advance(u128::from(draws));
@@ -102,6 +115,21 @@ impl Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bounded_pareto_has_its_mean_bounds_and_tail_index() {
+        let (low, high, shape) = (10e3, 10e6, 1.5);
+        let mut stream = Seeds::new(3, 0).stream(&["sizes"]);
+        let drawn: Vec<f64> = (0..1_000_000).map(|_| stream.bounded_pareto(low, high, shape)).collect();
+        assert!(drawn.iter().all(|size| (low..=high).contains(size)));
+        let mean = drawn.iter().sum::<f64>() / drawn.len() as f64;
+        let expected = Stream::bounded_pareto_mean(low, high, shape);
+        assert!((mean / expected - 1.0).abs() < 0.02, "{mean} {expected}");
+        // Hill's estimate over the sizes far below the upper bound.
+        let above = |threshold: f64| drawn.iter().filter(|size| **size > threshold).count() as f64;
+        let index = libm::log(above(20e3) / above(200e3)) / libm::log(10.0);
+        assert!((index - shape).abs() < 0.05, "{index}");
+    }
 
     #[test]
     fn streams_never_change() {

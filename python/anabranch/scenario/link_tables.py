@@ -257,18 +257,21 @@ class Background(Table):
         "rate": "Mbit/s",
         "burst": "ms",
         "idle": "ms",
+        "min_size": "B",
+        "max_size": "B",
+        "segment": "ms",
         "fragment": "B",
         "packet": "B",
         "start": "s",
         "stop": "s",
     }
-    kind: Literal["cbr", "pareto", "poisson"]
+    kind: Literal["cbr", "pareto", "poisson", "transfers", "video"]
     """Packets at a constant rate, on and off for Pareto-distributed times, or with exponential gaps.
-    Required."""
+    `transfers` and `video` react to losses: short transfers with Poisson arrivals, and segments at equal
+    times. Required."""
     rate: str
-    """Rate of one source, in bits on the wire; for `pareto` while it is on. Required."""
-    packet: str
-    """Wire bytes of a packet. Required."""
+    """Rate of one source, in bits on the wire; for `pareto` while it is on. For `transfers` and `video`,
+    mean rate of user data. Required."""
     jitter: float | None = None
     """`cbr` only. Each gap varies by up to this fraction. Default: `0.5`."""
     burst: str | None = None
@@ -276,10 +279,20 @@ class Background(Table):
     idle: str | None = None
     """`pareto` only. Mean time off. Default: `"500 ms"`."""
     shape: float | None = None
-    """`pareto` only. Shape of both distributions, more than 1. Default: `1.5`."""
+    """`pareto` and `transfers` only. Shape of the Pareto distributions, more than 1. Default: `1.5`."""
+    min_size: str | None = None
+    """`transfers` only. Smallest size of a transfer. Default: `"10 kB"`."""
+    max_size: str | None = None
+    """`transfers` only. Largest size of a transfer, more than `min_size`. Default: `"10 MB"`."""
+    segment: str | None = None
+    """`video` only. Time from one segment to the next. Default: `"2 s"`."""
+    control: Literal["cubic", "newreno"] | None = None
+    """`transfers` and `video` only. Congestion control. Default: `"cubic"`."""
     fragment: str | None = None
     """`pareto` only. Packets are split into pieces of at most this many wire bytes, sent back to back; at
     most `packet`. Default: not split."""
+    packet: str | None = None
+    """`cbr` and `pareto` and `poisson` only. Wire bytes of a packet. Required."""
     direction: Literal["forward", "reverse"] | None = None
     """The direction of the packets. Default: `"forward"`."""
     start: str | None = None
@@ -287,7 +300,8 @@ class Background(Table):
     stop: str | None = None
     """Time of the end, later than `start`. Default: with the run."""
     count: int | None = None
-    """Number of such sources, each with its own random stream. Default: `1`."""
+    """Number of such sources, each with its own random stream; at most 16 of `transfers` and `video`.
+    Default: `1`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

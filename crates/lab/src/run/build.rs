@@ -14,6 +14,7 @@ use crate::run::address::address;
 use crate::run::application::{Connect, End, Source, Status};
 use crate::run::beside::{Arrivals, BesideSource};
 use crate::run::capture::Capture;
+use crate::run::cross;
 use crate::run::expected::Expected;
 use crate::run::keys::{Keys, offers};
 use crate::run::manifest;
@@ -56,6 +57,7 @@ pub(crate) fn build(job: &Job) -> Result<BuiltWorld, RunError> {
         world.enable_digest();
     }
     let network = lay(&mut world, &job.scenario, job.conventions.in_service_counts, &job.files)?;
+    cross::add(&mut world, job, &network.cross)?;
     let mut flows = Vec::new();
     for index in 0..job.scenario.flows.len() {
         flows.push(add_flow(&mut world, job, index, &network)?);

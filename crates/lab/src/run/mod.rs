@@ -6,6 +6,7 @@ mod batch;
 mod beside;
 mod build;
 mod capture;
+mod cross;
 mod details;
 mod expected;
 mod files;

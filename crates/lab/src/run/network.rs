@@ -1,10 +1,11 @@
 //! Links, cross traffic and routes of a scenario.
 
 use anabranch_core::time::Time;
-use anabranch_scenario::{Background, Direction, Duplex, Flow, OneWay, Scenario};
+use anabranch_scenario::{Background, BackgroundSource, Direction, Duplex, Flow, OneWay, Scenario};
 use anabranch_sim::{ConfigError, LinkConfig, LinkId, LossPlace, QueueConfig, TrafficConfig, World};
 
 use crate::run::address::address;
+use crate::run::cross::CrossTraffic;
 use crate::run::lane::LaneMaker;
 use crate::run::{RunError, ScenarioFiles};
 
@@ -14,6 +15,8 @@ type Chain = Vec<LinkId>;
 /// Links of each path, forward and reverse.
 pub(crate) struct Network {
     paths: Vec<[Chain; 2]>,
+    /// Cross traffic with congestion control.
+    pub(crate) cross: Vec<CrossTraffic>,
 }
 
 /// Adds all links of a scenario to a world and starts the traffic on them.
@@ -23,7 +26,8 @@ pub(crate) fn lay(
     in_service_counts: bool,
     files: &ScenarioFiles,
 ) -> Result<Network, RunError> {
-    let layer = Layer(LaneMaker::new(scenario, in_service_counts, files));
+    let maker = LaneMaker::new(scenario, in_service_counts, files);
+    let mut layer = Layer { maker, cross: Vec::new() };
     let mut shared = Vec::new();
     for link in &scenario.links {
         shared.push(layer.duplex(world, &link.name, &link.duplex)?);
@@ -41,7 +45,7 @@ pub(crate) fn lay(
         reverse.extend(path.via.iter().rev().flat_map(|&l| shared[l][1].clone()));
         paths.push([forward, reverse]);
     }
-    Ok(Network { paths })
+    Ok(Network { paths, cross: layer.cross })
 }
 
 impl Network {
@@ -56,30 +60,43 @@ impl Network {
     }
 }
 
-struct Layer<'a>(LaneMaker<'a>);
+struct Layer<'a> {
+    maker: LaneMaker<'a>,
+    cross: Vec<CrossTraffic>,
+}
 
 impl Layer<'_> {
-    fn duplex(&self, world: &mut World, name: &str, duplex: &Duplex) -> Result<[Chain; 2], RunError> {
+    fn duplex(&mut self, world: &mut World, name: &str, duplex: &Duplex) -> Result<[Chain; 2], RunError> {
         let forward = self.one_way(world, &format!("{name}/forward"), &duplex.forward)?;
         let reverse = self.one_way(world, &format!("{name}/reverse"), &duplex.reverse)?;
         let main = [forward.0, reverse.0];
         for direction in [Direction::Forward, Direction::Reverse] {
             let link = main[direction as usize];
-            let schedule = self.0.changes(duplex, direction);
+            let schedule = self.maker.changes(duplex, direction);
             if !schedule.is_empty() {
                 world.add_schedule(link, schedule)?;
             }
         }
         for (index, background) in duplex.background.iter().enumerate() {
-            let chain = [&forward.1, &reverse.1][background.direction as usize];
-            self.traffic(world, &format!("{name}/background-{}", index + 1), background, chain)?;
+            let name = format!("{name}/background-{}", index + 1);
+            let mut chains = [&forward.1, &reverse.1];
+            if background.direction == Direction::Reverse {
+                chains.reverse();
+            }
+            match background.source {
+                BackgroundSource::Packets { .. } => Self::traffic(world, &name, background, chains[0])?,
+                BackgroundSource::Reacting(_) => {
+                    let (background, links) = (background.clone(), chains.map(Clone::clone));
+                    self.cross.push(CrossTraffic { name, background, links });
+                }
+            }
         }
         Ok([forward.1, reverse.1])
     }
 
     /// Adds the link and returns it with its chain. Further losses are links without length before or after it.
     fn one_way(&self, world: &mut World, name: &str, way: &OneWay) -> Result<(LinkId, Chain), RunError> {
-        let main = self.0.link(name, way)?;
+        let main = self.maker.link(name, way)?;
         let (mut before, mut after) = (Chain::new(), Chain::new());
         for (index, loss) in way.loss.iter().skip(1).enumerate() {
             let extra = LinkConfig::new(
@@ -88,7 +105,7 @@ impl Layer<'_> {
                 anabranch_core::time::Span::ZERO,
                 QueueConfig::unlimited(),
             )
-            .with_loss(self.0.model(&loss.model), loss.place);
+            .with_loss(self.maker.model(&loss.model), loss.place);
             let id = world.add_link(extra)?;
             match loss.place {
                 LossPlace::BeforeQueue => before.push(id),
@@ -102,20 +119,20 @@ impl Layer<'_> {
     }
 
     fn traffic(
-        &self,
         world: &mut World,
         name: &str,
         background: &Background,
         chain: &[LinkId],
     ) -> Result<(), ConfigError> {
+        let BackgroundSource::Packets { times, packet, fragment } = background.source else { return Ok(()) };
         for copy in 1..=background.count {
             let name = if background.count == 1 { name.to_owned() } else { format!("{name}/{copy}") };
-            let mut config = TrafficConfig::new(name, background.source, background.packet)
-                .starting_at(Time::ZERO + background.start);
+            let mut config =
+                TrafficConfig::new(name, times, packet).starting_at(Time::ZERO + background.start);
             if let Some(stop) = background.stop {
                 config = config.stopping_at(Time::ZERO + stop);
             }
-            if let Some(bytes) = background.fragment {
+            if let Some(bytes) = fragment {
                 config = config.with_fragment(bytes);
             }
             world.add_traffic(config, chain)?;

@@ -10,10 +10,10 @@ use anabranch_scenario::units::{
     format_queue, format_rate, format_size, format_span, parse_queue, parse_rate, parse_size, parse_span,
 };
 use anabranch_scenario::{
-    Association, Background, Capacity, CapacityFile, Change, Delay, Direction, Directions, Duplex, EACH_FLOW,
-    Event, FileSource, Flow, FlowKind, FrameReliability, Impairments, Link, Loss, MessagesBeside, OneWay,
-    Override, Path, Protection, Queue, Run, Scenario, SchemeDefinition, SeriesFile, Stop, TraceFile, UDP,
-    VideoFlow,
+    Association, Background, BackgroundSource, Capacity, CapacityFile, Change, Control, Delay, Direction,
+    Directions, Duplex, EACH_FLOW, Event, FileSource, Flow, FlowKind, FrameReliability, Impairments, Link,
+    Loss, MessagesBeside, OneWay, Override, Path, Pieces, Protection, Queue, Reacting, Run, Scenario,
+    SchemeDefinition, SeriesFile, Stop, TraceFile, UDP, VideoFlow,
 };
 use anabranch_sim::{
     Aggregation, CoDel, Columns, Discipline, FqCoDel, GilbertElliott, Jitter, JitterDistribution,
@@ -248,6 +248,18 @@ fn impairments() -> impl Strategy<Value = Impairments> {
 }
 
 fn background() -> impl Strategy<Value = Background> {
+    let times = (millis(0..1000), option::of(millis(1001..2000)));
+    let sources = prop_oneof![(packets(), 1u64..=1000), (reacting(), 1u64..=16)];
+    (sources, direction(), times).prop_map(|((source, count), direction, (start, stop))| Background {
+        source,
+        direction,
+        start,
+        stop,
+        count,
+    })
+}
+
+fn packets() -> impl Strategy<Value = BackgroundSource> {
     (1u64..=65_535).prop_flat_map(|packet_bytes| {
         let some_time = || millis(1..1_000_000);
         let pareto = (rate(), some_time(), some_time(), 1.0001..=100.0);
@@ -259,19 +271,17 @@ fn background() -> impl Strategy<Value = Background> {
             }),
         ];
         let packet = WireBytes::new(packet_bytes);
-        let times = (millis(0..1000), option::of(millis(1001..2000)));
-        (source, direction(), times, 1u64..=1000).prop_map(
-            move |((source, fragment), direction, (start, stop), count)| Background {
-                source,
-                packet,
-                fragment,
-                direction,
-                start,
-                stop,
-                count,
-            },
-        )
+        source.prop_map(move |(times, fragment)| BackgroundSource::Packets { times, packet, fragment })
     })
+}
+
+fn reacting() -> impl Strategy<Value = BackgroundSource> {
+    let transfers = (1u64..1_000_000, 1u64..1_000_000, 1.0001..=100.0)
+        .prop_map(|(min, more, shape)| Pieces::Transfers { min_bytes: min, max_bytes: min + more, shape });
+    let segments = millis(1..1_000_000).prop_map(|every| Pieces::Segments { every });
+    let control = prop_oneof![Just(Control::NewReno), Just(Control::Cubic)];
+    (rate(), prop_oneof![transfers, segments], control)
+        .prop_map(|(rate, pieces, control)| BackgroundSource::Reacting(Reacting { rate, pieces, control }))
 }
 
 fn event() -> impl Strategy<Value = Event> {
