@@ -67,7 +67,7 @@ TABLES: list[tuple[type[Table], list[str]]] = [
         Jitter,
         [
             f'[[path]]\nrate = "1 Mbit/s"\n[path.reverse.jitter]\nmodel = "{model}"\nno-such-key = 1'
-            for model in ("uniform", "normal")
+            for model in ("uniform", "normal", "retransmission")
         ],
     ),
     (Aggregation, ['[[path]]\nrate = "1 Mbit/s"\n[path.aggregation]\nno-such-key = 1']),

@@ -8,7 +8,7 @@ use crate::document::Node;
 use crate::error::ProblemKind;
 use crate::fault::Fault;
 use crate::field::About;
-use crate::form::{AnyRate, DATA_SIZE, DELAY, Form, IntegerIn, OneOf, SOME_DELAY, WireSize};
+use crate::form::{AnyRate, DATA_SIZE, DELAY, Form, IntegerIn, OneOf, Probability, SOME_DELAY, WireSize};
 use crate::inner::{Inner, Short};
 use crate::reader::Reader;
 use crate::section::{Described, section};
@@ -18,7 +18,7 @@ const MOST_PACKETS: u64 = 1_000_000;
 
 section! {
     /// Effects of one direction of a link on packets besides loss.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct Impairments {
         /// Policer, of the forward direction by default.
         policer: Option<Policer> = "policer" [optional "none"] Inner::<Policer>::new("Policer");
@@ -52,20 +52,32 @@ section! {
 pub(crate) enum Model {
     Uniform,
     Normal,
+    Retransmission,
 }
 
 section! {
     /// Delay that is drawn for each packet.
     #[derive(Clone, Debug, PartialEq)]
     pub(crate) struct JitterRows {
-        /// All delays up to `most` equally likely, or a normal distribution cut off at 0 and at twice the mean.
-        model: Model = "model" [selects required] OneOf(&[("uniform", Model::Uniform), ("normal", Model::Normal)]);
+        /// All delays up to `most` equally likely, a normal distribution cut off at 0 and at twice the mean, or
+        /// [retransmissions of the link layer](simulator.md#policers-jitter-and-aggregation).
+        model: Model = "model" [selects required] OneOf(&[
+            ("uniform", Model::Uniform),
+            ("normal", Model::Normal),
+            ("retransmission", Model::Retransmission),
+        ]);
         /// The largest delay; uniform from 0.
         most: Option<Span> = "most" [only ["uniform"] required] SOME_DELAY;
         /// Mean; the distribution is truncated at 0 and at twice the mean.
         mean: Option<Span> = "mean" [only ["normal"] required] SOME_DELAY;
         /// Standard deviation before truncation.
         deviation: Option<Span> = "deviation" [only ["normal"] required] DELAY;
+        /// Probability that an attempt fails.
+        failure: Option<f64> = "failure" [only ["retransmission"] or 0.1] Probability;
+        /// Time from an attempt to the next.
+        round: Option<Span> = "round" [only ["retransmission"] or Span::from_millis(8)] SOME_DELAY;
+        /// Largest number of retransmissions of a packet; the last one succeeds.
+        attempts: Option<u32> = "attempts" [only ["retransmission"] or 3_u32] IntegerIn(1..=1000_u32);
         /// `kept`: no packet overtakes another; one that would arrives with the packet before it, so the mean delay grows
         /// with the rate. `free`: packets may overtake each other.
         order: JitterOrder = "order" [or JitterOrder::Kept]
@@ -114,18 +126,40 @@ impl Described for Jitter {
                 }
                 JitterDistribution::Normal { mean, deviation }
             }
+            Model::Retransmission => JitterDistribution::Retransmission {
+                failure: rows.failure?,
+                round: rows.round?,
+                most: rows.attempts?,
+            },
         };
         Some(Jitter { distribution, order: rows.order })
     }
 
     fn to_rows(&self) -> JitterRows {
-        let (model, most, mean, deviation) = match self.distribution {
-            JitterDistribution::Uniform(most) => (Model::Uniform, Some(most), None, None),
-            JitterDistribution::Normal { mean, deviation } => {
-                (Model::Normal, None, Some(mean), Some(deviation))
-            }
+        let rows = JitterRows {
+            model: Model::Uniform,
+            most: None,
+            mean: None,
+            deviation: None,
+            failure: None,
+            round: None,
+            attempts: None,
+            order: self.order,
         };
-        JitterRows { model, most, mean, deviation, order: self.order }
+        match self.distribution {
+            JitterDistribution::Uniform(most) => JitterRows { most: Some(most), ..rows },
+            JitterDistribution::Normal { mean, deviation } => {
+                let (mean, deviation) = (Some(mean), Some(deviation));
+                JitterRows { model: Model::Normal, mean, deviation, ..rows }
+            }
+            JitterDistribution::Retransmission { failure, round, most } => JitterRows {
+                model: Model::Retransmission,
+                failure: Some(failure),
+                round: Some(round),
+                attempts: Some(most),
+                ..rows
+            },
+        }
     }
 }
 

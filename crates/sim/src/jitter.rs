@@ -2,11 +2,11 @@
 
 use anabranch_core::time::Span;
 
-use crate::error::{ConfigError, require};
+use crate::error::{ConfigError, probability, require};
 use crate::rng::Stream;
 
 /// Random addition to the propagation delay of each packet, independent of other packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Jitter {
     /// Distribution of the added delay.
     pub distribution: JitterDistribution,
@@ -15,7 +15,7 @@ pub struct Jitter {
 }
 
 /// Distribution of the added delay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum JitterDistribution {
     /// Uniform distribution from zero to this delay.
     Uniform(Span),
@@ -25,6 +25,15 @@ pub enum JitterDistribution {
         mean: Span,
         /// The standard deviation before the cut, at most the mean.
         deviation: Span,
+    },
+    /// Retransmissions of the link layer until an attempt succeeds. The last one succeeds always.
+    Retransmission {
+        /// Probability that an attempt fails.
+        failure: f64,
+        /// Time from an attempt to the next.
+        round: Span,
+        /// Largest number of retransmissions of a packet.
+        most: u32,
     },
 }
 
@@ -45,6 +54,7 @@ impl Jitter {
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         match self.distribution {
             JitterDistribution::Uniform(_) => Ok(()),
+            JitterDistribution::Retransmission { failure, .. } => probability("jitter failure", failure),
             JitterDistribution::Normal { mean, deviation } => {
                 require(deviation <= mean, "jitter deviation", "must be at most the mean")
             }
@@ -58,6 +68,9 @@ impl Jitter {
                 Span::from_nanos(stream.below(most.as_nanos().saturating_add(1)))
             }
             JitterDistribution::Normal { mean, deviation } => draw_normal(stream, mean, deviation),
+            JitterDistribution::Retransmission { failure, round, most } => {
+                round.times(u64::from(draw_failures(stream, failure, most)))
+            }
         }
     }
 
@@ -79,6 +92,18 @@ fn draw_normal(stream: &mut Stream, mean: Span, deviation: Span) -> Span {
         }
     }
     mean
+}
+
+/// Returns the number of failures before the first success, at most `most`. One draw decides, so that packets of later numbers have
+/// the same draws under every probability.
+fn draw_failures(stream: &mut Stream, failure: f64, most: u32) -> u32 {
+    let drawn = stream.unit();
+    let (mut failures, mut threshold) = (0, failure);
+    while failures < most && drawn < threshold {
+        failures += 1;
+        threshold *= failure;
+    }
+    failures
 }
 
 /// Returns one of the two numbers of Box and Muller (1958).
@@ -132,6 +157,22 @@ mod tests {
             assert!((spread - cut_deviation).abs() < 0.05, "{spread} with {deviation_ms} ms");
             assert!(within(&values, 10.0));
         }
+    }
+
+    #[test]
+    fn retransmissions_are_geometric_up_to_their_limit() {
+        let round = Span::from_millis(8);
+        let values = draws(JitterDistribution::Retransmission { failure: 0.1, round, most: 3 });
+        for (retransmissions, expected) in [(0, 0.9), (1, 0.09), (2, 0.009), (3, 0.001)] {
+            let delay = 8.0 * f64::from(retransmissions);
+            let part = values.iter().filter(|value| **value == delay).count() as f64 / DRAWS as f64;
+            // Five standard errors.
+            let tolerance = 5.0 * libm::sqrt(expected / DRAWS as f64);
+            assert!((part - expected).abs() < tolerance, "{retransmissions}: {part}");
+        }
+        assert!(within(&values, 24.0));
+        let ever = draws(JitterDistribution::Retransmission { failure: 1.0, round, most: 3 });
+        assert!(ever.iter().all(|value| *value == 24.0));
     }
 
     #[test]

@@ -63,16 +63,24 @@ class Jitter(Table):
         "most": "ms",
         "mean": "ms",
         "deviation": "ms",
+        "round": "ms",
     }
-    model: Literal["uniform", "normal"]
-    """All delays up to `most` equally likely, or a normal distribution cut off at 0 and at twice the mean.
-    Required."""
+    model: Literal["uniform", "normal", "retransmission"]
+    """All delays up to `most` equally likely, a normal distribution cut off at 0 and at twice the mean, or
+    retransmissions of the link layer. Required."""
     most: str | None = None
     """`uniform` only. The largest delay; uniform from 0. Required."""
     mean: str | None = None
     """`normal` only. Mean; the distribution is truncated at 0 and at twice the mean. Required."""
     deviation: str | None = None
     """`normal` only. Standard deviation before truncation. Required."""
+    failure: float | str | None = None
+    """`retransmission` only. Probability that an attempt fails. Default: `0.1`."""
+    round: str | None = None
+    """`retransmission` only. Time from an attempt to the next. Default: `"8 ms"`."""
+    attempts: int | None = None
+    """`retransmission` only. Largest number of retransmissions of a packet; the last one succeeds. Default:
+    `3`."""
     order: Literal["kept", "free"] | None = None
     """`kept`: no packet overtakes another; one that would arrives with the packet before it, so the mean
     delay grows with the rate. `free`: packets may overtake each other. Default: `"kept"`."""

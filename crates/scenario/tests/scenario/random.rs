@@ -238,7 +238,9 @@ fn impairments() -> impl Strategy<Value = Impairments> {
         mean: one.max(other),
         deviation: one.min(other),
     });
-    let distribution = prop_oneof![span().prop_map(JitterDistribution::Uniform), normal];
+    let retransmission = (0.0..=1.0f64, span(), 1u32..=1000)
+        .prop_map(|(failure, round, most)| JitterDistribution::Retransmission { failure, round, most });
+    let distribution = prop_oneof![span().prop_map(JitterDistribution::Uniform), normal, retransmission];
     let order = prop_oneof![Just(JitterOrder::Kept), Just(JitterOrder::Free)];
     let jitter = (distribution, order).prop_map(|(distribution, order)| Jitter { distribution, order });
     let aggregation = (span(), option::of(1u64..=1_000_000))
