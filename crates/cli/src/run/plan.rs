@@ -23,6 +23,8 @@ pub(crate) struct Plan {
     pub(crate) scenario: Arc<Scenario>,
     /// Conventions of its profile.
     pub(crate) conventions: Arc<Conventions>,
+    /// Files that the scenario names.
+    pub(crate) files: Arc<ScenarioFiles>,
     /// Runs by seed and scheme: all schemes with one seed, then all with the next one.
     pub(crate) jobs: Vec<Job>,
 }
@@ -114,7 +116,7 @@ impl Plan {
             .flat_map(with_schemes)
             .map(|(scheme, seed)| job(scheme, seed))
             .collect();
-        Plan { value, scenario, conventions, jobs }
+        Plan { value, scenario, conventions, files, jobs }
     }
 
     fn check(&self, arguments: &RunArguments) -> Result<(), CommandError> {

@@ -99,7 +99,7 @@ pub(crate) fn report(plan: &Plan, arguments: &RunArguments, outcome: &Outcome) -
     text += &delivery::tables(&by_scheme, LABEL);
     text.push('\n');
     text += &notes(plan, arguments, &groups, &outcome.results);
-    if let Some(note) = window::note(&plan.scenario, &outcome.results) {
+    if let Some(note) = window::note(&plan.scenario, &plan.files, &outcome.results) {
         text += &labelled("window", &note, LABEL);
     }
     text += &transfers(&outcome.results);

@@ -1,14 +1,15 @@
 //! Detection of runs whose speed the receive buffer limits, and not the network.
 
-use anabranch_lab::run::RunResult;
+use anabranch_core::time::Span;
+use anabranch_lab::run::{RunResult, ScenarioFiles};
 use anabranch_scenario::units::format_size;
-use anabranch_scenario::{OneWay, Path, Scenario};
+use anabranch_scenario::{Capacity, Delay, OneWay, Path, Scenario};
 
 /// Fraction of the time above which the buffer counts as the limit.
 const MOST_OF_IT: f64 = 0.5;
 
 /// Returns a note on schemes that waited for the peer's window most of the time, with a remedy.
-pub(super) fn note(scenario: &Scenario, results: &[RunResult]) -> Option<String> {
+pub(super) fn note(scenario: &Scenario, files: &ScenarioFiles, results: &[RunResult]) -> Option<String> {
     // An application that reads slowly closes the window with any buffer.
     if scenario.flows.iter().any(|flow| flow.read_rate.is_some()) {
         return None;
@@ -31,15 +32,15 @@ pub(super) fn note(scenario: &Scenario, results: &[RunResult]) -> Option<String>
          --set association.recv_buffer='{}'",
         format_size(scenario.association.recv_buffer_bytes),
         waited.join(", "),
-        format_size(enough(scenario))
+        format_size(enough(scenario, files))
     ))
 }
 
 /// Returns twice the capacity of all paths over the longest round trip, and at least twice the current buffer.
-fn enough(scenario: &Scenario) -> u64 {
+fn enough(scenario: &Scenario, files: &ScenarioFiles) -> u64 {
     let (mut rate_bps, mut longest_s) = (0.0, 0.0_f64);
     for path in &scenario.paths {
-        let (rate, round_trip_s) = line(scenario, path);
+        let (rate, round_trip_s) = line(scenario, path, files);
         rate_bps += rate;
         longest_s = longest_s.max(round_trip_s);
     }
@@ -48,16 +49,31 @@ fn enough(scenario: &Scenario) -> u64 {
     twice_held.max(twice_buffer).checked_next_power_of_two().unwrap_or(twice_buffer)
 }
 
-/// Returns the bits per second of a path, and the seconds of its round trip without queues.
-fn line(scenario: &Scenario, path: &Path) -> (f64, f64) {
+/// Returns the bits per second of a path, and the seconds of its round trip without queues. A link that follows a trace has the mean
+/// rate of the trace, and its longest delay.
+fn line(scenario: &Scenario, path: &Path, files: &ScenarioFiles) -> (f64, f64) {
     let shared = path.via.iter().filter_map(|&link| scenario.links.get(link)).map(|link| &link.duplex);
     let mut rate_bps = f64::INFINITY;
     let mut round_trip_s = 0.0;
     for duplex in shared.chain(&path.own) {
-        // Links that follow traces are left out.
-        rate_bps = duplex.forward.rate().map_or(rate_bps, |rate| rate_bps.min(rate.as_bps() as f64));
-        let delays = [&duplex.forward, &duplex.reverse].into_iter().filter_map(OneWay::delay);
-        round_trip_s += delays.map(|delay| delay.as_secs_f64()).sum::<f64>();
+        rate_bps = rate_of(&duplex.forward, files).map_or(rate_bps, |rate| rate_bps.min(rate));
+        let delays = [&duplex.forward, &duplex.reverse].into_iter().filter_map(|way| delay_of(way, files));
+        round_trip_s += delays.map(Span::as_secs_f64).sum::<f64>();
     }
     (if rate_bps.is_finite() { rate_bps } else { 0.0 }, round_trip_s)
+}
+
+fn rate_of(way: &OneWay, files: &ScenarioFiles) -> Option<f64> {
+    let rate = match &way.capacity {
+        Capacity::Rate(rate) => *rate,
+        Capacity::Trace(trace) => files.capacity(trace).ok()?.trace.mean_rate(),
+    };
+    Some(rate.as_bps() as f64)
+}
+
+fn delay_of(way: &OneWay, files: &ScenarioFiles) -> Option<Span> {
+    match &way.delay {
+        Delay::Span(delay) => Some(*delay),
+        Delay::Trace(trace) => files.delays(trace).ok()?.trace.longest_delay(),
+    }
 }

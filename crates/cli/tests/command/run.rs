@@ -225,6 +225,19 @@ fn limiting_receive_buffer_is_named_with_a_remedy() {
 }
 
 #[test]
+fn remedy_of_a_limiting_receive_buffer_counts_traced_links() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("rate.csv"), "0,150\n1,50\n").expect("a trace");
+    fs::write(folder.path().join("delay.csv"), "0,20\n1,90\n").expect("a trace");
+    let file = folder.path().join("traced.toml");
+    let text = "[run]\nduration = \"3 s\"\nschemes = [\"sctp\"]\n[[path]]\ncapacity = \"rate.csv\"\ndelay_trace = \"delay.csv\"\n";
+    fs::write(&file, text).expect("a scenario");
+    let out = anabranch(&["run", file.to_str().expect("a path"), "--seeds", "1"]).with_status(0).out;
+    // 100 Mbit/s for 180 ms are 2.25 MB.
+    assert!(out.contains("recv_buffer='8 MiB'"), "{out}");
+}
+
+#[test]
 fn abandoned_messages_have_a_column_for_each_cause() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("late.toml");

@@ -81,6 +81,14 @@ impl ScenarioFiles {
         Ok(Playback { trace, offset: wanted.file.start, repeat: wanted.file.repeat })
     }
 
+    /// Returns the delays that a link follows.
+    ///
+    /// # Errors
+    /// As [`capacity`](Self::capacity).
+    pub fn delays(&self, wanted: &SeriesFile) -> Result<Playback<Series>, TraceFileError> {
+        self.series(SeriesKind::Delay, wanted)
+    }
+
     /// Returns the values that a link follows.
     pub(crate) fn series(
         &self,

@@ -123,6 +123,15 @@ impl Series {
         Ok(Series { points: self.points.iter().map(scaled).collect(), ..*self })
     }
 
+    /// Returns the longest delay of a series of delays.
+    pub fn longest_delay(&self) -> Option<Span> {
+        let delay_of = |(_, change): &(Span, LinkChange)| match change {
+            LinkChange::Delay(delay) => Some(*delay),
+            _ => None,
+        };
+        self.points.iter().filter_map(delay_of).max()
+    }
+
     /// Returns the time after which the series repeats.
     pub fn duration(&self) -> Span {
         self.duration
