@@ -41,7 +41,7 @@ TARGET := $$($(CARGO) metadata --locked --no-deps --format-version 1 \
 
 VENV := .venv
 
-.PHONY: help more setup install uninstall demo test test-build release-build venv python notebook wheel fmt package lint lint-rust lint-others rfc fuzz fuzz-build hostile tampering mutants digests digests-store new-key study studies-check studies-store interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice bench bench-wire bench-sim instructions book clean
+.PHONY: help more setup install uninstall demo test test-build release-build venv python notebook wheel fmt package lint lint-rust lint-others rfc fuzz fuzz-build hostile tampering mutants digests digests-store new-key study studies-check studies-store interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice bench bench-wire bench-sim instructions book clean deny
 
 # A word in brackets is the group of a target in the list.
 help:

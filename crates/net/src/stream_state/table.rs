@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::task::{Context, Poll, Waker};
 
 use super::control::{Ahead, InOrder};
-use super::credit::{FIRST_WINDOW, LARGEST_WINDOW, Overdrawn, RecvCredit, SendCredit};
+use super::credit::{LARGEST_WINDOW, Overdrawn, RecvCredit, SendCredit};
 use crate::message::Message;
 
 /// Unread bytes of all streams from which on nothing more is read from the endpoint. The peer's window then closes.
@@ -183,6 +183,8 @@ pub(crate) struct StreamTable {
     changed: bool,
     /// Unread bytes of all streams.
     unread: usize,
+    /// Bytes by which the windows of all streams exceed their first ones. Idle streams keep their windows: their credit was reported.
+    grown: u64,
 }
 
 /// Beginning and end of the association.
@@ -201,6 +203,7 @@ impl StreamTable {
         self.ahead.clear();
         self.resets = Default::default();
         self.unread = 0;
+        self.grown = 0;
     }
 
     /// Wakes all readers and writers, so that they look at the state of the association.
@@ -427,11 +430,12 @@ impl StreamTable {
     }
 
     fn grow(&mut self, stream: u16) {
-        // Idle channels keep their windows: their credit was reported.
-        let granted: u64 =
-            self.channels.values().map(|channel| channel.recv_credit.window() - FIRST_WINDOW).sum();
-        let room = (UNREAD_LIMIT as u64).saturating_sub(granted);
-        let limit = self.channel(stream).recv_credit.sender_is_blocked(room);
+        let room = (UNREAD_LIMIT as u64).saturating_sub(self.grown);
+        let credit = &mut self.channel(stream).recv_credit;
+        let before = credit.window();
+        let limit = credit.sender_is_blocked(room);
+        let grown = credit.window() - before;
+        self.grown += grown;
         self.report_credit(stream, limit);
     }
 
