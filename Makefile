@@ -242,7 +242,7 @@ package: ## Package the crates that can be published, into target/package.
 
 DENY := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/anabranch/cargo-deny
 # Not part of `lint`: building cargo-deny takes several minutes, and only changes of dependencies need it.
-deny: ## [change] Check licences, sources and versions of dependencies with cargo-deny (deny.toml).
+deny: ## Check licences, sources and versions of dependencies with cargo-deny (deny.toml).
 	@test -x '$(DENY)/bin/cargo-deny' || $(CARGO) install cargo-deny --locked --version 0.20.2 --root '$(DENY)'
 	'$(DENY)/bin/cargo-deny' check licenses sources bans
 
