@@ -12,6 +12,7 @@ use tokio::time::timeout;
 use crate::dial::dial;
 use crate::event::{Event, Reporter};
 use crate::failure::Failure;
+use crate::flows::{Context, Flows};
 use crate::limits::{Limits, Place, Users};
 use crate::listen_spec::Listen;
 use crate::listeners::Listeners;
@@ -96,7 +97,7 @@ impl Gateway {
             user: user.to_owned(),
             report,
         });
-        let mut streams = JoinSet::new();
+        let (mut streams, mut flows) = (JoinSet::new(), Flows::new(served.context()));
         loop {
             tokio::select! {
                 opened = association.accept_stream() => match opened {
@@ -104,7 +105,7 @@ impl Gateway {
                     Ok(None) | Err(_) => break,
                 },
                 message = association.recv() => match message {
-                    Ok(Some(message)) if served.notice(&message.payload).await.is_ok() => {}
+                    Ok(Some(message)) if served.notice(&message.payload, &mut flows).await.is_ok() => {}
                     Err(RecvError::Restarted) => {}
                     Ok(None) | Err(_) => break,
                     Ok(Some(_)) => {
@@ -113,6 +114,7 @@ impl Gateway {
                     }
                 },
                 Some(_) = streams.join_next() => {}
+                () = flows.ended() => {}
             }
         }
         let ended = async { while streams.join_next().await.is_some() {} };
@@ -130,12 +132,27 @@ struct Served {
 }
 
 impl Served {
-    async fn notice(&self, payload: &[u8]) -> Result<(), ()> {
+    fn context(&self) -> Context {
+        Context {
+            association: self.association.clone(),
+            policy: self.gateway.options.policy.clone(),
+            users: self.gateway.users.clone(),
+            user: self.user.clone(),
+            tally: self.gateway.tally.clone(),
+            report: Arc::clone(&self.report),
+        }
+    }
+
+    async fn notice(&self, payload: &[u8], flows: &mut Flows) -> Result<(), ()> {
         match Notice::decode(payload) {
             Ok(Notice::Probe) => {
                 let reply = Notice::ProbeReply { instance: self.gateway.instance };
                 let options = SendOptions { unordered: true, ..SendOptions::default() };
                 self.association.send(reply.encode(), options).await.map_err(drop)
+            }
+            Ok(Notice::Datagram { flow, peer, payload }) => {
+                flows.pass(flow, (peer, payload));
+                Ok(())
             }
             Ok(Notice::ProbeReply { .. }) | Err(_) => Err(()),
         }

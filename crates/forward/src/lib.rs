@@ -6,9 +6,11 @@
 //!
 //! Parsers, policy, limits and the detection of a lost gateway have no input or output of their own. The protocol is in [`message`].
 
+mod datagrams;
 mod dial;
 mod event;
 mod failure;
+mod flows;
 mod forwarder;
 mod gateway;
 mod limits;

@@ -16,7 +16,10 @@ pub const VERSION: u8 = 1;
 /// Maximum length of a request, in bytes.
 pub const MAX_REQUEST_BYTES: usize = 9 + MAX_NAME_BYTES;
 
-/// First bytes of each probe.
+/// Maximum length of the content of a datagram, in bytes: that of UDP over IPv4.
+pub const MAX_DATAGRAM_BYTES: usize = 65_507;
+
+/// First bytes of each notice, behind its type.
 const MAGIC: [u8; 4] = *b"ANBF";
 
 const CONNECT: u8 = 1;
@@ -27,6 +30,7 @@ const READY: u8 = 0;
 
 const PROBE: u8 = 1;
 const PROBE_REPLY: u8 = 2;
+const DATAGRAM: u8 = 3;
 
 const LOOPBACK: u8 = 0;
 const IPV4: u8 = 1;
@@ -139,6 +143,15 @@ pub enum Notice {
         /// Random number of the process that answers. A gateway that was restarted has another one.
         instance: u64,
     },
+    /// Datagram of a flow. It is sent with a lifetime, so that it does not arrive late.
+    Datagram {
+        /// Number of the flow, which the side of the program chooses.
+        flow: u32,
+        /// Destination of a datagram of the program, or source of one for it.
+        peer: Target,
+        /// Content of the datagram.
+        payload: Vec<u8>,
+    },
 }
 
 impl Notice {
@@ -148,6 +161,12 @@ impl Notice {
             Notice::Probe => [&[PROBE][..], &MAGIC, &[VERSION]].concat(),
             Notice::ProbeReply { instance } => {
                 [&[PROBE_REPLY][..], &MAGIC, &[VERSION], &instance.to_be_bytes()].concat()
+            }
+            Notice::Datagram { flow, peer, payload } => {
+                let mut bytes = [&[DATAGRAM][..], &MAGIC, &[VERSION], &flow.to_be_bytes()].concat();
+                put_target(&mut bytes, peer);
+                bytes.extend(payload);
+                bytes
             }
         }
     }
@@ -165,6 +184,7 @@ impl Notice {
                 let instance = instance.try_into().map_err(|_| Failure::Malformed)?;
                 Ok(Notice::ProbeReply { instance: u64::from_be_bytes(instance) })
             }
+            (DATAGRAM, rest) => Reader(rest).datagram().ok_or(Failure::Malformed),
             _ => Err(Failure::Malformed),
         }
     }
@@ -268,6 +288,12 @@ impl<'a> Reader<'a> {
         Some(Listen { bind, port: self.port()? })
     }
 
+    fn datagram(&mut self) -> Option<Notice> {
+        let (flow, peer) = (self.id()?, self.target()?);
+        let payload = self.0.to_vec();
+        (payload.len() <= MAX_DATAGRAM_BYTES).then_some(Notice::Datagram { flow, peer, payload })
+    }
+
     fn request(&mut self) -> Option<Request> {
         match self.byte()? {
             CONNECT => Some(Request::Connect(self.target()?)),
@@ -332,7 +358,17 @@ mod tests {
         for answer in answers() {
             assert_eq!(Answer::decode(&answer.encode()), Ok(answer));
         }
-        for notice in [Notice::Probe, Notice::ProbeReply { instance: 0x0102_0304_0506_0708 }] {
+        let datagram = |text: &str, payload: &[u8]| Notice::Datagram {
+            flow: 7,
+            peer: text.parse().expect(text),
+            payload: payload.to_vec(),
+        };
+        for notice in [
+            Notice::Probe,
+            Notice::ProbeReply { instance: 0x0102_0304_0506_0708 },
+            datagram("example.org:53", b""),
+            datagram("[2001:db8::1]:53", &[1; MAX_DATAGRAM_BYTES]),
+        ] {
             assert_eq!(Notice::decode(&notice.encode()), Ok(notice));
         }
     }
@@ -349,6 +385,15 @@ mod tests {
         assert_eq!(Answer::decode(&[VERSION, READY, 0]), Err(Failure::Malformed));
         assert_eq!(Notice::decode(b"\x02ANBF\x01"), Err(Failure::Malformed));
         assert_eq!(Notice::decode(b"\x01ANBX\x01"), Err(Failure::Malformed));
+        let datagram = Notice::Datagram {
+            flow: 1,
+            peer: "192.0.2.1:53".parse().expect("a target"),
+            payload: vec![0; MAX_DATAGRAM_BYTES + 1],
+        };
+        assert_eq!(Notice::decode(&datagram.encode()), Err(Failure::Malformed));
+        for length in 0..17 {
+            assert!(Notice::decode(&datagram.encode()[..length]).is_err(), "{length}");
+        }
         assert_eq!(Request::decode(&[]), Err(Failure::Malformed));
     }
 

@@ -180,7 +180,7 @@ impl<'a> Tended<'a> {
             tokio::select! {
                 ended = association.closed() => return Ended::Lost(why(ended.err())),
                 message = association.recv() => match message {
-                    Ok(Some(message)) if self.is_expected(&message.payload) => {}
+                    Ok(Some(message)) if self.accepts(&message.payload) => {}
                     Ok(Some(_)) => return Ended::Lost("the gateway sent a malformed message".to_owned()),
                     Ok(None) | Err(_) => return Ended::Lost(why(association.closed().await.err())),
                 },
@@ -210,8 +210,16 @@ impl<'a> Tended<'a> {
         self.silence > Duration::ZERO && (was_restarted || self.silence > ABANDONED_AFTER)
     }
 
-    fn is_expected(&self, payload: &[u8]) -> bool {
-        Notice::decode(payload) == Ok(Notice::ProbeReply { instance: self.current.instance })
+    /// Handles an unordered message. Returns `false` if it violates the protocol.
+    fn accepts(&self, payload: &[u8]) -> bool {
+        match Notice::decode(payload) {
+            Ok(Notice::ProbeReply { instance }) => instance == self.current.instance,
+            Ok(Notice::Datagram { flow, peer, payload }) => {
+                self.uplink.pass(flow, (peer, payload));
+                true
+            }
+            Ok(Notice::Probe) | Err(_) => false,
+        }
     }
 
     async fn observe(&mut self) {

@@ -1,13 +1,15 @@
 //! Way to the gateway: the current association, on which streams to targets are opened, and the counters.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anabranch_net::{Association, RecvStream, SendStream};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
+use crate::datagrams::{self, Datagram, MAX_QUEUED, Queue};
 use crate::event::{Event, Reporter};
 use crate::failure::Failure;
 use crate::listen_spec::Forwarding;
@@ -40,6 +42,8 @@ struct Inner {
     requests: AtomicUsize,
     /// Set while the gateway acknowledges nothing.
     is_silent: AtomicBool,
+    /// Queues of the flows of datagrams, by number.
+    flows: Mutex<BTreeMap<u32, mpsc::Sender<Datagram>>>,
     remote: Vec<(u32, Forwarding)>,
     report: Reporter,
 }
@@ -53,6 +57,7 @@ impl Uplink {
             tally: Tally::default(),
             requests: AtomicUsize::new(0),
             is_silent: AtomicBool::new(false),
+            flows: Mutex::default(),
             remote: (0..).zip(remote).collect(),
             report,
         };
@@ -136,7 +141,30 @@ impl Uplink {
     /// Returns `true` if connections are open or wait for the gateway.
     pub(crate) fn is_used(&self) -> bool {
         let requests = self.inner.requests.load(Ordering::Relaxed);
-        requests > 0 || !self.inner.remote.is_empty() || self.inner.tally.totals().open > 0
+        requests > 0
+            || !self.flows().is_empty()
+            || !self.inner.remote.is_empty()
+            || self.inner.tally.totals().open > 0
+    }
+
+    /// Begins a flow of datagrams.
+    pub(crate) fn begin_flow(&self) -> Flow {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let (queue, datagrams) = mpsc::channel(MAX_QUEUED);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        self.flows().insert(id, queue);
+        Flow { uplink: self.clone(), id, datagrams }
+    }
+
+    /// Passes a datagram for a program to its flow. Those of flows that have ended are dropped.
+    pub(crate) fn pass(&self, flow: u32, datagram: Datagram) {
+        if let Some(queue) = self.flows().get(&flow) {
+            let _ = queue.try_send(datagram);
+        }
+    }
+
+    fn flows(&self) -> MutexGuard<'_, BTreeMap<u32, mpsc::Sender<Datagram>>> {
+        self.inner.flows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records whether the gateway acknowledges nothing.
@@ -153,6 +181,37 @@ impl Uplink {
     /// Lets new connections wait for another association.
     pub(crate) fn leave(&self) {
         self.inner.session.send_replace(None);
+    }
+}
+
+/// Flow of datagrams of a program. It ends when it is dropped.
+pub(crate) struct Flow {
+    uplink: Uplink,
+    id: u32,
+    datagrams: Queue,
+}
+
+impl Flow {
+    /// Sends a datagram of the program, or drops it if there is no association with the gateway.
+    pub(crate) async fn send(&self, datagram: Datagram) {
+        let session = self.uplink.inner.session.borrow().clone();
+        if let Some((_, association)) = session {
+            self.uplink.tally().sent_to_peer(datagram.1.len());
+            datagrams::send(&association, self.id, datagram).await;
+        }
+    }
+
+    /// Returns the next datagram for the program. Cancel-safe.
+    pub(crate) async fn recv(&mut self) -> Option<Datagram> {
+        let datagram = self.datagrams.recv().await?;
+        self.uplink.tally().received_from_peer(datagram.1.len());
+        Some(datagram)
+    }
+}
+
+impl Drop for Flow {
+    fn drop(&mut self) {
+        self.uplink.flows().remove(&self.id);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Forwarding over real sockets of loopback.
 
 mod connections;
+mod datagrams;
 mod hostile;
 mod loss;
 mod proxy;

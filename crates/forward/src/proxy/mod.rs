@@ -1,5 +1,6 @@
 //! Proxy for local programs: SOCKS5 (RFC 1928) and HTTP CONNECT (RFC 9110 section 9.3.6) on one port.
 
+mod associate;
 mod http;
 mod serve;
 mod socks;
@@ -19,4 +20,5 @@ pub(crate) enum Parsed<T> {
 #[cfg(feature = "fuzzing")]
 pub fn fuzz(bytes: &[u8]) {
     let _ = (socks::read_methods(bytes), socks::read_request(bytes), http::read_request(bytes));
+    let _ = socks::read_datagram(bytes);
 }

@@ -7,10 +7,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use super::associate::associate;
+use super::socks::Request;
 use super::{Parsed, http, socks};
 use crate::failure::Failure;
 use crate::splice::splice;
-use crate::target::Target;
 use crate::uplink::Uplink;
 
 /// Time for a program to send its request.
@@ -39,8 +40,15 @@ impl Protocol {
 pub(crate) async fn serve(uplink: &Uplink, mut connection: TcpStream) {
     let mut unread = BytesMut::new();
     let requested = timeout(REQUESTED_WITHIN, read_request(&mut connection, &mut unread)).await;
-    let Some((protocol, target)) = requested.ok().flatten() else {
-        return uplink.failed(None, Failure::Malformed);
+    let (protocol, target) = match requested.ok().flatten() {
+        Some((protocol, Request::Connect(target))) => (protocol, target),
+        Some((_, Request::Associate)) => {
+            if associate(uplink, connection).await.is_err() {
+                uplink.failed(None, Failure::Exhausted);
+            }
+            return;
+        }
+        None => return uplink.failed(None, Failure::Malformed),
     };
     match uplink.open(&target).await {
         Ok(streams) => {
@@ -55,12 +63,12 @@ pub(crate) async fn serve(uplink: &Uplink, mut connection: TcpStream) {
     }
 }
 
-/// Returns the requested target. `unread` then contains the bytes behind the request. Returns `None` after a refusal, or if the
+/// Returns the request of the program. `unread` then contains the bytes behind the request. Returns `None` after a refusal, or if the
 /// connection has ended.
-async fn read_request(connection: &mut TcpStream, unread: &mut BytesMut) -> Option<(Protocol, Target)> {
+async fn read_request(connection: &mut TcpStream, unread: &mut BytesMut) -> Option<(Protocol, Request)> {
     connection.read_buf(unread).await.ok().filter(|bytes| *bytes > 0)?;
     let protocol = if unread[0] == socks::VERSION { Protocol::Socks } else { Protocol::Http };
-    let target = match protocol {
+    let request = match protocol {
         Protocol::Socks => {
             let methods = read_by(connection, unread, |bytes| {
                 socks::read_methods(bytes).map_err(|socks::Refused(reply)| reply)
@@ -72,14 +80,14 @@ async fn read_request(connection: &mut TcpStream, unread: &mut BytesMut) -> Opti
             })
             .await?
         }
-        Protocol::Http => {
+        Protocol::Http => Request::Connect(
             read_by(connection, unread, |bytes| {
                 http::read_request(bytes).map_err(|http::Refused(reply)| reply)
             })
-            .await?
-        }
+            .await?,
+        ),
     };
-    Some((protocol, target))
+    Some((protocol, request))
 }
 
 /// Reads until a parser has a message or refuses. The parsers bound the length.

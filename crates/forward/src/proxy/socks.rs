@@ -12,9 +12,19 @@ pub(super) const VERSION: u8 = 5;
 const NO_AUTHENTICATION: u8 = 0;
 const NO_ACCEPTABLE_METHOD: u8 = 0xFF;
 const CONNECT: u8 = 1;
+const UDP_ASSOCIATE: u8 = 3;
 const IPV4: u8 = 1;
 const NAME: u8 = 3;
 const IPV6: u8 = 4;
+
+/// Request of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Request {
+    /// Connect to the target.
+    Connect(Target),
+    /// Forward datagrams until the connection ends.
+    Associate,
+}
 
 /// Error in a message, with the reply that the program gets before the connection is closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,8 +49,8 @@ pub(super) fn read_methods(bytes: &[u8]) -> Result<Parsed<Vec<u8>>, Refused> {
     }
 }
 
-/// Reads a request to connect.
-pub(super) fn read_request(bytes: &[u8]) -> Result<Parsed<Target>, Refused> {
+/// Reads a request.
+pub(super) fn read_request(bytes: &[u8]) -> Result<Parsed<Request>, Refused> {
     let malformed = || Refused(reply(Some(Failure::Malformed)));
     if let [version, ..] = bytes
         && *version != VERSION
@@ -51,16 +61,54 @@ pub(super) fn read_request(bytes: &[u8]) -> Result<Parsed<Target>, Refused> {
     if *reserved != 0 {
         return Err(malformed());
     }
-    if *command != CONNECT {
+    if !matches!(*command, CONNECT | UDP_ASSOCIATE) {
         return Err(Refused(reply_with(COMMAND_NOT_SUPPORTED)));
     }
     let Some((host, length)) = read_host(*kind, rest)? else { return Ok(Parsed::Incomplete) };
     let Some([high, low]) = rest.get(length..length + 2) else { return Ok(Parsed::Incomplete) };
-    let port = u16::from_be_bytes([*high, *low]);
-    if port == 0 {
-        return Err(malformed());
+    let request = match (*command, u16::from_be_bytes([*high, *low])) {
+        // The address from which the program will send need not be known yet.
+        (UDP_ASSOCIATE, _) => Request::Associate,
+        (_, 0) => return Err(malformed()),
+        (_, port) => Request::Connect(Target { host, port }),
+    };
+    Ok(Parsed::Done(request, 4 + length + 2))
+}
+
+/// Reads the header of a datagram. Returns its target, and the position of its content. Fragments are not supported.
+pub(super) fn read_datagram(bytes: &[u8]) -> Option<(Target, usize)> {
+    let [0, 0, 0, kind, rest @ ..] = bytes else { return None };
+    let (host, length) = read_host(*kind, rest).ok().flatten()?;
+    let port = rest.get(length..length + 2)?.try_into().map(u16::from_be_bytes).ok()?;
+    (port > 0).then_some((Target { host, port }, 4 + length + 2))
+}
+
+/// Returns a datagram with the header for its source.
+pub(super) fn datagram_from(source: &Target, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0, 0, 0];
+    match &source.host {
+        TargetHost::Address(address) => put_address(&mut bytes, *address),
+        TargetHost::Name(name) => {
+            bytes.extend([NAME, name.as_str().len() as u8]);
+            bytes.extend(name.as_str().as_bytes());
+        }
     }
-    Ok(Parsed::Done(Target { host, port }, 4 + length + 2))
+    bytes.extend(source.port.to_be_bytes());
+    bytes.extend(payload);
+    bytes
+}
+
+fn put_address(bytes: &mut Vec<u8>, address: IpAddr) {
+    match address {
+        IpAddr::V4(address) => {
+            bytes.push(IPV4);
+            bytes.extend(address.octets());
+        }
+        IpAddr::V6(address) => {
+            bytes.push(IPV6);
+            bytes.extend(address.octets());
+        }
+    }
 }
 
 /// Reads a host of this type. Returns it with the number of its bytes, or `None` if more bytes are needed.
@@ -99,11 +147,19 @@ pub(super) fn reply(failure: Option<Failure>) -> Vec<u8> {
 
 /// Returns a reply with this code. The address from which the gateway connects is not reported.
 fn reply_with(code: u8) -> Vec<u8> {
-    let unknown = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-    let mut bytes = vec![VERSION, code, 0, IPV4];
-    bytes.extend([0; 4]);
-    bytes.extend(unknown.port().to_be_bytes());
+    reply_at(code, SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)))
+}
+
+fn reply_at(code: u8, address: SocketAddr) -> Vec<u8> {
+    let mut bytes = vec![VERSION, code, 0];
+    put_address(&mut bytes, address.ip());
+    bytes.extend(address.port().to_be_bytes());
     bytes
+}
+
+/// Returns the reply with the address to which the program sends datagrams.
+pub(super) fn associated(address: SocketAddr) -> Vec<u8> {
+    reply_at(0, address)
 }
 
 #[cfg(test)]
@@ -137,7 +193,7 @@ mod tests {
             }
             let target = expected.parse().expect("a target");
             let longer = [bytes, b"data"].concat();
-            assert_eq!(read_request(&longer), Ok(Parsed::Done(target, bytes.len())));
+            assert_eq!(read_request(&longer), Ok(Parsed::Done(Request::Connect(target), bytes.len())));
         }
     }
 
@@ -151,6 +207,27 @@ mod tests {
         assert_eq!(code(b"\x05\x01\x00\x01\xc0\x00\x02\x01\x00\x00"), 1, "port 0");
         assert_eq!(code(b"\x05\x01\x00\x03\x02a/\x00\x50"), 1);
         assert_eq!(code(b"\x05\x01\x00\x03\x00\x00\x50"), 1);
+    }
+
+    #[test]
+    fn request_to_associate_may_name_no_port() {
+        let request = b"\x05\x03\x00\x01\x00\x00\x00\x00\x00\x00";
+        assert_eq!(read_request(request), Ok(Parsed::Done(Request::Associate, request.len())));
+        let address = "127.0.0.1:258".parse().expect("an address");
+        assert_eq!(associated(address), b"\x05\x00\x00\x01\x7f\x00\x00\x01\x01\x02");
+    }
+
+    #[test]
+    fn datagrams_are_read_as_they_were_written_and_fragments_are_dropped() {
+        for text in ["192.0.2.1:53", "[2001:db8::1]:53", "example.org:53"] {
+            let peer: Target = text.parse().expect(text);
+            let bytes = datagram_from(&peer, b"data");
+            assert_eq!(read_datagram(&bytes), Some((peer.clone(), bytes.len() - 4)));
+            for length in 0..bytes.len() - 4 {
+                assert_eq!(read_datagram(&bytes[..length]), None, "{length}");
+            }
+            assert_eq!(read_datagram(&[&[0, 0, 1], &bytes[3..]].concat()), None);
+        }
     }
 
     #[test]

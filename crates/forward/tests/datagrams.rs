@@ -1,0 +1,141 @@
+//! SOCKS5 UDP ASSOCIATE.
+
+use std::net::SocketAddr;
+
+use anabranch_forward::message::Notice;
+use anabranch_forward::{Failure, Limits, Service};
+use anabranch_net::SendOptions;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, UdpSocket};
+
+use crate::rig::{Client, LIMIT, Server, any, associate, connect, local_options, noise, pair, until, within};
+
+/// Starts a program that returns each datagram, and returns its address.
+async fn echo() -> SocketAddr {
+    let socket = UdpSocket::bind(any()).await.expect("a socket");
+    let address = socket.local_addr().expect("an address");
+    tokio::spawn(async move {
+        let mut buffer = vec![0; 65_535];
+        while let Ok((length, from)) = socket.recv_from(&mut buffer).await {
+            let _ = socket.send_to(&buffer[..length], from).await;
+        }
+    });
+    address
+}
+
+/// A program's connection to the proxy, with the socket for its datagrams.
+struct Program {
+    connection: TcpStream,
+    socket: UdpSocket,
+    proxy: SocketAddr,
+}
+
+impl Program {
+    async fn start(client: &Client) -> Self {
+        let mut connection = connect(client.listen(Service::Proxy)).await;
+        let request = b"\x05\x01\x00\x05\x03\x00\x01\x00\x00\x00\x00\x00\x00";
+        connection.write_all(request).await.expect("a request");
+        let mut replies = [0; 12];
+        within(connection.read_exact(&mut replies)).await.expect("replies");
+        assert_eq!(replies[..10], *b"\x05\x00\x05\x00\x00\x01\x7f\x00\x00\x01");
+        let proxy = ([127, 0, 0, 1], u16::from_be_bytes([replies[10], replies[11]])).into();
+        Program { connection, socket: UdpSocket::bind(any()).await.expect("a socket"), proxy }
+    }
+
+    async fn send(&self, host: &[u8], port: u16, payload: &[u8]) {
+        let datagram = [&b"\x00\x00\x00"[..], host, &port.to_be_bytes(), payload].concat();
+        self.socket.send_to(&datagram, self.proxy).await.expect("sent");
+    }
+
+    async fn recv(&self) -> Vec<u8> {
+        let mut buffer = vec![0; 65_535];
+        let length = within(self.socket.recv(&mut buffer)).await.expect("a datagram");
+        buffer.truncate(length);
+        buffer
+    }
+}
+
+const LOOPBACK: &[u8] = b"\x01\x7f\x00\x00\x01";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn datagrams_reach_targets_by_address_and_name_and_return() {
+    let (_server, gateway, client) = pair(local_options()).await;
+    let (program, port) = (Program::start(&client).await, echo().await.port());
+    let header = [&b"\x00\x00\x00"[..], LOOPBACK, &port.to_be_bytes()].concat();
+    for (host, payload) in
+        [(LOOPBACK, noise(30_000, 1)), (b"\x03\x09localhost", vec![]), (LOOPBACK, noise(1, 2))]
+    {
+        program.send(host, port, &payload).await;
+        assert_eq!(program.recv().await, [&header[..], &payload].concat());
+    }
+    assert_eq!(gateway.tally().totals().to_peer_bytes, 30_001);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn datagrams_to_forbidden_targets_are_counted_and_others_continue() {
+    let (_server, gateway, client) = pair(local_options()).await;
+    let program = Program::start(&client).await;
+    program.send(b"\x01\x0a\x01\x02\x03", 53, b"forbidden").await;
+    until("the failure is counted", || {
+        gateway.tally().totals().failures().collect::<Vec<_>>() == [(Failure::Forbidden, 1)]
+    })
+    .await;
+    program.send(LOOPBACK, echo().await.port(), b"permitted").await;
+    assert!(program.recv().await.ends_with(b"permitted"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn datagrams_of_other_sockets_and_malformed_ones_are_dropped() {
+    let (_server, gateway, client) = pair(local_options()).await;
+    let (program, port) = (Program::start(&client).await, echo().await.port());
+    program.send(LOOPBACK, port, b"first").await;
+    assert!(program.recv().await.ends_with(b"first"));
+    let other = UdpSocket::bind(any()).await.expect("a socket");
+    let datagram = [&b"\x00\x00\x00"[..], LOOPBACK, &port.to_be_bytes(), b"stranger"].concat();
+    other.send_to(&datagram, program.proxy).await.expect("sent");
+    for malformed in [&b""[..], b"\x00", b"\x00\x00\x01\x01\x7f\x00\x00\x01\x00\x35"] {
+        program.socket.send_to(malformed, program.proxy).await.expect("sent");
+    }
+    program.send(LOOPBACK, port, b"last").await;
+    assert!(program.recv().await.ends_with(b"last"));
+    assert_eq!(gateway.tally().totals().from_peer_bytes, 9);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn flow_continues_over_a_gateway_that_was_restarted() {
+    let (server, _gateway) = Server::gateway(any(), local_options(), 1);
+    let client = Client::start(server.address, &[]).await;
+    let (program, port, at) = (Program::start(&client).await, echo().await.port(), server.address);
+    program.send(LOOPBACK, port, b"before").await;
+    assert!(program.recv().await.ends_with(b"before"));
+    tokio::task::spawn_blocking(|| server.kill()).await.expect("an end");
+    let (_server, gateway) = Server::gateway(at, local_options(), 2);
+    let answered = async {
+        while gateway.tally().totals().to_peer_bytes == 0 {
+            program.send(LOOPBACK, port, b"after").await;
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        }
+    };
+    within(answered).await;
+    assert!(program.recv().await.ends_with(b"after"));
+    drop(program.connection);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn flows_above_the_limits_are_refused() {
+    let mut options = local_options();
+    options.limits = Limits { connections: 10, ..Limits::default() };
+    let (server, gateway) = Server::gateway(any(), options, 1);
+    let (_endpoint, association) = associate(server.address, LIMIT).await.expect("an association");
+    let peer = anabranch_forward::Target::from(echo().await);
+    for flow in 0..50 {
+        let datagram = Notice::Datagram { flow, peer: peer.clone(), payload: vec![1] };
+        let options = SendOptions { unordered: true, ..SendOptions::default() };
+        association.send(datagram.encode(), options).await.expect("a message");
+    }
+    until("further flows are refused", || {
+        gateway.tally().totals().failures().collect::<Vec<_>>() == [(Failure::Limit, 40)]
+    })
+    .await;
+    until("the others are forwarded", || gateway.tally().totals().to_peer_bytes == 10).await;
+}
