@@ -168,7 +168,8 @@ fn parse(typed: &[OsString], external: &[ExternalCommand]) -> Result<Arguments, 
 /// Returns the commands, with the external ones.
 fn command(external: &[ExternalCommand]) -> clap::Command {
     let external = external.iter().map(|other| clap::Command::new(other.name).about(other.about));
-    groups::group(tilde::expand_in_options(Arguments::command()).subcommands(external))
+    let command = forward::hide_insecure(tilde::expand_in_options(Arguments::command()));
+    groups::group(command.subcommands(external))
 }
 
 /// Reports a result that could not be written. Success becomes failure; any other status stays.

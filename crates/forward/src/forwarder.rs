@@ -53,7 +53,7 @@ impl Forwarder {
         session::keep(&self.uplink, first, connect).await
     }
 
-    /// Ends the association with the gateway, which resets its connections.
+    /// Ends the association with the gateway. Open connections are reset.
     pub async fn close(&self) {
         self.uplink.close().await;
     }

@@ -109,10 +109,13 @@ impl Uplink {
         found.ok().and_then(Result::ok).and_then(|session| session.clone()).ok_or(Failure::NoGateway)
     }
 
-    /// Ends the association with the gateway, which resets its connections.
+    /// Ends the association with the gateway: gracefully, or by an ABORT that resets open connections.
     pub(crate) async fn close(&self) {
         let session = self.inner.session.send_replace(None);
         if let Some((_, association)) = session {
+            if self.inner.tally.totals().open == 0 {
+                let _ = timeout(CLOSED_WITHIN, association.shutdown()).await;
+            }
             association.abort();
             // The peer detects the end later if no packet reaches it.
             let _ = timeout(CLOSED_WITHIN, association.closed()).await;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anabranch_forward::{Gateway, GatewayOptions, Limits, Policy, RemoteListen, Reporter, Rule, configure};
-use anabranch_net::{Association, Endpoint, PeerIdentity};
+use anabranch_net::{AbortReason, Association, CloseReason, Endpoint, PeerIdentity};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -223,6 +223,9 @@ async fn serve(gateway: Gateway, association: Association, user: User, show: Sho
     let ended = timeout(SETTLED_WITHIN, association.closed()).await;
     let why = match ended {
         Ok(Ok(())) => "disconnected".to_owned(),
+        Ok(Err(CloseReason::Aborted(AbortReason::ByPeer))) => {
+            "disconnected: it ended while connections were open, which were reset".to_owned()
+        }
         Ok(Err(why)) => format!("disconnected: {why}"),
         Err(_) => "disconnected: it violated the protocol".to_owned(),
     };

@@ -28,6 +28,12 @@ fn require_protection(options: &ProtectionOptions) -> Result<(), CommandError> {
     Ok(())
 }
 
+/// Removes the option that both commands refuse from their help.
+pub(crate) fn hide_insecure(command: clap::Command) -> clap::Command {
+    let hide = |command: clap::Command| command.mut_arg("insecure", |option| option.hide(true));
+    command.mut_subcommand("forward", hide).mut_subcommand("gateway", hide)
+}
+
 /// Starts threads for a network task and for connections, and raises the limit of open files as far as the system allows.
 fn runtime() -> anyhow::Result<Runtime> {
     anabranch_transfer::raise_open_file_limit();
