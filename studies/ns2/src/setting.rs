@@ -4,8 +4,8 @@ use anabranch_core::time::{Rate, Span};
 use anabranch_core::units::WireBytes;
 use anabranch_scenario::units::{UnitError, parse_rate, parse_span};
 use anabranch_scenario::{
-    Association, Background, Capacity, Delay, Direction, Directions, Duplex, Flow, FlowKind, Impairments,
-    Link, Loss, OneWay, Path, Queue, Run, Scenario, Stop,
+    Association, Background, BackgroundSource, Capacity, Delay, Direction, Directions, Duplex, Flow,
+    FlowKind, Impairments, Link, Loss, OneWay, Path, Queue, Run, Scenario, Stop,
 };
 use anabranch_sim::{LossModel, LossPlace, QueueLimit, TrafficKind};
 
@@ -95,9 +95,11 @@ fn numbered_path(point: &Point, path: usize) -> anyhow::Result<Link> {
     let cbr = point.arg(&key("cbr"), "0");
     if cbr != "0" {
         duplex.background.push(Background {
-            source: TrafficKind::Cbr { rate: ns2_rate(cbr)?, jitter: 0.5 },
-            packet: WireBytes::new(500),
-            fragment: None,
+            source: BackgroundSource::Packets {
+                times: TrafficKind::Cbr { rate: ns2_rate(cbr)?, jitter: 0.5 },
+                packet: WireBytes::new(500),
+                fragment: None,
+            },
             direction: Direction::Forward,
             start: CROSS_TRAFFIC_START,
             stop: None,
@@ -128,9 +130,11 @@ fn pareto(link: Rate, (packet, count): (u64, u64)) -> Background {
     let half = Span::from_millis(500);
     let packet = WireBytes::new(packet);
     Background {
-        source: TrafficKind::ParetoOnOff { rate, burst: half, idle: half, shape: 1.5 },
-        packet,
-        fragment: Some(UDP_AGENT_PACKET).filter(|largest| packet > *largest),
+        source: BackgroundSource::Packets {
+            times: TrafficKind::ParetoOnOff { rate, burst: half, idle: half, shape: 1.5 },
+            packet,
+            fragment: Some(UDP_AGENT_PACKET).filter(|largest| packet > *largest),
+        },
         direction: Direction::Forward,
         start: CROSS_TRAFFIC_START,
         stop: None,
@@ -196,7 +200,8 @@ mod tests {
         assert_eq!(way.queue, Queue::drop_tail(QueueLimit::Packets(20)));
         assert_eq!(way.loss[0].model, LossModel::Bernoulli(0.05));
         assert_eq!(middle.reverse.loss[0].model, LossModel::Bernoulli(0.01));
-        let cross_traffic = TrafficKind::Cbr { rate: Rate::from_bps(1_000_000), jitter: 0.5 };
+        let times = TrafficKind::Cbr { rate: Rate::from_bps(1_000_000), jitter: 0.5 };
+        let cross_traffic = BackgroundSource::Packets { times, packet: WireBytes::new(500), fragment: None };
         assert_eq!(middle.background[0].source, cross_traffic);
         let association = scenario.association;
         assert_eq!((association.recv_buffer_bytes, association.ordered), (32_768, false));
