@@ -256,7 +256,8 @@ pub(crate) const SAMPLES: [(&str, Sample); 32] = [
     ("forward-tsn", |packet| packet.forward_tsn(Tsn::new(0x1005), [(StreamId::new(3), Ssn::new(7))])),
     ("i-data", |packet| packet.i_data(&I_DATA, b"text")),
     ("i-data-later", |packet| {
-        packet.i_data(&IDataRepr { flags: DataFlags::default(), ppid_or_fsn: 9, ..I_DATA }, b"text")
+        let tsn = I_DATA.tsn.next();
+        packet.i_data(&IDataRepr { flags: DataFlags::default(), tsn, ppid_or_fsn: 9, ..I_DATA }, b"text")
     }),
     ("i-forward-tsn", |packet| packet.i_forward_tsn(Tsn::new(0x1005), SKIPPED_MIDS)),
     ("auth", |packet| {

@@ -279,6 +279,8 @@ fn accessors(view: &str) -> Vec<String> {
         "NrSack" => "nr_sack".to_owned(),
         "ForwardTsn" => "forward_tsn".to_owned(),
         "ReConfig" => "re_config".to_owned(),
+        "IData" => "i_data".to_owned(),
+        "IForwardTsn" => "i_forward_tsn".to_owned(),
         other => other.to_lowercase(),
     };
     let path = format!("crates/wire/src/chunk/{file}.rs");
