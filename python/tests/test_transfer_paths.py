@@ -146,7 +146,7 @@ async def test_invalid_paths_are_refused_with_the_reason():
         with pytest.raises(ArgumentError, match="the only path cannot be removed"):
             await ours.remove_path(0)
         back = (await theirs.paths())[0].remote
-        with pytest.raises(ArgumentError, match=r"127\.0\.0\.2 is none of the host's addresses"):
+        with pytest.raises(ArgumentError, match=r"127\.0\.0\.2 is none of the endpoint's addresses"):
             await theirs.add_path("127.0.0.2", back)
         await ours.shutdown()
         with pytest.raises(AssociationClosedError):
