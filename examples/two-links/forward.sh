@@ -16,7 +16,8 @@ mkdir -p "$out/web"
 
 background=()
 # Ctrl-C and errors end the web server, the gateway and the relays as well.
-trap 'kill -INT "${background[@]}" 2> /dev/null || true; wait' EXIT
+# Bash lets background processes ignore SIGINT, so SIGTERM ends them.
+trap 'kill "${background[@]}" 2> /dev/null || true; wait' EXIT
 
 # Gateway and forwarder use the same key, because both run as this user.
 export ANABRANCH_HOME="$PWD/$out/keys"
@@ -36,7 +37,9 @@ background+=($!)
 download() {
     "$anabranch" forward --quiet -L $local:127.0.0.1:$web 127.0.2.1:$port "${@:2}" &
     local forward=$!
-    curl --silent --retry 30 --retry-connrefused --retry-delay 1 --output "$out/got.bin" \
+    background+=("$forward")
+    # Forwarder and web server may not have started yet.
+    curl --silent --retry 30 --retry-all-errors --retry-delay 1 --output "$out/got.bin" \
         --write-out "$1: %{speed_download} bytes/s\n" "http://127.0.0.1:$local/film.bin"
     cmp "$out/web/film.bin" "$out/got.bin"
     kill -INT "$forward"
