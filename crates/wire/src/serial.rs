@@ -1,8 +1,8 @@
 //! Serial numbers: TSNs (RFC 9260 section 1.6), stream sequence numbers, message identifiers, and the stream identifier.
 //!
-//! On the wire a TSN and a message identifier have 32 bits and an SSN has 16, and all wrap to zero. Their circular order
-//! (RFC 1982) is not a total order, so none of the types implements `Ord`. Code that stores many of them converts each to 64 bits once, with
-//! `unwrap_near`, and compares those as integers.
+//! On the wire a TSN and a message identifier have 32 bits and an SSN has 16, and all wrap to zero. Their circular order (RFC
+//! 1982) is not a total order, so none of the types implements `Ord`. Code that stores many of them converts each to 64 bits once,
+//! with `unwrap_near`, and compares those as integers.
 
 use std::fmt;
 
