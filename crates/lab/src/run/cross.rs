@@ -8,7 +8,7 @@ use anabranch_core::time::{Span, Time};
 use anabranch_core::{
     AcceptFrom, AssociationConfig, AssociationEvent, AssociationId, Endpoint, EndpointConfig, SendOptions,
 };
-use anabranch_scenario::{Background, BackgroundSource, Control, Pieces, Reacting};
+use anabranch_scenario::{Background, Control, Pieces, Reacting};
 use anabranch_sim::{Address, Application, LinkId, SctpHost, Stream, World};
 use bytes::Bytes;
 
@@ -29,6 +29,8 @@ const PORTS: [u16; 2] = [5003, 5004];
 pub(crate) struct CrossTraffic {
     pub(crate) name: String,
     pub(crate) background: Background,
+    /// Source of `background`.
+    pub(crate) reacting: Reacting,
     /// Links of the data, and those of the acknowledgements.
     pub(crate) links: [Vec<LinkId>; 2],
 }
@@ -37,14 +39,13 @@ pub(crate) struct CrossTraffic {
 pub(crate) fn add(world: &mut World, job: &Job, traffic: &[CrossTraffic]) -> Result<(), RunError> {
     let mut number = 0;
     for each in traffic {
-        let BackgroundSource::Reacting(reacting) = each.background.source else { continue };
         for copy in 1..=each.background.count {
             let name = match each.background.count {
                 1 => each.name.clone(),
                 _ => format!("{}/{copy}", each.name),
             };
-            let config = config_of(job, reacting.control, &name)?;
-            for work in works(world, &each.background, &reacting, &name) {
+            let config = config_of(job, each.reacting.control, &name)?;
+            for work in works(world, &each.background, &each.reacting, &name) {
                 add_pair(
                     world,
                     job,

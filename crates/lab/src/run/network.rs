@@ -1,8 +1,11 @@
 //! Links, cross traffic and routes of a scenario.
 
 use anabranch_core::time::Time;
+use anabranch_core::units::WireBytes;
 use anabranch_scenario::{Background, BackgroundSource, Direction, Duplex, Flow, OneWay, Scenario};
-use anabranch_sim::{ConfigError, LinkConfig, LinkId, LossPlace, QueueConfig, TrafficConfig, World};
+use anabranch_sim::{
+    ConfigError, LinkConfig, LinkId, LossPlace, QueueConfig, TrafficConfig, TrafficKind, World,
+};
 
 use crate::run::address::address;
 use crate::run::cross::CrossTraffic;
@@ -84,10 +87,12 @@ impl Layer<'_> {
                 chains.reverse();
             }
             match background.source {
-                BackgroundSource::Packets { .. } => Self::traffic(world, &name, background, chains[0])?,
-                BackgroundSource::Reacting(_) => {
+                BackgroundSource::Packets { times, packet, fragment } => {
+                    Self::traffic(world, &name, background, (times, packet, fragment), chains[0])?;
+                }
+                BackgroundSource::Reacting(reacting) => {
                     let (background, links) = (background.clone(), chains.map(Clone::clone));
-                    self.cross.push(CrossTraffic { name, background, links });
+                    self.cross.push(CrossTraffic { name, background, reacting, links });
                 }
             }
         }
@@ -122,9 +127,9 @@ impl Layer<'_> {
         world: &mut World,
         name: &str,
         background: &Background,
+        (times, packet, fragment): (TrafficKind, WireBytes, Option<WireBytes>),
         chain: &[LinkId],
     ) -> Result<(), ConfigError> {
-        let BackgroundSource::Packets { times, packet, fragment } = background.source else { return Ok(()) };
         for copy in 1..=background.count {
             let name = if background.count == 1 { name.to_owned() } else { format!("{name}/{copy}") };
             let mut config =
