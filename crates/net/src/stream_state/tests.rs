@@ -1,12 +1,13 @@
 //! Tests of the streams of an association, without an endpoint.
 
+use std::collections::BTreeMap;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 
 use super::control::{Ahead, InOrder};
 use super::credit::{FIRST_WINDOW, LARGEST_WINDOW};
-use super::table::{RecvEnd, SendEnd, StreamKey, StreamPeer, StreamTable, Violation};
+use super::table::{RecvEnd, SendEnd, StreamKey, StreamPeer, StreamTable, UNREAD_LIMIT, Violation};
 use crate::message::Message;
 
 const STREAMS: u16 = 8;
@@ -120,6 +121,30 @@ fn reading_reports_credit_and_a_blocked_sender_gets_more() {
     assert_eq!(reports(&mut table), [Ahead::Credit { stream: 1, limit: 2 * FIRST_WINDOW }]);
     assert_eq!(table.report_of_peer(Ahead::Blocked { stream: 1 }), Ok(()));
     assert_eq!(reports(&mut table), [Ahead::Credit { stream: 1, limit: 3 * FIRST_WINDOW }]);
+}
+
+#[test]
+fn windows_of_all_streams_grow_by_the_unread_limit_together() {
+    let mut table = StreamTable::default();
+    table.begin(StreamPeer::Controls, true, 32);
+    let streams = (1..32).step_by(2);
+    let mut windows: BTreeMap<u16, u64> = streams.clone().map(|stream| (stream, FIRST_WINDOW)).collect();
+    for stream in streams.clone() {
+        accepted(&mut table, stream);
+    }
+    for _ in 0..10 {
+        for stream in streams.clone() {
+            assert_eq!(table.report_of_peer(Ahead::Blocked { stream }), Ok(()));
+        }
+        for report in reports(&mut table) {
+            let Ahead::Credit { stream, limit } = report else { continue };
+            // One byte of each stream was read.
+            windows.insert(stream, limit - 1);
+        }
+    }
+    let grown = windows.values().map(|window| window - FIRST_WINDOW).sum::<u64>();
+    let limit = UNREAD_LIMIT as u64;
+    assert!((limit / 2..=limit).contains(&grown), "{grown} of {limit}");
 }
 
 #[test]
