@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anabranch_net::{Association, Reliability, SendOptions};
+use anabranch_net::{Association, SendOptions};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -23,11 +23,11 @@ pub(crate) type Queue = mpsc::Receiver<Datagram>;
 
 /// Sends a datagram, or drops it if the send buffer is full.
 pub(crate) async fn send(association: &Association, flow: u32, (peer, payload): Datagram) {
-    let reliability = match association.supports_partial_reliability() {
-        true => Reliability::Lifetime(LIFETIME.into()),
-        false => Reliability::Full,
+    let options = SendOptions::default().unordered();
+    let options = match association.supports_partial_reliability() {
+        true => options.expires_after(LIFETIME),
+        false => options,
     };
-    let options = SendOptions { unordered: true, reliability, ..SendOptions::default() };
     let notice = Notice::Datagram { flow, peer, payload };
     let _ = timeout(Duration::ZERO, association.send(notice.encode(), options)).await;
 }

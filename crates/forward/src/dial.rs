@@ -55,29 +55,25 @@ pub(crate) async fn permitted_addresses(
     if permitted.is_empty() { Err(Failure::Forbidden) } else { Ok(permitted) }
 }
 
-/// Returns the first connection that succeeds, or else the last failure.
+/// Returns the first connection that succeeds, or else the last failure. The next address is tried after a failure, or beside the
+/// earlier ones after a while.
 async fn connect_first(addresses: Vec<SocketAddr>) -> Result<TcpStream, Failure> {
-    let mut attempts = JoinSet::new();
+    let (mut attempts, mut rest) = (JoinSet::new(), addresses.into_iter());
     let mut last = Failure::Unreachable;
-    for next in addresses {
-        attempts.spawn(TcpStream::connect(next));
+    loop {
+        if let Some(next) = rest.next() {
+            attempts.spawn(TcpStream::connect(next));
+        }
         tokio::select! {
             Some(ended) = attempts.join_next() => match ended {
                 Ok(Ok(connection)) => return Ok(connection),
                 Ok(Err(error)) => last = Failure::of_io(&error),
                 Err(_) => {}
             },
-            () = sleep(NEXT_ADDRESS_AFTER) => {}
+            () = sleep(NEXT_ADDRESS_AFTER), if rest.len() > 0 => {}
+            else => return Err(last),
         }
     }
-    while let Some(ended) = attempts.join_next().await {
-        match ended {
-            Ok(Ok(connection)) => return Ok(connection),
-            Ok(Err(error)) => last = Failure::of_io(&error),
-            Err(_) => {}
-        }
-    }
-    Err(last)
 }
 
 #[cfg(test)]

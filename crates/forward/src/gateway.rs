@@ -147,8 +147,7 @@ impl Served {
         match Notice::decode(payload) {
             Ok(Notice::Probe) => {
                 let reply = Notice::ProbeReply { instance: self.gateway.instance };
-                let options = SendOptions { unordered: true, ..SendOptions::default() };
-                self.association.send(reply.encode(), options).await.map_err(drop)
+                self.association.send(reply.encode(), SendOptions::default().unordered()).await.map_err(drop)
             }
             Ok(Notice::Datagram { flow, peer, payload }) => {
                 flows.pass(flow, (peer, payload));

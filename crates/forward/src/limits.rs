@@ -17,9 +17,19 @@ pub struct Limits {
     pub burst: u32,
 }
 
+impl Limits {
+    /// Time whose connections at the permitted rate may come at once, in seconds.
+    pub const BURST_S: u32 = 12;
+
+    /// Returns the limits for these numbers of connections at a time and per second.
+    pub const fn new(connections: usize, per_second: u32) -> Self {
+        Limits { connections, per_second, burst: per_second.saturating_mul(Self::BURST_S) }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
-        Limits { connections: 2048, per_second: 100, burst: 1200 }
+        Limits::new(2048, 100)
     }
 }
 

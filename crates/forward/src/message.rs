@@ -32,10 +32,11 @@ const PROBE: u8 = 1;
 const PROBE_REPLY: u8 = 2;
 const DATAGRAM: u8 = 3;
 
+// Types of hosts are those of SOCKS5 (RFC 1928 section 5), and two of listeners.
 const LOOPBACK: u8 = 0;
-const IPV4: u8 = 1;
-const NAME: u8 = 3;
-const IPV6: u8 = 4;
+pub(crate) const IPV4: u8 = 1;
+pub(crate) const NAME: u8 = 3;
+pub(crate) const IPV6: u8 = 4;
 const ALL: u8 = 5;
 
 /// First message of a stream.
@@ -199,7 +200,8 @@ fn versioned(bytes: &[u8]) -> Result<&[u8], Failure> {
     }
 }
 
-fn put_address(bytes: &mut Vec<u8>, address: IpAddr) {
+/// Appends the type and the octets of an address, as SOCKS5 does.
+pub(crate) fn put_address(bytes: &mut Vec<u8>, address: IpAddr) {
     match address {
         IpAddr::V4(address) => {
             bytes.push(IPV4);
@@ -212,7 +214,8 @@ fn put_address(bytes: &mut Vec<u8>, address: IpAddr) {
     }
 }
 
-fn put_target(bytes: &mut Vec<u8>, target: &Target) {
+/// Appends a target in the form of SOCKS5.
+pub(crate) fn put_target(bytes: &mut Vec<u8>, target: &Target) {
     match &target.host {
         TargetHost::Address(address) => put_address(bytes, *address),
         TargetHost::Name(name) => {

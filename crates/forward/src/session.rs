@@ -90,8 +90,7 @@ pub async fn greet((endpoint, association): (Endpoint, Association)) -> Result<C
 }
 
 async fn send_probe(association: &Association) -> Option<()> {
-    let options = SendOptions { unordered: true, ..SendOptions::default() };
-    association.send(Notice::Probe.encode(), options).await.ok()
+    association.send(Notice::Probe.encode(), SendOptions::default().unordered()).await.ok()
 }
 
 /// End of the use of an association.

@@ -1,7 +1,7 @@
 //! Way to the gateway: the current association, on which streams to targets are opened, and the counters.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub(crate) struct Uplink {
 struct Inner {
     /// Association with the gateway, with its number.
     session: watch::Sender<Option<(u64, Association)>>,
-    entered: AtomicUsize,
+    entered: AtomicU64,
     tally: Tally,
     /// Number of connections that wait for an answer of the gateway.
     requests: AtomicUsize,
@@ -53,7 +53,7 @@ impl Uplink {
     pub(crate) fn new(remote: Vec<Forwarding>, report: Reporter) -> Self {
         let inner = Inner {
             session: watch::Sender::new(None),
-            entered: AtomicUsize::new(0),
+            entered: AtomicU64::new(0),
             tally: Tally::default(),
             requests: AtomicUsize::new(0),
             is_silent: AtomicBool::new(false),
@@ -177,7 +177,7 @@ impl Uplink {
 
     /// Uses an association for new connections from now on.
     pub(crate) fn enter(&self, association: &Association) {
-        let number = self.inner.entered.fetch_add(1, Ordering::Relaxed) as u64;
+        let number = self.inner.entered.fetch_add(1, Ordering::Relaxed);
         self.inner.session.send_replace(Some((number, association.clone())));
     }
 

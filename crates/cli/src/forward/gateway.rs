@@ -53,11 +53,11 @@ pub(crate) struct GatewayArguments {
     user: Vec<String>,
 
     /// Maximum number of concurrent connections of each user
-    #[arg(long, value_name = "N", default_value_t = 2048, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = Limits::default().connections as u32, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     connections: u32,
 
     /// Maximum number of new connections per second of each user; 12 seconds' worth may come at once
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = Limits::default().per_second, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     rate: u32,
 
     /// Time for a target to answer
@@ -91,11 +91,7 @@ impl GatewayArguments {
     fn options(&self) -> GatewayOptions {
         GatewayOptions {
             policy: Policy::new(self.allow.clone()),
-            limits: Limits {
-                connections: self.connections as usize,
-                per_second: self.rate,
-                burst: self.rate.saturating_mul(12),
-            },
+            limits: Limits::new(self.connections as usize, self.rate),
             connect_timeout: self.target_timeout,
             remote_listen: match self.allow_remote_listen {
                 None => RemoteListen::Forbidden,

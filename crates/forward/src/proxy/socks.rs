@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use super::Parsed;
 use crate::failure::Failure;
+use crate::message::{IPV4, IPV6, NAME, put_address, put_target};
 use crate::target::{Target, TargetHost};
 
 /// First byte of a message.
@@ -13,9 +14,6 @@ const NO_AUTHENTICATION: u8 = 0;
 const NO_ACCEPTABLE_METHOD: u8 = 0xFF;
 const CONNECT: u8 = 1;
 const UDP_ASSOCIATE: u8 = 3;
-const IPV4: u8 = 1;
-const NAME: u8 = 3;
-const IPV6: u8 = 4;
 
 /// Request of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,29 +84,9 @@ pub(super) fn read_datagram(bytes: &[u8]) -> Option<(Target, usize)> {
 /// Returns a datagram with the header for its source.
 pub(super) fn datagram_from(source: &Target, payload: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0, 0, 0];
-    match &source.host {
-        TargetHost::Address(address) => put_address(&mut bytes, *address),
-        TargetHost::Name(name) => {
-            bytes.extend([NAME, name.as_str().len() as u8]);
-            bytes.extend(name.as_str().as_bytes());
-        }
-    }
-    bytes.extend(source.port.to_be_bytes());
+    put_target(&mut bytes, source);
     bytes.extend(payload);
     bytes
-}
-
-fn put_address(bytes: &mut Vec<u8>, address: IpAddr) {
-    match address {
-        IpAddr::V4(address) => {
-            bytes.push(IPV4);
-            bytes.extend(address.octets());
-        }
-        IpAddr::V6(address) => {
-            bytes.push(IPV6);
-            bytes.extend(address.octets());
-        }
-    }
 }
 
 /// Reads a host of this type. Returns it with the number of its bytes, or `None` if more bytes are needed.
