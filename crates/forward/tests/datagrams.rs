@@ -102,6 +102,38 @@ async fn datagrams_of_other_sockets_and_malformed_ones_are_dropped() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn program_receives_only_from_peers_to_which_it_has_sent() {
+    let (_server, _gateway, client) = pair(local_options()).await;
+    let program = Program::start(&client).await;
+    let [peer, stranger] = [UdpSocket::bind(any()).await, UdpSocket::bind(any()).await];
+    let (peer, stranger) = (peer.expect("a socket"), stranger.expect("a socket"));
+    program.send(LOOPBACK, peer.local_addr().expect("an address").port(), b"question").await;
+    let mut buffer = [0; 64];
+    let (length, flow) = within(peer.recv_from(&mut buffer)).await.expect("a datagram");
+    assert_eq!(&buffer[..length], b"question");
+    stranger.send_to(b"stranger", flow).await.expect("sent");
+    peer.send_to(b"answer", flow).await.expect("sent");
+    assert!(program.recv().await.ends_with(b"answer"), "nothing arrives before it");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reset_of_the_connection_ends_the_association_without_a_failure() {
+    let (_server, _gateway, client) = pair(local_options()).await;
+    let Program { connection, socket, proxy } = Program::start(&client).await;
+    connection.set_zero_linger().expect("an option");
+    drop(connection);
+    socket.connect(proxy).await.expect("an address");
+    // Loopback reports a closed socket as soon as there is none.
+    let closed = async {
+        while socket.send(b"").await.is_ok() {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    within(closed).await;
+    assert_eq!(client.forwarder.tally().totals().failures().count(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn flow_continues_over_a_gateway_that_was_restarted() {
     let (server, _gateway) = Server::gateway(any(), local_options(), 1);
     let client = Client::start(server.address, &[]).await;
@@ -130,8 +162,7 @@ async fn flows_above_the_limits_are_refused() {
     let peer = anabranch_forward::Target::from(echo().await);
     for flow in 0..50 {
         let datagram = Notice::Datagram { flow, peer: peer.clone(), payload: vec![1] };
-        let options = SendOptions { unordered: true, ..SendOptions::default() };
-        association.send(datagram.encode(), options).await.expect("a message");
+        association.send(datagram.encode(), SendOptions::default().unordered()).await.expect("a message");
     }
     until("further flows are refused", || {
         gateway.tally().totals().failures().collect::<Vec<_>>() == [(Failure::Limit, 40)]

@@ -36,7 +36,8 @@ pub(super) async fn associate(uplink: &Uplink, mut connection: TcpStream) -> io:
                     let _ = socket.send_to(&datagram_from(&source, &payload), program).await;
                 }
             }
-            read = connection.read(&mut ignored) => if read? == 0 { return Ok(()) },
+            // The end of the connection, also by a reset, ends the association.
+            read = connection.read(&mut ignored) => if !read.is_ok_and(|bytes| bytes > 0) { return Ok(()) },
         }
     }
 }
