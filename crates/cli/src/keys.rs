@@ -60,7 +60,8 @@ pub(crate) struct KeysArguments {
 /// Options for the folder of keys.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct HomeOptions {
-    /// Folder with this user's key, known_hosts and authorized_keys [default: $ANABRANCH_HOME, or else $XDG_CONFIG_HOME/anabranch, or else ~/.config/anabranch]
+    /// Folder with this user's key, known_hosts and authorized_keys [default: $ANABRANCH_HOME, or else $XDG_CONFIG_HOME/anabranch,
+    /// or else ~/.config/anabranch]
     #[arg(long, value_name = "DIR", global = true)]
     keys: Option<PathBuf>,
 }

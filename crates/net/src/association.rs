@@ -80,8 +80,8 @@ impl Association {
     /// Sends a message. Waits while earlier messages fill the send buffer.
     ///
     /// `Ok` means that the message is accepted. It is delivered, unless the association ends other than gracefully, as
-    /// [`shutdown`](Self::shutdown) and [`closed`](Self::closed) report, or its [`Reliability`](crate::Reliability) permits abandoning it, as
-    /// [`AssociationEvent::Abandoned`](crate::AssociationEvent) reports. Messages of one task keep their order.
+    /// [`shutdown`](Self::shutdown) and [`closed`](Self::closed) report, or its [`Reliability`](crate::Reliability) permits
+    /// abandoning it, as [`AssociationEvent::Abandoned`](crate::AssociationEvent) reports. Messages of one task keep their order.
     ///
     /// Cancel-safe: a future that is dropped before it returns has not accepted the message.
     ///
@@ -287,7 +287,8 @@ impl Association {
         self.snapshot().await.paths
     }
 
-    /// Returns current paths, counters and buffers, or those at the end of the association. Empty if the endpoint stopped before that.
+    /// Returns current paths, counters and buffers, or those at the end of the association. Empty if the endpoint stopped before
+    /// that.
     ///
     /// Cancel-safe.
     pub async fn snapshot(&self) -> Snapshot {
@@ -309,9 +310,9 @@ impl Association {
         self.handle.shared.lock().identity.clone()
     }
 
-    /// Returns the keys with which this endpoint can [restart](crate::Endpoint::restart) the association after losing all other state.
-    /// Waits for keys that were not returned yet; returns `None` once the association is closed. The future never completes unless
-    /// both endpoints offered to keep such keys ([`DtlsProtection::restart`](crate::DtlsProtection::restart)).
+    /// Returns the keys with which this endpoint can [restart](crate::Endpoint::restart) the association after losing all other
+    /// state. Waits for keys that were not returned yet; returns `None` once the association is closed. The future never completes
+    /// unless both endpoints offered to keep such keys ([`DtlsProtection::restart`](crate::DtlsProtection::restart)).
     ///
     /// Each change of keys produces new ones. They replace the previous ones, which remain valid for two minutes under the default
     /// [`KeyPolicy`](crate::KeyPolicy). Stored keys are useless once the association has ended.

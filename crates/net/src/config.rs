@@ -111,8 +111,8 @@ impl Config {
         self.with_core(|core| core.stream_control = true)
     }
 
-    /// Sets the initial and the largest send buffer, in user bytes accepted and not acknowledged. It grows on paths that carry more in
-    /// a round trip. The default is [`DEFAULT_SEND_BUFFER`] to [`DEFAULT_LARGEST_BUFFER`].
+    /// Sets the initial and the largest send buffer, in user bytes accepted and not acknowledged. It grows on paths that carry
+    /// more in a round trip. The default is [`DEFAULT_SEND_BUFFER`] to [`DEFAULT_LARGEST_BUFFER`].
     pub fn send_buffer_bytes(self, bytes: RangeInclusive<u64>) -> Self {
         self.with_core(|core| {
             core.send_buffer_bytes = Some(*bytes.start());

@@ -17,8 +17,8 @@ use crate::route_selection::{
 };
 
 impl Endpoint {
-    /// Binds an endpoint for associations that this side opens, at every usable address of this machine. Each socket sends through its
-    /// own interface. Addresses that come and go are followed.
+    /// Binds an endpoint for associations that this side opens, at every usable address of this machine. Each socket sends through
+    /// its own interface. Addresses that come and go are followed.
     ///
     /// # Errors
     /// Returns [`BindError`], with a remedy.
@@ -63,8 +63,8 @@ impl Endpoint {
     /// Cancel-safe: dropping the future cancels the attempt.
     ///
     /// # Errors
-    /// Returns [`ConnectError::Target`] for a name that cannot be read or resolved, [`ConnectError::Route`] without a route, or another [`ConnectError`], each with
-    /// a remedy.
+    /// Returns [`ConnectError::Target`] for a name that cannot be read or resolved, [`ConnectError::Route`] without a route, or
+    /// another [`ConnectError`], each with a remedy.
     pub async fn connect_to(&self, target: &str, config: Config) -> Result<Association, ConnectError> {
         let wanted = Target::read(target).map_err(ConnectError::Target)?;
         let addresses = wanted.resolve().await.map_err(ConnectError::Target)?;

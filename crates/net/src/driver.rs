@@ -319,7 +319,7 @@ impl Driver {
         Ok(checked)
     }
 
-    /// Checks that the host can have this path. Returns it with the interface to which its socket is bound.
+    /// Checks that the endpoint can have this path. Returns it with the interface to which its socket is bound.
     pub(crate) fn check_path(&self, path: PathAddress) -> Result<PathAddress, PathError> {
         let PathAddress { local, remote, udp_port, .. } = path;
         let mut of_address = self.sockets.iter().map(Socket::end).filter(|end| end.address == local);

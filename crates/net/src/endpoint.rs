@@ -54,12 +54,12 @@ impl EndpointBuilder {
         self
     }
 
-    /// Adds a local address whose packets are sent only through this interface, regardless of the routing table. Two interfaces with a
-    /// default route each are then both used. Packets that arrive through another interface, such as from this machine, are not
-    /// received. Interfaces with the same address have one socket each.
+    /// Adds a local address whose packets are sent only through this interface, regardless of the routing table. Two interfaces
+    /// with a default route each are then both used. Packets that arrive through another interface, such as from this machine, are
+    /// not received. Interfaces with the same address have one socket each.
     ///
-    /// If the system does not permit that (Linux does since 5.7), packets follow the routing table; [`Endpoint::devices`] reports that.
-    /// An address shared by several interfaces is then an error.
+    /// If the system does not permit that (Linux does since 5.7), packets follow the routing table; [`Endpoint::devices`] reports
+    /// that. An address shared by several interfaces is then an error.
     pub fn local_on(mut self, address: SocketAddr, interface: &str) -> Self {
         self.local.push(BindAddress { address, interface: Some(interface.to_owned()) });
         self
@@ -262,9 +262,9 @@ pub(crate) fn bind_one(end: &BindAddress, common: &mut Option<u16>) -> Result<So
 
 /// SCTP endpoint on UDP sockets.
 ///
-/// Clones are handles of the same endpoint. Its task runs while there is a handle of the endpoint or of one of its associations, or an
-/// association that is being shut down. Associations outlive the endpoint's handles. When the last of those is dropped, associations
-/// that were not accepted are aborted, and new ones are refused.
+/// Clones are handles of the same endpoint. Its task runs while there is a handle of the endpoint or of one of its associations,
+/// or an association that is being shut down. Associations outlive the endpoint's handles. When the last of those is dropped,
+/// associations that were not accepted are aborted, and new ones are refused.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     pub(crate) inner: Arc<EndpointInner>,

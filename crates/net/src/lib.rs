@@ -10,8 +10,8 @@
 //! * Every future can be dropped at any time, as in `select!` and time-outs: no data is lost or duplicated. Each documents it.
 //! * The end of an association that is not graceful is an error for senders and receivers.
 //!
-//! [`Endpoint::client`] and [`Endpoint::server`] use every link of this machine, and [`Endpoint::connect_to`] finds the peer by its name.
-//! Associations with [`stream_control`](Config::stream_control) have [streams](Association::open_stream) that read and
+//! [`Endpoint::client`] and [`Endpoint::server`] use every link of this machine, and [`Endpoint::connect_to`] finds the peer by
+//! its name. Associations with [`stream_control`](Config::stream_control) have [streams](Association::open_stream) that read and
 //! write like TCP connections.
 //!
 //! Whole programs are in `examples` of this crate, and in the module of that name in its documentation: echo, chat, files, datagrams

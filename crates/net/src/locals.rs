@@ -13,7 +13,8 @@ use crate::shared::{BindAddress, Command, Commands};
 use crate::socket::Socket;
 
 impl Endpoint {
-    /// Adds a local address. Returns it with its port; port 0 selects the port of the endpoint's other addresses if free, or else any.
+    /// Adds a local address. Returns it with its port; port 0 selects the port of the endpoint's other addresses if free, or else
+    /// any.
     ///
     /// Every association with [`follow`](anabranch_core::AddressChanges::follow) in its configuration gets a path from it, to the
     /// peer's address with the fewest paths. The path carries data once the peer has answered on it. An association with eight
@@ -42,7 +43,8 @@ impl Endpoint {
         self.ask(|reply| Command::AddLocal(end, reply)).await.unwrap_or(Err(LocalError::EndpointGone))
     }
 
-    /// Adds and removes local addresses as the watcher reports, while there is a handle of the endpoint or of one of its associations.
+    /// Adds and removes local addresses as the watcher reports, while there is a handle of the endpoint or of one of its
+    /// associations.
     pub fn follow(&self, mut watcher: Watcher, binding: Binding) {
         let commands = self.inner.commands.downgrade();
         let monitor = self.monitor();

@@ -12,7 +12,8 @@ use crate::error::CloseReason;
 /// Properties of an endpoint at its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Started {
-    /// Wall clock time at the zero of the endpoint's clock. The endpoint's clock never jumps: the wall clock of a time is the sum of both.
+    /// Wall clock time at the zero of the endpoint's clock. The endpoint's clock never jumps: the wall clock of a time is the sum
+    /// of both.
     pub wall_clock: SystemTime,
     /// Local addresses.
     pub locals: Vec<SocketAddr>,
@@ -60,10 +61,11 @@ pub enum KeyChange {
     Failed(&'static str),
 }
 
-/// Observer of an endpoint, passed to [`EndpointBuilder::observer`](crate::EndpointBuilder::observer) and dropped when the endpoint's task ends.
+/// Observer of an endpoint, passed to [`EndpointBuilder::observer`](crate::EndpointBuilder::observer) and dropped when the
+/// endpoint's task ends.
 ///
-/// All methods run on the endpoint's task between its packets, so long work belongs on another thread. Times are those of the endpoint's
-/// clock, which starts with the endpoint; [`Started`] relates it to the wall clock.
+/// All methods run on the endpoint's task between its packets, so long work belongs on another thread. Times are those of the
+/// endpoint's clock, which starts with the endpoint; [`Started`] relates it to the wall clock.
 ///
 /// ```
 /// use std::sync::Arc;

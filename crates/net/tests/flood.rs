@@ -1,5 +1,5 @@
-//! Floods of handshakes from one source, an IPv4 address or an IPv6 network (/64), at a protected endpoint. They take places only from
-//! their own source.
+//! Floods of handshakes from one source, an IPv4 address or an IPv6 network (/64), at a protected endpoint. They take places only
+//! from their own source.
 
 #![allow(clippy::disallowed_macros, reason = "a test prints what it has measured")]
 

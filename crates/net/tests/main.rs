@@ -1,4 +1,4 @@
-//! Tests of hosts on real sockets. The one that counts memory of its process is `strangers.rs`.
+//! Tests of endpoints on real sockets. The one that counts memory of its process is `strangers.rs`.
 
 mod clock;
 mod examples;

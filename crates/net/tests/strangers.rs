@@ -1,5 +1,5 @@
-//! Strangers at a protected endpoint: they complete the cookie exchange and then send garbage, half a handshake or nothing. The cost in
-//! memory is bounded, and no other peer loses its place.
+//! Strangers at a protected endpoint: they complete the cookie exchange and then send garbage, half a handshake or nothing. The
+//! cost in memory is bounded, and no other peer loses its place.
 
 #![allow(
     clippy::disallowed_macros,

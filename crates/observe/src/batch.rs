@@ -20,24 +20,24 @@ const PERIOD: Duration = Duration::from_millis(50);
 /// Approximate memory of a record besides the bytes of a packet, in bytes.
 const RECORD_BYTES: usize = 256;
 
-/// Identifier of an association among those of all hosts of a recording.
+/// Identifier of an association among those of all endpoints of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
-    /// Index of the host.
-    pub(crate) host: usize,
-    /// Number of the association at the host.
+    /// Index of the endpoint.
+    pub(crate) endpoint: usize,
+    /// Number of the association at the endpoint.
     pub(crate) number: u64,
 }
 
 /// Recorded event. Times count from the start of the recording.
 #[derive(Clone, Debug)]
 pub(crate) enum Record {
-    Host {
+    Endpoint {
         locals: Vec<SocketAddr>,
     },
     Datagram {
         at: Time,
-        host: usize,
+        endpoint: usize,
         local: SocketAddr,
         remote: SocketAddr,
         outcome: DatagramOutcome,
@@ -131,7 +131,7 @@ struct State {
     finished: bool,
 }
 
-/// Queue between hosts and the writer. Each lock is held briefly, so no caller waits long.
+/// Queue between endpoints and the writer. Each lock is held briefly, so no caller waits long.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     state: Mutex<State>,

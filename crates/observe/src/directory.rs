@@ -21,10 +21,10 @@ pub(crate) struct AssociationInfo {
     routes: Vec<Option<DatagramKey>>,
 }
 
-/// Key that identifies the association of a datagram. A host has at most one association with a peer's address and port.
+/// Key that identifies the association of a datagram. An endpoint has at most one association with a peer's address and port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct DatagramKey {
-    host: usize,
+    endpoint: usize,
     local: IpAddr,
     remote: SocketAddr,
     peer_port: u16,
@@ -56,7 +56,7 @@ impl Directory {
             known.routes.push(None);
         }
         known.addresses[path.index()] = format!("{local} to {remote}");
-        let route = DatagramKey { host: key.host, local, remote, peer_port: known.peer_port };
+        let route = DatagramKey { endpoint: key.endpoint, local, remote, peer_port: known.peer_port };
         if let Some(before) = known.routes[path.index()].replace(route) {
             self.routes.remove(&before);
         }
@@ -81,7 +81,7 @@ impl Directory {
     /// Returns the association and the path of a datagram, or `None` if it belongs to no known association.
     pub(crate) fn find(
         &self,
-        host: usize,
+        endpoint: usize,
         local: SocketAddr,
         remote: SocketAddr,
         outcome: DatagramOutcome,
@@ -89,7 +89,7 @@ impl Directory {
     ) -> Option<(Key, PathId)> {
         let header = PacketView::parse(bytes).ok()?.header();
         let peer_port = if is_inbound(outcome) { header.source_port } else { header.destination_port };
-        self.routes.get(&DatagramKey { host, local: local.ip(), remote, peer_port }).copied()
+        self.routes.get(&DatagramKey { endpoint, local: local.ip(), remote, peer_port }).copied()
     }
 }
 
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn datagram_is_matched_by_addresses_and_peer_port_after_rebinding() {
         let mut directory = Directory::default();
-        let key = Key { host: 0, number: 1 };
+        let key = Key { endpoint: 0, number: 1 };
         let (local, path) = (SocketAddr::from(([127, 0, 0, 1], 9899)), PathId::new(0));
         let (remote, rebound) =
             (SocketAddr::from(([127, 0, 0, 2], 1)), SocketAddr::from(([127, 0, 0, 2], 2)));

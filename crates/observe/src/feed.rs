@@ -1,4 +1,4 @@
-//! Copies the events of a host into the batch. It runs on the host's task, so it makes no decisions.
+//! Copies the events of an endpoint into the batch. It runs on the endpoint's task, so it makes no decisions.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -13,20 +13,20 @@ use anabranch_net::{CloseReason, Datagram, KeyChange, Observer, Started};
 
 use crate::batch::{Inbox, Key, Record};
 
-/// Events to record of a host.
+/// Events to record of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Selection {
     /// Set if path samples and decisions are recorded.
     pub(crate) associations: bool,
 }
 
-/// Observer of one host.
+/// Observer of one endpoint.
 pub(crate) struct EndpointObserver {
     inbox: Arc<Inbox>,
-    host: usize,
+    endpoint: usize,
     /// Start of the recording.
     origin: SystemTime,
-    /// Time from the start of the recording to the start of the host.
+    /// Time from the start of the recording to the start of the endpoint.
     offset: Span,
     wants: Selection,
     watched: BTreeMap<AssociationId, Watched>,
@@ -41,12 +41,12 @@ struct Watched {
 }
 
 impl EndpointObserver {
-    pub(crate) fn new(inbox: Arc<Inbox>, host: usize, origin: SystemTime, wants: Selection) -> Self {
-        EndpointObserver { inbox, host, origin, offset: Span::ZERO, wants, watched: BTreeMap::new() }
+    pub(crate) fn new(inbox: Arc<Inbox>, endpoint: usize, origin: SystemTime, wants: Selection) -> Self {
+        EndpointObserver { inbox, endpoint, origin, offset: Span::ZERO, wants, watched: BTreeMap::new() }
     }
 
     fn key(&self, id: AssociationId) -> Key {
-        Key { host: self.host, number: id.number() }
+        Key { endpoint: self.endpoint, number: id.number() }
     }
 }
 
@@ -60,18 +60,18 @@ impl Observer for EndpointObserver {
         let since = started.wall_clock.duration_since(self.origin).unwrap_or_default();
         self.offset = Span::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
         let locals = started.locals.clone();
-        self.inbox.write(|batch| batch.records.push(Record::Host { locals }));
+        self.inbox.write(|batch| batch.records.push(Record::Endpoint { locals }));
     }
 
     fn datagram(&mut self, at: Time, datagram: &Datagram<'_>) {
-        let (at, host) = (at + self.offset, self.host);
+        let (at, endpoint) = (at + self.offset, self.endpoint);
         let Datagram { local, remote, outcome, payload } = *datagram;
         self.inbox.write(|batch| {
             if batch.has_room() {
                 let begin = batch.bytes.len();
                 batch.bytes.extend_from_slice(payload);
                 let bytes = begin..batch.bytes.len();
-                batch.records.push(Record::Datagram { at, host, local, remote, outcome, bytes });
+                batch.records.push(Record::Datagram { at, endpoint, local, remote, outcome, bytes });
             }
         });
     }

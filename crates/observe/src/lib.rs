@@ -1,10 +1,10 @@
-//! Captures, traces and events of hosts on real sockets, and metrics of their state.
+//! Captures, traces and events of endpoints on real sockets, and metrics of their state.
 //!
 //! A [`Recording`] writes files: a pcapng capture, traces in the simulator's format, and qlog-like events. Its
-//! [observers](Recording::observer) copy events of hosts into memory, and its own thread writes them. If the disk is slower than
-//! the network, records are dropped and counted, and the host does not wait.
+//! [observers](Recording::observer) copy events of endpoints into memory, and its own thread writes them. If the disk is slower than
+//! the network, records are dropped and counted, and the endpoint does not wait.
 //!
-//! [`metrics::Exporter`] answers HTTP scrapes with metrics of hosts in the OpenMetrics text format.
+//! [`metrics::Exporter`] answers HTTP scrapes with metrics of endpoints in the OpenMetrics text format.
 //!
 //! ```
 //! use anabranch_net::{Protection, Endpoint, PathAddress, Peer, SendOptions};

@@ -1,4 +1,4 @@
-//! Recording of hosts: files, the thread that writes them, and the observers that feed it.
+//! Recording of endpoints: files, the thread that writes them, and the observers that feed it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -47,11 +47,11 @@ impl Outputs {
 pub struct Report {
     /// Write errors. A file with an error ends at the failed write.
     pub errors: Vec<TraceError>,
-    /// Number of records that were dropped because the disk was slower than the hosts.
+    /// Number of records that were dropped because the disk was slower than the endpoints.
     pub records_dropped: u64,
 }
 
-/// Recording of hosts, from [`Recording::start`] until it is [finished](Recording::finish) or dropped.
+/// Recording of endpoints, from [`Recording::start`] until it is [finished](Recording::finish) or dropped.
 ///
 /// Files are flushed many times per second, so they are readable at any time, even after the process was killed. Associations that
 /// are still active at the end count up to it.
@@ -60,7 +60,7 @@ pub struct Recording {
     inbox: Arc<Inbox>,
     origin: SystemTime,
     wants: Selection,
-    hosts: AtomicUsize,
+    endpoints: AtomicUsize,
     writer: Option<JoinHandle<Report>>,
 }
 
@@ -95,16 +95,17 @@ impl Recording {
             .spawn(move || writer.run())
             .map_err(|error| TraceError { path: PathBuf::from("(the thread that writes)"), error })?;
         let wants = Selection { associations: outputs.trace.is_some() || outputs.qlog.is_some() };
-        Ok(Recording { inbox, origin, wants, hosts: AtomicUsize::new(0), writer: Some(writer) })
+        Ok(Recording { inbox, origin, wants, endpoints: AtomicUsize::new(0), writer: Some(writer) })
     }
 
-    /// Returns an observer for [`EndpointBuilder::observer`](anabranch_net::EndpointBuilder::observer). Each host needs its own observer.
+    /// Returns an observer for [`EndpointBuilder::observer`](anabranch_net::EndpointBuilder::observer). Each endpoint needs its
+    /// own observer.
     pub fn observer(&self) -> impl Observer + use<> {
-        let host = self.hosts.fetch_add(1, Ordering::Relaxed);
-        EndpointObserver::new(Arc::clone(&self.inbox), host, self.origin, self.wants)
+        let endpoint = self.endpoints.fetch_add(1, Ordering::Relaxed);
+        EndpointObserver::new(Arc::clone(&self.inbox), endpoint, self.origin, self.wants)
     }
 
-    /// Writes the waiting records and closes the files. Later events of hosts are not recorded.
+    /// Writes the waiting records and closes the files. Later events of endpoints are not recorded.
     pub fn finish(mut self) -> Report {
         self.end().unwrap_or_default()
     }
@@ -186,10 +187,10 @@ impl Writer {
     fn record(&mut self, batch: &Batch, record: &Record) {
         let Writer { sinks, directory, .. } = self;
         match *record {
-            Record::Host { ref locals } => sinks.iter_mut().for_each(|sink| sink.host(locals)),
-            Record::Datagram { at, host, local, remote, outcome, ref bytes } => {
+            Record::Endpoint { ref locals } => sinks.iter_mut().for_each(|sink| sink.endpoint(locals)),
+            Record::Datagram { at, endpoint, local, remote, outcome, ref bytes } => {
                 let payload = &batch.bytes[bytes.clone()];
-                let found = directory.find(host, local, remote, outcome, payload);
+                let found = directory.find(endpoint, local, remote, outcome, payload);
                 let owner = found.and_then(|(key, path)| Some((directory.get(key)?, key, path)));
                 let datagram = ObservedDatagram { local, remote, outcome, payload, owner };
                 sinks.iter_mut().for_each(|sink| sink.datagram(at, &datagram));

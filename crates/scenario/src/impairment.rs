@@ -33,8 +33,8 @@ section! {
     impl Policer {
         /// Long-term rate, in bits on the wire.
         rate: Rate = "rate" [required] AnyRate;
-        /// Wire bytes that pass at once after a pause, at least `association.mtu`. With less than two packets the bucket overflows between packets,
-        /// and the throughput is below `rate`.
+        /// Wire bytes that pass at once after a pause, at least `association.mtu`. With less than two packets the bucket overflows
+        /// between packets, and the throughput is below `rate`.
         burst: WireBytes = "burst" [required] WireSize(DATA_SIZE);
     }
 }

@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 LostReason: TypeAlias = Literal[
-    "aborted-by-peer", "peer-unreachable", "protocol", "undelivered", "restarted", "host-gone"
+    "aborted-by-peer", "peer-unreachable", "protocol", "undelivered", "restarted", "endpoint-gone"
 ]
 """Reason for the loss of an association.
 
@@ -33,7 +33,7 @@ LostReason: TypeAlias = Literal[
 - `protocol`: the peer violated the protocol.
 - `undelivered`: the peer shut down first, before it received all accepted messages.
 - `restarted`: the peer restarted while this side was shutting down.
-- `host-gone`: the sockets were closed.
+- `endpoint-gone`: the sockets were closed.
 """
 
 

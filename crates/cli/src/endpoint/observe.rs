@@ -48,8 +48,8 @@ pub(crate) struct ObserveOptions {
     running: Arc<Mutex<Running>>,
 }
 
-/// Observers that the first endpoint of a command started. All later endpoints share them, since a transfer that reconnects has several.
-/// They end with the command.
+/// Observers that the first endpoint of a command started. All later endpoints share them, since a transfer that reconnects has
+/// several. They end with the command.
 #[derive(Debug, Default)]
 struct Running {
     recording: Option<Recording>,

@@ -24,7 +24,7 @@ pub fn is_usable(local: &LocalAddress, to_this_machine: bool) -> bool {
     }
 }
 
-/// Returns `true` if a host that listens on all addresses has a socket there. An interface without a carrier is included, since
+/// Returns `true` if an endpoint that listens on all addresses has a socket there. An interface without a carrier is included, since
 /// packets to its address may arrive through another one.
 pub(super) fn may_listen(local: &LocalAddress) -> bool {
     is_usable(local, false) || local.obstacle == Some(Obstacle::NoCarrier)

@@ -67,8 +67,8 @@ impl RouteSelection {
         })
     }
 
-    /// Returns a builder of an endpoint for these paths, like [`endpoint_for`]. If further paths may be added, the endpoint has a socket at
-    /// every usable address.
+    /// Returns a builder of an endpoint for these paths, like [`endpoint_for`]. If further paths may be added, the endpoint has a
+    /// socket at every usable address.
     pub fn endpoint(&self, paths: &[PathAddress], protection: Protection) -> EndpointBuilder {
         let locals = LocalAddresses::read();
         let builder = endpoint_for(paths, protection);
@@ -93,8 +93,8 @@ impl RouteSelection {
     }
 }
 
-/// Returns a builder of an endpoint with a socket at each of the local addresses. Each socket is bound to its interface, so that packets of
-/// a path are sent through it.
+/// Returns a builder of an endpoint with a socket at each of the local addresses. Each socket is bound to its interface, so that
+/// packets of a path are sent through it.
 pub fn endpoint_for(paths: &[PathAddress], protection: Protection) -> EndpointBuilder {
     let locals = LocalAddresses::read();
     let here = leads_to_this_machine(paths, &locals);

@@ -1,7 +1,7 @@
-//! Metrics of hosts, in the OpenMetrics text format over HTTP.
+//! Metrics of endpoints, in the OpenMetrics text format over HTTP.
 //!
-//! The values are those at the time of the scrape. The exporter queries each host once per scrape, between two packets of the host, and
-//! costs nothing otherwise. Closed associations are omitted.
+//! The values are those at the time of the scrape. The exporter queries each endpoint once per scrape, between two packets of the
+//! endpoint, and costs nothing otherwise. Closed associations are omitted.
 
 mod authority;
 mod page;
@@ -17,17 +17,17 @@ use tokio::task::JoinHandle;
 
 pub(crate) use page::discard_word;
 
-/// Exported hosts.
+/// Exported endpoints.
 #[derive(Debug, Default)]
 pub(crate) struct Endpoints {
-    hosts: Mutex<Vec<Monitor>>,
+    endpoints: Mutex<Vec<Monitor>>,
     /// Name of this machine, which requests may address.
     machine: Option<String>,
 }
 
 impl Endpoints {
     fn new() -> Self {
-        Endpoints { hosts: Mutex::default(), machine: machine_name() }
+        Endpoints { endpoints: Mutex::default(), machine: machine_name() }
     }
 
     /// Returns the name of this machine, if the system has one.
@@ -35,20 +35,20 @@ impl Endpoints {
         self.machine.as_deref()
     }
 
-    /// Returns the text of a scrape, and removes hosts that have ended.
+    /// Returns the text of a scrape, and removes endpoints that have ended.
     pub(crate) async fn page(&self) -> String {
-        let hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut reports = Vec::new();
         let mut gone = Vec::new();
-        for host in hosts {
-            match host.report().await {
-                Some(report) => reports.push((host.sctp_port(), report)),
-                None => gone.push(host.sctp_port()),
+        for endpoint in endpoints {
+            match endpoint.report().await {
+                Some(report) => reports.push((endpoint.sctp_port(), report)),
+                None => gone.push(endpoint.sctp_port()),
             }
         }
         if !gone.is_empty() {
-            let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
-            hosts.retain(|host| !gone.contains(&host.sctp_port()));
+            let mut endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+            endpoints.retain(|endpoint| !gone.contains(&endpoint.sctp_port()));
         }
         page::write(reports)
     }
@@ -64,8 +64,9 @@ fn machine_name() -> Option<String> {
     None
 }
 
-/// HTTP server that answers `GET /metrics` until it is dropped. The host that a request names must be an IP address, `localhost` or the
-/// name of this machine. Therefore a web page whose domain name resolves to an address of this machine cannot read the metrics.
+/// HTTP server that answers `GET /metrics` until it is dropped. The host that a request names must be an IP address, `localhost`
+/// or the name of this machine. Therefore a web page whose domain name resolves to an address of this machine cannot read the
+/// metrics.
 ///
 /// ```
 /// use anabranch_net::{Endpoint, Protection};
@@ -74,8 +75,8 @@ fn machine_name() -> Option<String> {
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 /// let exporter = Exporter::bind("127.0.0.1:0".parse()?)?;
-/// let host = Endpoint::builder(Protection::Insecure).local("127.0.0.1:0".parse()?).bind()?;
-/// exporter.show(&host);
+/// let endpoint = Endpoint::builder(Protection::Insecure).local("127.0.0.1:0".parse()?).bind()?;
+/// exporter.show(&endpoint);
 /// println!("scrape http://{}/metrics", exporter.local_address());
 /// # Ok(())
 /// # })
@@ -106,9 +107,9 @@ impl Exporter {
         Ok(Exporter { shown, local, task })
     }
 
-    /// Adds a host to the metrics until the host ends. The exporter does not keep the host alive.
-    pub fn show(&self, host: &Endpoint) {
-        self.shown.hosts.lock().unwrap_or_else(PoisonError::into_inner).push(host.monitor());
+    /// Adds an endpoint to the metrics until the endpoint ends. The exporter does not keep the endpoint alive.
+    pub fn show(&self, endpoint: &Endpoint) {
+        self.shown.endpoints.lock().unwrap_or_else(PoisonError::into_inner).push(endpoint.monitor());
     }
 
     /// Returns the address on which the exporter listens.

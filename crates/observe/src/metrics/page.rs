@@ -45,7 +45,7 @@ pub(crate) fn discard_word(reason: Discard) -> &'static str {
     }
 }
 
-/// Writes the page. Each report comes with the SCTP port of its host.
+/// Writes the page. Each report comes with the SCTP port of its endpoint.
 pub(super) fn write(reports: Vec<(u16, EndpointReport)>) -> String {
     let mut registry = Registry::with_prefix(PREFIX);
     registry.register_collector(Box::new(Page { reports }));
@@ -90,14 +90,14 @@ struct Page {
 
 impl Collector for Page {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        self.hosts(&mut encoder)?;
+        self.endpoints(&mut encoder)?;
         self.associations(&mut encoder)?;
         self.paths(&mut encoder)
     }
 }
 
 impl Page {
-    fn hosts(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+    fn endpoints(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         type Read = fn(&EndpointStatistics) -> u64;
         let families: [(Family, Read); 13] = [
             (counter("host_received", "Bytes of UDP datagrams received").bytes(), |s| s.bytes_received),

@@ -82,7 +82,7 @@ impl Capture {
 }
 
 impl Sink for Capture {
-    fn host(&mut self, locals: &[SocketAddr]) {
+    fn endpoint(&mut self, locals: &[SocketAddr]) {
         for local in locals {
             if let Err(error) = self.interface(Some(local.ip())) {
                 self.error.get_or_insert(error);

@@ -55,7 +55,7 @@ pub(crate) struct Totals {
 
 /// Output file or folder of files. Errors are kept until the next flush.
 pub(crate) trait Sink: Send {
-    fn host(&mut self, locals: &[SocketAddr]) {
+    fn endpoint(&mut self, locals: &[SocketAddr]) {
         let _ = locals;
     }
 

@@ -1,4 +1,4 @@
-//! Traces of a host in the simulator's format.
+//! Traces of an endpoint in the simulator's format.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -33,7 +33,7 @@ pub(crate) struct Tables {
     /// Set if `run.toml` is out of date.
     stale: bool,
     packets: PacketTable,
-    /// Latest row of `packets.csv`. Hosts of one recording may be slightly out of order.
+    /// Latest row of `packets.csv`. Endpoints of one recording may be slightly out of order.
     latest: Time,
     /// Active associations, each with the index of its sender in the manifest.
     open: BTreeMap<Key, (usize, AssociationTables)>,

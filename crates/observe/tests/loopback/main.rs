@@ -1,4 +1,4 @@
-//! Recordings of hosts on loopback addresses.
+//! Recordings of endpoints on loopback addresses.
 
 #![allow(
     clippy::disallowed_macros,

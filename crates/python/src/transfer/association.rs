@@ -19,8 +19,8 @@ use super::runtime::Background;
 use super::settings::within;
 use super::shapes::{EventShape, MessagePart, PathShape, StatisticsShape};
 
-/// Time for which a closed association's host answers a peer whose SHUTDOWN ACK is unanswered because the answer was lost. The peer
-/// can repeat it twice if it has only received data and so has a time-out of 1 s, which doubles.
+/// Time for which a closed association's endpoint answers a peer whose SHUTDOWN ACK is unanswered because the answer was lost. The
+/// peer can repeat it twice if it has only received data and so has a time-out of 1 s, which doubles.
 const LINGER: Duration = Duration::from_secs(5);
 
 /// An association, which is aborted when this is dropped unless it has been shut down.
@@ -219,7 +219,7 @@ impl Association {
     }
 
     /// Adds a path from a local address to one of the peer's, and returns its id. A local address that is not in use yet is added
-    /// to the host, if no other association uses it.
+    /// to the endpoint, if no other association uses it.
     fn add_path(&self, local: &str, remote: &str) -> PyResult<Operation> {
         let path = path_address(local, remote)?;
         Ok(self.operate(move |handle, peer| async move { add_path(&handle, &peer, path).await }))
@@ -247,22 +247,22 @@ async fn drain(association: &anabranch_net::Association) {
     while !matches!(association.recv().await, Ok(None) | Err(RecvError::Closed(_))) {}
 }
 
-/// Drops a closed association and its own host. After a graceful end the host stays for a while.
+/// Drops a closed association and its own endpoint. After a graceful end the endpoint stays for a while.
 async fn release(leaving: AbortOnDrop, gracefully: bool) {
-    let (host, runtime) = match &leaving.0.keeper {
-        SocketOwner::Own(host, runtime) => (host.clone(), runtime.clone()),
+    let (endpoint, runtime) = match &leaving.0.keeper {
+        SocketOwner::Own(endpoint, runtime) => (endpoint.clone(), runtime.clone()),
         SocketOwner::Listener { .. } => return,
     };
     drop(leaving);
     if gracefully {
         runtime.spawn(async move {
             tokio::time::sleep(LINGER).await;
-            drop(host);
+            drop(endpoint);
         });
         return;
     }
-    let monitor = host.monitor();
-    drop(host);
+    let monitor = endpoint.monitor();
+    drop(endpoint);
     monitor.gone().await;
 }
 

@@ -27,7 +27,7 @@ pub(super) enum Failure {
     Argument(String),
     /// The scheme's expression is invalid.
     Scheme(String),
-    /// A host cannot listen.
+    /// An endpoint cannot listen.
     Listen(String),
     /// An association could not be opened.
     Connect(String),
@@ -83,7 +83,7 @@ impl Failure {
             ) => "protocol",
             CloseReason::Undelivered { .. } => "undelivered",
             CloseReason::Restarted => "restarted",
-            CloseReason::EndpointGone => "host-gone",
+            CloseReason::EndpointGone => "endpoint-gone",
         };
         Failure::Lost(format!("{peer}: {ended}"), reason)
     }

@@ -1,6 +1,6 @@
 //! Associations over real sockets for asyncio.
 //!
-//! Hosts run on a separate tokio runtime, on threads that never attach to the interpreter: they neither wait for it nor use it
+//! Endpoints run on a separate tokio runtime, on threads that never attach to the interpreter: they neither wait for it nor use it
 //! during its shutdown. Python drives the futures of `anabranch_net` itself. An [`Operation`] has one future, and is polled in the
 //! thread of the event loop. Its waker writes to a [`WakePipe`], which the event loop watches. So a future sends or receives a
 //! message in the same step in which the Python task continues. A cancelled task has dropped the future before that, and futures of

@@ -22,8 +22,10 @@ pub(super) fn path_address(local: &str, remote: &str) -> Result<PathAddress, Fai
 pub(super) async fn add_path(handle: &Handle, peer: &str, path: PathAddress) -> Result<usize, Failure> {
     let Handle { association, keeper } = handle;
     let unbound = match keeper {
-        SocketOwner::Own(host, _) if !host.locals().await.iter().any(|bound| bound.ip() == path.local) => {
-            host
+        SocketOwner::Own(endpoint, _)
+            if !endpoint.locals().await.iter().any(|bound| bound.ip() == path.local) =>
+        {
+            endpoint
         }
         _ => return Ok(add(association, peer, path).await?.index()),
     };

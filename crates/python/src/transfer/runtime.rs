@@ -1,4 +1,4 @@
-//! Runtime that drives all hosts of this process, and the end of their associations with the process.
+//! Runtime that drives all endpoints of this process, and the end of their associations with the process.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub(super) struct Background {
     pub(super) runtime: Runtime,
     /// Cancelled when the process is about to end.
     pub(super) leaving: CancellationToken,
-    /// A task for each open association, and for each host that listens.
+    /// A task for each open association, and for each endpoint that listens.
     pub(super) tasks: TaskTracker,
 }
 

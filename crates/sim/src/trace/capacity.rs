@@ -112,8 +112,8 @@ impl RateUnit {
 const RATE_COLUMNS: &str = "the time in seconds and the rate in Mbit/s";
 
 impl CapacityTrace {
-    /// Reads a file of Mahimahi: each line is the millisecond of an opportunity to deliver [`OPPORTUNITY`] bytes. The trace lasts until
-    /// its last opportunity.
+    /// Reads a file of Mahimahi: each line is the millisecond of an opportunity to deliver [`OPPORTUNITY`] bytes. The trace lasts
+    /// until its last opportunity.
     ///
     /// # Errors
     /// Returns [`TraceError`] with the line, if the file is malformed, out of order, too large, or has no opportunity after time
@@ -198,7 +198,8 @@ impl CapacityTrace {
         Self::from_rates(points, duration)
     }
 
-    /// Returns a trace in which each rate holds from its time until the next, and the last one until `duration`. The first time is zero.
+    /// Returns a trace in which each rate holds from its time until the next, and the last one until `duration`. The first time is
+    /// zero.
     ///
     /// # Errors
     /// Returns [`TraceError`] with the number of the point as the line, if times do not increase, a rate is above [`MAX_RATE`],
@@ -257,8 +258,8 @@ impl CapacityTrace {
         }
     }
 
-    /// Returns the capacity between two times of one repetition of the trace, in bits. Opportunities at `from` count, and those at `to`
-    /// count only if it is the end of the trace.
+    /// Returns the capacity between two times of one repetition of the trace, in bits. Opportunities at `from` count, and those at
+    /// `to` count only if it is the end of the trace.
     pub fn bits_between(&self, from: Span, to: Span) -> u64 {
         let last = self.duration.as_nanos();
         let until = |span: Span| match self.kind {
@@ -386,9 +387,9 @@ impl CapacityTrace {
         }
     }
 
-    /// Writes the trace in Mahimahi's format. Rates become an opportunity in the millisecond in which they have carried its bytes. The
-    /// last line is the end of the trace, rounded up, so that it repeats as the original does; it is an opportunity more than the
-    /// capacity where none is due there.
+    /// Writes the trace in Mahimahi's format. Rates become an opportunity in the millisecond in which they have carried its bytes.
+    /// The last line is the end of the trace, rounded up, so that it repeats as the original does; it is an opportunity more than
+    /// the capacity where none is due there.
     ///
     /// # Errors
     /// Returns an error if the output cannot be written.

@@ -12,7 +12,8 @@ use super::{MAX_DURATION, MAX_POINTS, TraceError};
 pub struct Columns {
     /// Column of the time; the first one if it is not set.
     pub time: Option<String>,
-    /// Column of the value. If it is not set, the table has two columns, and the value is in the second. With `step` it has one column.
+    /// Column of the value. If it is not set, the table has two columns, and the value is in the second. With `step` it has one
+    /// column.
     pub value: Option<String>,
     /// Set if times are in milliseconds in place of seconds.
     pub in_milliseconds: bool,
@@ -64,8 +65,8 @@ pub(super) struct Table<T> {
 }
 
 impl<T> Table<T> {
-    /// Reads the lines of a table. Times count from the first line, and the last line lasts as long as the one before it. Lines without
-    /// a value, and lines that repeat the one before them, give no point. `columns_text` describes both columns.
+    /// Reads the lines of a table. Times count from the first line, and the last line lasts as long as the one before it. Lines
+    /// without a value, and lines that repeat the one before them, give no point. `columns_text` describes both columns.
     pub(super) fn read(
         mut lines: Lines<impl BufRead>,
         columns: &Columns,

@@ -8,8 +8,9 @@ use super::ServerOptions;
 const SPARE_ASSOCIATIONS: usize = 16;
 
 impl ServerOptions {
-    /// Returns the maximum number of associations that a host for this server needs at the same time: those that transfer, as many without a
-    /// first message, and some that are being refused or replaced. Each has its own buffers, so a host should accept no more.
+    /// Returns the maximum number of associations that an endpoint for this server needs at the same time: those that transfer, as
+    /// many without a first message, and some that are being refused or replaced. Each has its own buffers, so an endpoint should
+    /// accept no more.
     pub fn most_associations(&self) -> usize {
         self.most_transfers.saturating_mul(2).saturating_add(SPARE_ASSOCIATIONS)
     }
