@@ -408,7 +408,7 @@ bench: venv ## [measure] Measure the simulator, schemes' decisions, observation,
 # Ratios to peers in the same run do not depend on the speed of the machine. Each row needs its peer: `make setup` installs usrsctp.
 # Each of 10,000 peers has a socket.
 BENCH_WIRE ?= check
-bench-wire: ## Measure associations over loopback beside kernel TCP, quinn and usrsctp, and compare the ratios with stored ones; BENCH_WIRE=store stores them.
+bench-wire: ## Measure associations over loopback and virtual Ethernet beside iperf3, quinn and usrsctp, and compare the ratios with stored ones; BENCH_WIRE=store stores them.
 	@set -eu; \
 	$(CARGO) build --profile fast --locked -p anabranch-bench-wire; \
 	ulimit -n "$$(ulimit -Hn)"; \

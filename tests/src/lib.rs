@@ -9,6 +9,7 @@ pub mod hostile;
 pub mod managed;
 pub mod meddler;
 pub mod middle;
+pub mod namespace;
 pub mod network;
 pub mod node;
 pub mod rewriting;

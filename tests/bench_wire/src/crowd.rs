@@ -9,7 +9,8 @@ use anabranch_net::{Association, Config, Endpoint, Guard, PathAddress, Peer, Pro
 use clap::Args;
 use tokio::task::JoinSet;
 
-use crate::subject::{Crowd, LARGE_MESSAGE, message};
+use crate::end::{LARGE_MESSAGE, message};
+use crate::subject::Crowd;
 use crate::{Failure, process};
 
 /// Bytes that all associations send together: enough that slow start and path MTU discovery are a small part, since each of 3,000

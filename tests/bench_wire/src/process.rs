@@ -8,7 +8,7 @@ use crate::Failure;
 /// Clock ticks per second in `/proc` (USER_HZ, proc(5)).
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Returns a runtime with as many threads as a transfer has endpoints.
+/// Returns a runtime like that of the command, for two processors.
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     Ok(tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?)
 }

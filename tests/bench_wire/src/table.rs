@@ -6,9 +6,11 @@ use std::path::Path;
 
 use clap::Args;
 
-use crate::bulk::Flow;
-use crate::subject::{Amount, Crowd, LARGE_MESSAGE, Paced, Subject};
-use crate::{Failure, process, usrsctp};
+use crate::end::{Association, LARGE_MESSAGE};
+use crate::site::Site;
+use crate::subject::{Crowd, Measure, Subject};
+use crate::transfer::{Amount, Stack, Transfer};
+use crate::{Failure, iperf3, usrsctp};
 
 /// File next to the counts of instructions.
 const STORED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../cost/wire.tsv");
@@ -20,8 +22,9 @@ const BULK: Amount = Amount { message_bytes: LARGE_MESSAGE, messages: 16 << 10 }
 const SMALL: Amount = Amount { message_bytes: 64, messages: 4 << 20 };
 /// Smaller amount, since usrsctp takes longer for each message.
 const SMALL_USRSCTP: Amount = Amount { messages: 1 << 20, ..SMALL };
-/// Amount of three seconds at one Gbit/s.
-const PACED: Paced = Paced { amount: Amount { message_bytes: 16 << 10, messages: 22_889 }, mbit_per_s: 1000 };
+/// Amount of three seconds at the rate of `PACE_MBIT_PER_S`.
+const PACED: Amount = Amount { message_bytes: 16 << 10, messages: 22_889 };
+const PACE_MBIT_PER_S: u32 = 1000;
 const MANY: Crowd = Crowd { associations: 3000 };
 const IDLE: Crowd = Crowd { associations: 10_000 };
 
@@ -45,12 +48,13 @@ enum Better {
 /// Subject with which a row is compared.
 #[derive(Clone, Copy, Debug)]
 enum Beside {
-    Tcp,
-    Quic,
-    UsrsctpSmall,
-    UsrsctpPaced,
+    Iperf3,
+    Quinn,
+    Usrsctp,
     /// One path of this project, with the same protection.
     OnePath,
+    /// The same association without protection.
+    Plain,
     OneOfCrowd,
     /// No comparison: a figure in this unit.
     Nothing(&'static str),
@@ -59,12 +63,10 @@ enum Beside {
 /// Measurement of a row.
 #[derive(Clone, Copy, Debug)]
 enum Measured {
-    Bulk { scheme: &'static str, paths: u8 },
+    Bulk { site: Site, scheme: &'static str, paths: u8 },
     Small,
     Paced,
-    Crowd,
-    IdleBytes,
-    IdleCpu,
+    Crowd(Measure),
 }
 
 /// Row of the table.
@@ -78,12 +80,16 @@ pub(crate) struct Row {
     better: Better,
 }
 
-const ONE: Measured = Measured::Bulk { scheme: "bonded", paths: 1 };
 const BOTH: &[bool] = &[false, true];
 const PLAIN: &[bool] = &[false];
+const PROTECTED: &[bool] = &[true];
+
+const fn one(site: Site) -> Measured {
+    Measured::Bulk { site, scheme: "bonded", paths: 1 }
+}
 
 const fn two(scheme: &'static str) -> Measured {
-    Measured::Bulk { scheme, paths: 2 }
+    Measured::Bulk { site: Site::Veth, scheme, paths: 2 }
 }
 
 const fn row(name: &'static str, measured: Measured, beside: Beside, protected: &'static [bool]) -> Row {
@@ -95,46 +101,70 @@ const fn less(name: &'static str, measured: Measured, beside: Beside) -> Row {
 }
 
 pub(crate) const ROWS: &[Row] = &[
-    row("one path / TCP", ONE, Beside::Tcp, BOTH),
-    row("one path / quinn", ONE, Beside::Quic, BOTH),
-    row("two paths, bonded / one path", two("bonded"), Beside::OnePath, BOTH),
-    row("two paths, cmt / one path", two("cmt"), Beside::OnePath, BOTH),
-    row("two paths, braid / one path", two("braid"), Beside::OnePath, BOTH),
-    row("64-byte messages / usrsctp", Measured::Small, Beside::UsrsctpSmall, BOTH),
-    row("3000 associations / one", Measured::Crowd, Beside::OneOfCrowd, PLAIN),
-    less("CPU at 1 Gbit/s / usrsctp", Measured::Paced, Beside::UsrsctpPaced),
-    less("memory of an idle association", Measured::IdleBytes, Beside::Nothing("bytes")),
-    less("CPU of 10000 idle associations", Measured::IdleCpu, Beside::Nothing("of a core")),
+    row("loopback, one path / iperf3", one(Site::Loopback), Beside::Iperf3, BOTH),
+    row("loopback, one path / quinn", one(Site::Loopback), Beside::Quinn, PROTECTED),
+    row("MTU 1500, one path / iperf3", one(Site::Veth), Beside::Iperf3, BOTH),
+    row("MTU 1500, one path / quinn", one(Site::Veth), Beside::Quinn, PROTECTED),
+    row("MTU 1500, one path / plain", one(Site::Veth), Beside::Plain, PROTECTED),
+    row("MTU 1500, two paths, cmt / one", two("cmt"), Beside::OnePath, BOTH),
+    row("MTU 1500, two paths, braid / one", two("braid"), Beside::OnePath, BOTH),
+    row("64-byte messages / usrsctp", Measured::Small, Beside::Usrsctp, BOTH),
+    row("3000 associations / one", Measured::Crowd(Measure::Rate(MANY)), Beside::OneOfCrowd, PLAIN),
+    less("CPU at 1 Gbit/s / usrsctp", Measured::Paced, Beside::Usrsctp),
+    less(
+        "memory of an idle association",
+        Measured::Crowd(Measure::IdleBytes(IDLE)),
+        Beside::Nothing("bytes"),
+    ),
+    less(
+        "CPU of 10000 idle associations",
+        Measured::Crowd(Measure::IdleCpu(IDLE)),
+        Beside::Nothing("of a core"),
+    ),
 ];
 
 impl Row {
     fn subject(&self, protected: bool) -> Subject {
-        let bulk = |amount, scheme: &str, paths| {
-            Subject::Bulk(Flow { amount, scheme: scheme.to_owned(), paths, protected })
-        };
         match self.measured {
-            Measured::Bulk { scheme, paths } => bulk(BULK, scheme, paths),
-            Measured::Small => bulk(SMALL, "bonded", 1),
-            Measured::Paced => Subject::BulkPaced(PACED),
-            Measured::Crowd => Subject::Crowd(MANY),
-            Measured::IdleBytes => Subject::IdleBytes(IDLE),
-            Measured::IdleCpu => Subject::IdleCpu(IDLE),
+            Measured::Bulk { scheme, paths, .. } => {
+                let stack = Stack::Anabranch(Association { scheme, paths, protected });
+                Subject::Rate(Transfer { stack, site: self.site(), amount: BULK, mbit_per_s: None })
+            }
+            Measured::Small => {
+                let stack = Stack::Anabranch(Association { scheme: "bonded", paths: 1, protected });
+                Subject::Rate(Transfer { stack, site: Site::Loopback, amount: SMALL, mbit_per_s: None })
+            }
+            Measured::Paced => paced(Stack::Anabranch(Association { scheme: "bonded", paths: 1, protected })),
+            Measured::Crowd(measure) => Subject::Crowd(measure),
         }
     }
 
     fn base(&self, protected: bool) -> Option<Subject> {
-        Some(match self.beside {
-            Beside::Tcp => Subject::Tcp(BULK),
-            Beside::Quic => Subject::Quic(BULK),
-            Beside::UsrsctpSmall => Subject::Usrsctp(SMALL_USRSCTP),
-            Beside::UsrsctpPaced => Subject::UsrsctpPaced(PACED),
-            Beside::OnePath => {
-                let scheme = "bonded".to_owned();
-                Subject::Bulk(Flow { amount: BULK, scheme, paths: 1, protected })
-            }
-            Beside::OneOfCrowd => Subject::Crowd(Crowd { associations: 1 }),
-            Beside::Nothing(_) => return None,
+        let bulk =
+            |stack| Subject::Rate(Transfer { stack, site: self.site(), amount: BULK, mbit_per_s: None });
+        let one_path = |protected| Association { scheme: "bonded", paths: 1, protected };
+        Some(match (self.beside, self.measured) {
+            (Beside::Iperf3, _) => bulk(Stack::Iperf3),
+            (Beside::Quinn, _) => bulk(Stack::Quinn),
+            (Beside::OnePath, _) => bulk(Stack::Anabranch(one_path(protected))),
+            (Beside::Plain, _) => bulk(Stack::Anabranch(one_path(false))),
+            (Beside::Usrsctp, Measured::Paced) => paced(Stack::Usrsctp),
+            (Beside::Usrsctp, _) => Subject::Rate(Transfer {
+                stack: Stack::Usrsctp,
+                site: self.site(),
+                amount: SMALL_USRSCTP,
+                mbit_per_s: None,
+            }),
+            (Beside::OneOfCrowd, _) => Subject::Crowd(Measure::Rate(Crowd { associations: 1 })),
+            (Beside::Nothing(_), _) => return None,
         })
+    }
+
+    fn site(&self) -> Site {
+        match self.measured {
+            Measured::Bulk { site, .. } => site,
+            Measured::Small | Measured::Paced | Measured::Crowd(_) => Site::Loopback,
+        }
     }
 
     /// Returns all measurements that the row requires.
@@ -146,8 +176,13 @@ impl Row {
             .collect()
     }
 
-    fn needs_usrsctp(&self) -> bool {
-        matches!(self.beside, Beside::UsrsctpSmall | Beside::UsrsctpPaced)
+    /// Returns the program that the row requires, if it is missing.
+    fn missing(&self, found: &Found) -> Option<&'static str> {
+        match self.beside {
+            Beside::Iperf3 if !found.iperf3 => Some("iperf3"),
+            Beside::Usrsctp if !found.usrsctp => Some("usrsctp"),
+            _ => None,
+        }
     }
 
     /// Returns `true` for a figure that varies less than rates and takes a minute.
@@ -156,23 +191,32 @@ impl Row {
     }
 }
 
+fn paced(stack: Stack) -> Subject {
+    Subject::Cpu(Transfer { stack, site: Site::Loopback, amount: PACED, mbit_per_s: Some(PACE_MBIT_PER_S) })
+}
+
+/// Other stacks that are installed.
+struct Found {
+    iperf3: bool,
+    usrsctp: bool,
+}
+
 /// Figures of each measurement, by round.
 #[derive(Debug, Default)]
-struct Figures(BTreeMap<Vec<String>, Vec<f64>>);
+struct Figures(BTreeMap<Subject, Vec<f64>>);
 
 impl Figures {
     fn measure(&mut self, round: usize, subject: &Subject) -> Result<(), Failure> {
-        let arguments = subject.arguments();
-        let figures = self.0.entry(arguments.clone()).or_default();
+        let figures = self.0.entry(*subject).or_default();
         // Several rows may require the same measurement.
         if figures.len() <= round {
-            figures.push(process::figure_of(&arguments)?);
+            figures.push(subject.measure()?);
         }
         Ok(())
     }
 
     fn of(&self, subject: &Subject) -> &[f64] {
-        self.0.get(&subject.arguments()).map_or(&[], Vec::as_slice)
+        self.0.get(subject).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -230,10 +274,9 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 
 /// Measures and prints the rows in turn.
 fn measure(options: &Options, stored: &Stored) -> Result<Vec<Cell>, Failure> {
-    let with_usrsctp = usrsctp::is_there();
+    let found = Found { iperf3: iperf3::is_there(), usrsctp: usrsctp::is_there() };
     let chosen = ROWS.iter().filter(|row| row.name.contains(&options.only));
-    let (rows, left_out): (Vec<&Row>, Vec<&Row>) =
-        chosen.partition(|row| with_usrsctp || !row.needs_usrsctp());
+    let (rows, left_out): (Vec<&Row>, Vec<&Row>) = chosen.partition(|row| row.missing(&found).is_none());
     let mut figures = Figures::default();
     for round in 0..options.rounds {
         for row in rows.iter().filter(|row| round == 0 || !row.once()) {
@@ -263,7 +306,8 @@ fn measure(options: &Options, stored: &Stored) -> Result<Vec<Cell>, Failure> {
         );
     }
     for row in left_out {
-        println!("{:32} {:10} {:>8}  usrsctp is not installed", row.name, "", "not there");
+        let missing = row.missing(&found).unwrap_or_default();
+        println!("{:32} {:10} {:>8}  {missing} is not installed", row.name, "", "not there");
     }
     Ok(cells)
 }
@@ -322,6 +366,16 @@ impl Stored {
 }
 
 #[cfg(test)]
+pub(crate) fn transfers() -> Vec<Transfer> {
+    let subjects = ROWS.iter().flat_map(Row::subjects);
+    let transfer = |subject| match subject {
+        Subject::Rate(transfer) | Subject::Cpu(transfer) => Some(transfer),
+        Subject::Crowd(_) => None,
+    };
+    subjects.filter_map(transfer).collect()
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -331,7 +385,7 @@ mod tests {
 
     #[test]
     fn stored_table_is_read_unchanged() {
-        let row = ("one path / TCP".to_owned(), "plain".to_owned());
+        let row = ("one path / iperf3".to_owned(), "plain".to_owned());
         let stored = Stored([(row, 0.75)].into());
         assert_eq!(Stored::parse(&stored.text()).expect("it was written so"), stored);
         assert!(Stored::parse("row\tcolumn\tvalue\none path\tplain\n").is_err());
@@ -341,17 +395,17 @@ mod tests {
     fn slower_is_worse_and_so_is_more_memory() {
         let worse = |row, value| cell(row, value).worse_than(1.0);
         let (faster, smaller) =
-            (row("", ONE, Beside::Tcp, PLAIN), less("", Measured::Paced, Beside::UsrsctpPaced));
+            (row("", one(Site::Loopback), Beside::Iperf3, PLAIN), less("", Measured::Paced, Beside::Usrsctp));
         assert!(worse(faster, 0.9) > MUCH && worse(faster, 1.1) < 0.0);
         assert!(worse(smaller, 1.1) > MUCH && worse(smaller, 0.9) < 0.0);
     }
 
     #[test]
     fn a_ratio_is_of_two_measurements_of_one_round() {
-        let row = row("", ONE, Beside::Tcp, PLAIN);
+        let row = row("", one(Site::Loopback), Beside::Iperf3, PLAIN);
         let mut figures = Figures::default();
-        figures.0.insert(row.subject(false).arguments(), vec![10.0, 1.0, 30.0]);
-        figures.0.insert(Subject::Tcp(BULK).arguments(), vec![20.0, 2.0, 40.0]);
+        figures.0.insert(row.subject(false), vec![10.0, 1.0, 30.0]);
+        figures.0.insert(row.base(false).expect("iperf3"), vec![20.0, 2.0, 40.0]);
         assert_eq!(Cell::of(row, false, &figures).value, 0.5);
     }
 }

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use anabranch_tests::namespace::Namespace;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -15,49 +16,6 @@ pub(super) const MB: usize = 1_000_000;
 
 /// Maximum time without progress while another pair works.
 pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-
-/// A network namespace, removed when dropped.
-pub(super) struct Namespace {
-    holder: Child,
-}
-
-impl Drop for Namespace {
-    fn drop(&mut self) {
-        drop(self.holder.stdin.take());
-        let _ = self.holder.wait();
-    }
-}
-
-pub(super) fn is_root() -> bool {
-    let id = Command::new("id").arg("-u").output().expect("id");
-    id.stdout.trim_ascii() == b"0"
-}
-
-impl Namespace {
-    fn hold(mut command: Command) -> Option<Self> {
-        command.args(["sh", "-c", "echo there; exec cat"]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut holder = command.stderr(Stdio::null()).spawn().ok()?;
-        let mut line = String::new();
-        BufReader::new(holder.stdout.take()?).read_line(&mut line).ok()?;
-        let namespace = Namespace { holder };
-        (line.trim() == "there").then_some(namespace)
-    }
-
-    pub(super) fn enter(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new("nsenter");
-        command.args(["-t", &self.holder.id().to_string(), "-n"]);
-        if !is_root() {
-            command.args(["-U", "--preserve-credentials"]);
-        }
-        command.arg("--").args(arguments);
-        command
-    }
-
-    pub(super) fn run(&self, script: &str) {
-        let output = self.enter(&["sh", "-ec", script]).output().expect("a shell");
-        assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
-    }
-}
 
 /// Ends of links: `c1` and further at the client, `s1` and further at the server.
 #[derive(Clone, Copy)]
@@ -93,16 +51,7 @@ impl Network {
     /// Returns `None` if namespaces are not permitted.
     pub(super) fn new() -> Option<Self> {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut unshare = Command::new("unshare");
-        unshare.arg(if is_root() { "-n" } else { "-Urn" });
-        let made = Namespace::hold(unshare).and_then(|middle| {
-            let inner = || {
-                let mut unshare = middle.enter(&["unshare"]);
-                unshare.arg("-n");
-                Namespace::hold(unshare)
-            };
-            Some((inner()?, inner()?, middle))
-        });
+        let made = Namespace::create().and_then(|middle| Some((middle.nested()?, middle.nested()?, middle)));
         let Some((client, server, middle)) = made else {
             eprintln!("skipped: network namespaces are not permitted here");
             return None;
@@ -118,7 +67,7 @@ impl Network {
 
     fn add_link(&self, link: u8) {
         self.middle.run(&format!("ip link add sw{link} type bridge; ip link set sw{link} up"));
-        let middle = self.middle.holder.id();
+        let middle = self.middle.id();
         for (namespace, end, host) in [(&self.client, 'c', 1), (&self.server, 's', 2)] {
             let (near, far) = (format!("{end}{link}"), format!("m{end}{link}"));
             namespace.run(&format!(

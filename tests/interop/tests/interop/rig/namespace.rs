@@ -1,12 +1,10 @@
 //! Two network namespaces, connected only by a pair of virtual interfaces for each path.
 
-use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Shell command that reports the namespace, and keeps it until standard input ends: it ends with the test in any case.
-const HOLD: &str = "echo there; exec cat";
+use anabranch_tests::namespace::Namespace;
 
 /// Owner of a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,53 +26,6 @@ pub(crate) enum Cut {
     OurAddressGone,
     /// The address of the other stack is removed.
     TheirAddressGone,
-}
-
-#[derive(Debug)]
-struct Namespace {
-    holder: Child,
-}
-
-impl Drop for Namespace {
-    fn drop(&mut self) {
-        drop(self.holder.stdin.take());
-        let _ = self.holder.wait();
-    }
-}
-
-impl Namespace {
-    fn hold(mut command: Command) -> Self {
-        let mut holder = command
-            .args(["sh", "-c", HOLD])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("unshare and nsenter are there (util-linux)");
-        let mut line = String::new();
-        BufReader::new(holder.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
-        assert_eq!(line.trim(), "there", "no namespace: run as root, or allow unprivileged user namespaces");
-        Namespace { holder }
-    }
-
-    fn enter(&self, program: &str) -> Command {
-        let mut command = Command::new("nsenter");
-        command.args(["-t", &self.holder.id().to_string(), "-n"]);
-        if !is_root() {
-            command.args(["-U", "--preserve-credentials"]);
-        }
-        command.arg("--").arg(program);
-        command
-    }
-
-    fn run(&self, line: &str) {
-        let output = self.enter("sh").args(["-ec", line]).output().expect("a shell");
-        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
-    }
-}
-
-fn is_root() -> bool {
-    let id = Command::new("id").arg("-u").output().expect("id");
-    id.stdout.trim_ascii() == b"0"
 }
 
 /// Path `n`, from 1 on, leads from 10.77.`n`.1 on this project's side to 10.77.`n`.2 on the side of the other stack.
@@ -99,12 +50,9 @@ impl Drop for Capture {
 
 impl Network {
     pub(crate) fn new(paths: u8) -> Self {
-        let mut unshare = Command::new("unshare");
-        unshare.arg(if is_root() { "-n" } else { "-Urn" });
-        let ours = Namespace::hold(unshare);
-        let mut unshare = ours.enter("unshare");
-        unshare.arg("-n");
-        let theirs = Namespace::hold(unshare);
+        let ours = Namespace::create()
+            .expect("network namespaces: util-linux, and root or unprivileged user namespaces");
+        let theirs = ours.nested().expect("a second namespace");
         for namespace in [&ours, &theirs] {
             // usrsctp lists every address of the host. An unrequested link-local one would be a path.
             namespace.run("if [ -d /proc/sys/net/ipv6 ]; then for scope in all default; do echo 1 > /proc/sys/net/ipv6/conf/$scope/disable_ipv6; done; fi");
@@ -119,7 +67,7 @@ impl Network {
     fn start_capture(&self) -> Option<Capture> {
         let folder = std::env::var_os("ANABRANCH_INTEROP_CAPTURE")?;
         let name = std::thread::current().name().unwrap_or("capture").replace("::", "-");
-        let file = PathBuf::from(folder).join(format!("{name}-{}.pcapng", self.ours.holder.id()));
+        let file = PathBuf::from(folder).join(format!("{name}-{}.pcapng", self.ours.id()));
         let mut command = self.command(Side::Ours, "dumpcap");
         command.arg("-q").arg("-w").arg(file);
         (1..=self.paths).for_each(|path| {
@@ -131,7 +79,7 @@ impl Network {
     }
 
     fn add_link(&self, path: u8) {
-        let theirs = self.theirs.holder.id();
+        let theirs = self.theirs.id();
         self.ours.run(&format!("ip link add v{path} type veth peer name v{path} netns {theirs}"));
         for (side, namespace) in [(1, &self.ours), (2, &self.theirs)] {
             namespace.run(&format!("ip addr add 10.77.{path}.{side}/24 dev v{path}; ip link set v{path} up"));
@@ -147,7 +95,7 @@ impl Network {
 
     /// Returns a command that runs on that side.
     pub(crate) fn command(&self, side: Side, program: &str) -> Command {
-        self.namespace(side).enter(program)
+        self.namespace(side).enter(&[program])
     }
 
     pub(crate) fn address(side: Side, path: u8) -> String {
