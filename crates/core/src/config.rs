@@ -9,6 +9,7 @@ use crate::address::{LocalEnd, PathAddress};
 use crate::policy::Scheme;
 use crate::profile::Profile;
 use crate::protection::Protection;
+use crate::send::StreamScheduler;
 use crate::time::Span;
 
 /// Encapsulation of packets.
@@ -149,6 +150,8 @@ pub struct AssociationConfig {
     /// `true` to announce that the driver controls each stream above SCTP: credit, end and reset. The driver does it if the peer
     /// announces it too ([`Association::controls_streams`](crate::Association::controls_streams)).
     pub stream_control: bool,
+    /// Rule that chooses the stream of the next message.
+    pub stream_scheduler: StreamScheduler,
     /// First SSN of every stream in both directions. Only tests set it to a value other than zero, and on both sides.
     pub first_ssn: u16,
     /// Initial TSN; random if `None`. Only tests set it.
@@ -191,6 +194,7 @@ impl AssociationConfig {
             mtu_search_up_to_bytes: None,
             streams: 1,
             stream_control: false,
+            stream_scheduler: StreamScheduler::default(),
             first_ssn: 0,
             initial_tsn: None,
             trace: false,

@@ -49,6 +49,6 @@ pub use fair_pool::{FairPool, PoolFull};
 pub use packet_buffer::PacketBuffer;
 pub use path_id::{MAX_PATHS, PathId, PathSet, PathState};
 pub use recv::ReceivedMessage;
-pub use send::{AbandonCause, Reliability, SendOptions};
+pub use send::{AbandonCause, DEFAULT_STREAM_PRIORITY, Reliability, SendOptions, StreamScheduler};
 pub use source::Source;
 pub use stats::{Abandoned, AbandonedMessages, Discard, Discards, Statistics};

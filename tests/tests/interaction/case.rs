@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use anabranch_core::StreamChanges;
 use anabranch_core::protection::{KeyManagementRoles, Protection, ProtectionMode};
 use anabranch_core::time::Span;
+use anabranch_core::{StreamChanges, StreamScheduler};
 use anabranch_schemes::registry::{COMPONENTS, Kind, PRESETS, Parameter};
 use anabranch_tests::capricious;
 use anabranch_tests::duo::{Setup, config};
@@ -138,6 +138,15 @@ impl Case {
         self.ops.iter().any(Op::changes_streams).then_some(StreamChanges { max_streams: 8 })
     }
 
+    /// Returns the stream scheduler of both sides. Cases without such a step keep their packets.
+    fn stream_scheduler(&self) -> StreamScheduler {
+        let selected = self.ops.iter().find_map(|op| match op {
+            Op::Prioritise { scheduler, .. } => Some(*scheduler),
+            _ => None,
+        });
+        selected.unwrap_or_default()
+    }
+
     /// Returns the setup for the harness.
     pub(crate) fn setup(&self) -> Setup {
         let sides = [0, 1].map(|side| {
@@ -152,6 +161,7 @@ impl Case {
             config.path_silence_limit = silence_ms.map(Span::from_millis);
             config.streams = *streams;
             config.stream_changes = self.stream_changes();
+            config.stream_scheduler = self.stream_scheduler();
             if let Some(guarded) = &self.guarded {
                 config.protection = Some(self.protection(side));
                 config.address_changes.asconf = guarded.asconf;

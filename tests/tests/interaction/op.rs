@@ -1,7 +1,9 @@
 //! Operations of a test on the two endpoints and the network.
 
-use anabranch_core::Reliability;
+use std::num::NonZeroU16;
+
 use anabranch_core::time::Span;
+use anabranch_core::{Reliability, StreamScheduler};
 use anabranch_tests::network::Side;
 use proptest::prelude::*;
 
@@ -22,6 +24,8 @@ pub(crate) enum Op {
     Reading { side: Side, by_hand: bool },
     /// Requests a reset of streams; bits select them, and none means all.
     Reset { side: Side, streams: u8, incoming: bool },
+    /// Sets the priority of a stream. The first one of a case also selects the stream scheduler.
+    Prioritise { side: Side, stream: u16, priority: NonZeroU16, scheduler: StreamScheduler },
     /// Requests more streams.
     AddStreams { side: Side, streams: u16, incoming: bool },
     /// Cuts or restores a link.
@@ -114,6 +118,16 @@ fn add_streams() -> impl Strategy<Value = Op> {
     })
 }
 
+fn prioritise() -> impl Strategy<Value = Op> {
+    let scheduler = prop::sample::select(StreamScheduler::ALL.to_vec());
+    (side(), 0..4_u16, 1..600_u16, scheduler).prop_map(|(side, stream, priority, scheduler)| Op::Prioritise {
+        side,
+        stream,
+        priority: NonZeroU16::new(priority).expect("the range starts at one"),
+        scheduler,
+    })
+}
+
 /// Returns limits that messages reach before their first transmission, in flight, or rarely.
 fn reliability() -> impl Strategy<Value = Reliability> {
     prop_oneof![
@@ -135,6 +149,7 @@ pub(crate) fn any() -> impl Strategy<Value = Op> {
         5 => (side(), any_bool()).prop_map(|(side, by_hand)| Op::Reading { side, by_hand }),
         6 => reset(),
         1 => add_streams(),
+        2 => prioritise(),
         10 => (0..8_usize, any_bool()).prop_map(|(pair, cut)| Op::Cut { pair, cut }),
         12 => impair(),
         3 => Just(Op::Heal),

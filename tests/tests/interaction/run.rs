@@ -119,6 +119,13 @@ fn apply<P: Pair>(pair: &mut P, case: &Case, op: &Op, attacker: Option<&mut Atta
             pair.set_reading(side, if by_hand { Reading::ByHand } else { Reading::WhenTold });
         }
         Op::Reset { side, streams, incoming } => reset(pair.duo_mut(), side, streams, incoming),
+        Op::Prioritise { side, stream, priority, scheduler: _ } => {
+            let duo = pair.duo_mut();
+            if let Some(association) = duo.nodes[side.index()].try_association_mut() {
+                let _ = association.set_stream_priority(stream, priority);
+            }
+            duo.nodes[side.index()].check();
+        }
         Op::AddStreams { side, streams, incoming } => {
             let duo = pair.duo_mut();
             let now = duo.now;

@@ -576,7 +576,8 @@ impl Association {
         self.identity.restarts = self.identity.restarts.wrapping_add(1);
         self.identity.local_tag = body.local_tag;
         self.identity.initial_tsn = (1 << 32) + u64::from(body.local_initial_tsn);
-        let queue = SendQueue::new(self.config.streams, self.config.first_ssn);
+        let config = &self.config;
+        let queue = SendQueue::new(config.streams, config.first_ssn, config.stream_scheduler);
         let awaited_room = self.sender.restart(queue, self.identity.initial_tsn);
         self.recovery = LossRecovery::new(self.identity.initial_tsn, self.paths.len());
         self.transmission.restart();

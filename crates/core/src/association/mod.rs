@@ -47,6 +47,7 @@ mod timers;
 mod transmission;
 mod unvalidated;
 
+use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -56,7 +57,7 @@ use crate::authentication::RANDOM_LEN;
 use crate::config::{AssociationConfig, Encapsulation, Integrity, InterfaceMtu};
 use crate::contents::Contents;
 use crate::entropy::Entropy;
-use crate::error::{AbortReason, PathError, SendError};
+use crate::error::{AbortReason, PathError, SendError, StreamsError};
 use crate::path_id::{PathId, PathState};
 use crate::paths::{PathOptions, Paths};
 use crate::policy::{AssociationFacts, PathFacts};
@@ -253,7 +254,7 @@ impl Association {
         Association {
             sender: Sender::new(
                 Arc::clone(&profile),
-                SendQueue::new(config.streams, config.first_ssn),
+                SendQueue::new(config.streams, config.first_ssn, config.stream_scheduler),
                 initial_tsn,
                 config.send_buffer_bytes,
             ),
@@ -336,6 +337,21 @@ impl Association {
         self.check_message(&payload, options)?;
         let now = self.now;
         self.enqueue(|sender| sender.push_urgent(payload, options, now));
+        Ok(())
+    }
+
+    /// Sets the priority of an outgoing stream, which [`StreamScheduler::Priority`](crate::StreamScheduler) and
+    /// `WeightedFairQueueing` use. It is [`DEFAULT_STREAM_PRIORITY`](crate::DEFAULT_STREAM_PRIORITY) at first, and a reset of the
+    /// stream keeps it.
+    ///
+    /// # Errors
+    /// Returns [`StreamsError::NoSuchStream`] for a stream that the association does not have.
+    pub fn set_stream_priority(&mut self, stream: u16, priority: NonZeroU16) -> Result<(), StreamsError> {
+        let streams = self.sender.queue().streams();
+        if stream >= streams {
+            return Err(StreamsError::NoSuchStream { stream, streams });
+        }
+        self.sender.set_stream_priority(stream, priority);
         Ok(())
     }
 

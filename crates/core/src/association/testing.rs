@@ -28,7 +28,7 @@ use crate::policy::{
 };
 use crate::profile::Profile;
 use crate::protection::PacketProtection;
-use crate::send::{SendOptions, SendQueue, Sender};
+use crate::send::{SendOptions, SendQueue, Sender, StreamScheduler};
 use crate::time::{Span, Time};
 use crate::units::{ChunkBytes, WindowBytes};
 
@@ -180,7 +180,7 @@ impl Rig {
             now: at(0),
             paths: Paths::new(Arc::clone(&profile), options),
             policies: PolicyState::new(plain_policies(), Entropy::new([7; 32]), &profile, false),
-            sender: Sender::new(profile, SendQueue::new(1, 0), FIRST, None),
+            sender: Sender::new(profile, SendQueue::new(1, 0, StreamScheduler::default()), FIRST, None),
             outputs: Outputs::new(true),
             reachability: Reachability::new(at(0), Entropy::new([8; 32])),
         };

@@ -140,7 +140,7 @@ impl Sender {
                 .map(|c| c.draft.payload.len() as u64)
                 .sum()
         });
-        self.queue.bytes_at(message.place) + outstanding
+        self.queue.bytes_at(message.options.stream, message.place) + outstanding
     }
 
     /// Returns `true` if some chunk of a message is not acknowledged.
@@ -175,9 +175,9 @@ impl Sender {
             return None;
         }
         let message = *self.partial.messages.get(key)?;
-        let unsent_bytes = self.queue.bytes_at(message.place);
+        let unsent_bytes = self.queue.bytes_at(message.options.stream, message.place);
         let mut progress = message.progress;
-        if let Some(end) = self.queue.withdraw(message.place) {
+        if let Some(end) = self.queue.withdraw(message.options, message.place) {
             let tsn = self.outstanding.push(end, PathId::new(0));
             self.outstanding.mark_abandoned(tsn);
             if let Progress::Cutting { first, .. } = progress {

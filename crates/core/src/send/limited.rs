@@ -1,9 +1,9 @@
 //! Messages with a limit of reliability, and the order in which they are abandoned.
 //!
 //! Only messages with a limit have a record, so that reliable ones cost nothing. Records are in the order in which the application
-//! sent the messages, which is also the order of their TSNs. A record is removed once its message is abandoned or the cumulative
-//! TSN has passed it. The two heaps may contain keys of removed records, but never at the top. A heap that consists mostly of such
-//! keys is swept.
+//! sent the messages. A record is removed once its message is abandoned or the cumulative TSN has passed it; a record behind one of
+//! a message that waits is removed later, with others. The two heaps may contain keys of removed records, but never at the top. A
+//! heap that consists mostly of such keys is swept.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -32,6 +32,7 @@ pub(crate) enum Progress {
 /// Message with a limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limited {
+    key: MessageKey,
     pub(crate) options: SendOptions,
     pub(crate) expires_at: Option<Time>,
     pub(crate) progress: Progress,
@@ -43,6 +44,15 @@ impl Limited {
     fn is_settled(&self) -> bool {
         self.progress == Progress::Settled
     }
+
+    /// Returns `true` if the record is not needed with this cumulative TSN.
+    fn is_delivered(&self, cumulative: u64) -> bool {
+        match self.progress {
+            Progress::Cut { last, .. } => last <= cumulative,
+            Progress::Settled => true,
+            Progress::Waiting | Progress::Cutting { .. } => false,
+        }
+    }
 }
 
 /// Number of stale keys in a heap that is always tolerated. A heap with more is swept once most of it is stale.
@@ -51,8 +61,10 @@ const SWEEP_FROM: usize = 64;
 #[derive(Debug)]
 pub(crate) struct LimitedMessages {
     records: VecDeque<Limited>,
-    /// Key of the first record.
-    first_key: NonZeroU64,
+    next_key: NonZeroU64,
+    /// Number of records from which on those of delivered messages are removed.
+    crowd: usize,
+    cumulative: u64,
     deadlines: BinaryHeap<Reverse<(Time, MessageKey)>>,
     /// Heap with the largest number on top; of equal numbers the newest message.
     priorities: BinaryHeap<(u32, MessageKey)>,
@@ -62,7 +74,9 @@ impl Default for LimitedMessages {
     fn default() -> Self {
         LimitedMessages {
             records: VecDeque::new(),
-            first_key: NonZeroU64::MIN,
+            next_key: NonZeroU64::MIN,
+            crowd: SWEEP_FROM,
+            cumulative: 0,
             deadlines: BinaryHeap::new(),
             priorities: BinaryHeap::new(),
         }
@@ -80,7 +94,13 @@ impl LimitedMessages {
     }
 
     fn index(&self, key: MessageKey) -> Option<usize> {
-        usize::try_from(key.0.get().checked_sub(self.first_key.get())?).ok()
+        // Keys are consecutive unless records behind the first one were removed.
+        let ahead = key.0.get().checked_sub(self.records.front()?.key.0.get())?;
+        let guess = usize::try_from(ahead).ok()?;
+        match self.records.get(guess) {
+            Some(record) if record.key == key => Some(guess),
+            _ => self.records.binary_search_by_key(&key, |record| record.key).ok(),
+        }
     }
 
     fn get_mut(&mut self, key: MessageKey) -> Option<&mut Limited> {
@@ -94,12 +114,14 @@ impl LimitedMessages {
             return None;
         }
         let expires_at = options.reliability.lifetime().map(|lifetime| now + lifetime);
-        let key = MessageKey(self.first_key.saturating_add(self.records.len() as u64));
-        self.records.push_back(Limited { options, expires_at, progress: Progress::Waiting, place });
+        let key = MessageKey(self.next_key);
+        self.next_key = self.next_key.saturating_add(1);
+        self.records.push_back(Limited { key, options, expires_at, progress: Progress::Waiting, place });
         self.deadlines.extend(expires_at.map(|at| Reverse((at, key))));
         if let Some(number) = options.reliability.priority() {
             self.priorities.push((number, key));
         }
+        self.sweep_records();
         self.sweep();
         Some(key)
     }
@@ -127,29 +149,29 @@ impl LimitedMessages {
 
     /// Removes the records of messages that lie at or below the cumulative TSN.
     pub(crate) fn forget_up_to(&mut self, cumulative: u64) {
-        let delivered = |record: &Limited| match record.progress {
-            Progress::Cut { last, .. } => last <= cumulative,
-            Progress::Settled => true,
-            Progress::Waiting | Progress::Cutting { .. } => false,
-        };
+        self.cumulative = cumulative;
+        let delivered = |record: &Limited| record.is_delivered(cumulative);
         if self.records.front().is_some_and(delivered) {
-            while self.records.front().is_some_and(delivered) {
-                self.drop_first();
-            }
+            while self.records.pop_front_if(|record| delivered(record)).is_some() {}
             self.drop_settled();
         }
     }
 
-    fn drop_first(&mut self) {
-        self.records.pop_front();
-        self.first_key = self.first_key.saturating_add(1);
+    /// Removes the records of delivered messages if there are many records. The stream scheduler may send later messages first, so
+    /// one that waits would keep their records.
+    fn sweep_records(&mut self) {
+        if self.records.len() < self.crowd {
+            return;
+        }
+        let cumulative = self.cumulative;
+        self.records.retain(|record| !record.is_delivered(cumulative));
+        self.crowd = SWEEP_FROM.max(2 * self.records.len());
+        self.drop_settled();
     }
 
     /// Removes settled records at the front, and their keys at the tops of the heaps.
     fn drop_settled(&mut self) {
-        while self.records.front().is_some_and(Limited::is_settled) {
-            self.drop_first();
-        }
+        while self.records.pop_front_if(|record| record.is_settled()).is_some() {}
         while self.deadlines.peek().is_some_and(|&Reverse((_, key))| self.get(key).is_none()) {
             self.deadlines.pop();
         }
@@ -263,5 +285,19 @@ mod tests {
         }
         assert_eq!(messages.records.len(), 3);
         assert!(messages.deadlines.len() <= 2 * 3 + SWEEP_FROM + 1, "{}", messages.deadlines.len());
+    }
+
+    #[test]
+    fn waiting_message_keeps_no_records_of_delivered_later_ones() {
+        let mut messages = LimitedMessages::default();
+        let waiting = messages.add(lifetime(1_000_000), 0, at(0)).expect("a limit");
+        for tsn in 1..10_000 {
+            let key = messages.add(lifetime(1), tsn, at(tsn)).expect("a limit");
+            messages.assign(key, tsn, true);
+            assert_eq!(messages.get(key).map(|record| record.place), Some(tsn));
+            messages.forget_up_to(tsn - 1);
+            assert!(messages.records.len() <= SWEEP_FROM, "{} records", messages.records.len());
+        }
+        assert_eq!(messages.get(waiting).map(|record| record.place), Some(0));
     }
 }

@@ -21,6 +21,8 @@ mod queue;
 mod sender;
 mod skipped;
 mod stream_changes;
+mod stream_order;
+mod user_messages;
 mod window_probe;
 
 pub(crate) use abandon::AbandonedChunk;
@@ -36,6 +38,7 @@ pub(crate) use path_bytes::PathBytes;
 pub(crate) use queue::{Draft, Refused, SendQueue};
 pub(crate) use sender::{Admitted, Loss, Sender, Transmitted};
 pub(crate) use skipped::Skipped;
+pub use stream_order::{DEFAULT_STREAM_PRIORITY, StreamScheduler};
 
 #[cfg(test)]
 mod tests;

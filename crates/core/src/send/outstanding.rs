@@ -620,6 +620,7 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
+    use crate::send::StreamScheduler;
     use crate::send::{SendOptions, SendQueue};
 
     fn transmission(path: usize) -> Transmission {
@@ -633,7 +634,7 @@ mod tests {
     }
 
     fn draft() -> Draft {
-        let mut queue = SendQueue::new(1, 0);
+        let mut queue = SendQueue::new(1, 0, StreamScheduler::default());
         queue.push(Bytes::from_static(b"x"), SendOptions::default(), None);
         queue.cut(9).expect("a message waits")
     }

@@ -1,32 +1,17 @@
 //! Messages that wait to become DATA chunks. A chunk is cut, and its TSN assigned, only when its packet is built.
 
 use std::collections::VecDeque;
+use std::num::NonZeroU16;
 
 use anabranch_wire::DATA_HEADER_LEN;
 use bytes::Bytes;
 
 use crate::send::limited::MessageKey;
 use crate::send::options::SendOptions;
+use crate::send::stream_order::StreamScheduler;
+use crate::send::user_messages::{UserMessages, Waiting};
 use crate::stream_set::StreamSet;
 use crate::units::ChunkBytes;
-
-/// Message that waits in the queue.
-#[derive(Debug)]
-struct Waiting {
-    payload: Bytes,
-    /// Bytes that are in chunks already.
-    cut: usize,
-    options: SendOptions,
-    /// Key of the message if it has a limit.
-    limit: Option<MessageKey>,
-}
-
-impl Waiting {
-    /// Returns `true` if the message was abandoned; its entry keeps the places of the others.
-    fn is_withdrawn(&self) -> bool {
-        self.payload.is_empty()
-    }
-}
 
 /// Message on a stream that the peer does not accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,19 +50,16 @@ enum Lane {
     KeyManagement,
 }
 
-/// Messages of the user in the order of sending, ahead of them the urgent ones, and ahead of both the messages of the key management:
-/// new keys must not wait for data that uses up the old ones.
+/// Messages of the user in the order of the stream scheduler, ahead of them the urgent ones, and ahead of both the messages of the
+/// key management: new keys must not wait for data that uses up the old ones.
 ///
 /// Fragments of a message have consecutive TSNs (RFC 9260 section 6.9), so a message is cut to its end before the next one is
 /// started. Lanes may share a stream, which keeps the order of each: a message gets its SSN when its first chunk is cut.
 #[derive(Debug)]
 pub(crate) struct SendQueue {
-    /// Messages of the user. The first one is never a withdrawn one.
-    waiting: VecDeque<Waiting>,
+    user: UserMessages,
     urgent: VecDeque<Waiting>,
     key_management: VecDeque<Waiting>,
-    /// Place of the first message. Places count messages in the order of sending.
-    first_place: u64,
     /// SSN of the current or next ordered message of each stream.
     ssns: Vec<u16>,
     /// SSN of the first message of an added stream.
@@ -88,14 +70,13 @@ pub(crate) struct SendQueue {
 }
 
 impl SendQueue {
-    pub(crate) fn new(streams: u16, first_ssn: u16) -> Self {
+    pub(crate) fn new(streams: u16, first_ssn: u16, scheduler: StreamScheduler) -> Self {
         //= docs/rfc9260.txt#section-6.5
         //# The Stream Sequence Number in all the outgoing streams MUST start from 0 when the association is established.
         SendQueue {
-            waiting: VecDeque::new(),
+            user: UserMessages::new(scheduler),
             urgent: VecDeque::new(),
             key_management: VecDeque::new(),
-            first_place: 0,
             ssns: vec![first_ssn; usize::from(streams)],
             first_ssn,
             streams,
@@ -114,22 +95,10 @@ impl SendQueue {
         //# After the association is initialized, the valid outbound stream identifier range for either endpoint MUST be
         //# 0 to min(local OS, remote MIS) - 1.
         self.streams = self.streams.min(streams);
-        let mut refused = Vec::new();
-        for message in &mut self.waiting {
-            // A peer that accepts fewer streams in a second handshake than in its first gets the rest of a message that has begun:
-            // the fragments of one message have consecutive TSNs.
-            if message.options.stream < self.streams || message.cut > 0 || message.is_withdrawn() {
-                continue;
-            }
-            let payload = std::mem::take(&mut message.payload);
-            self.bytes -= payload.len() as u64;
-            refused.push(Refused {
-                options: message.options,
-                limit: message.limit,
-                bytes: payload.len() as u64,
-            });
-        }
-        self.trim();
+        // A peer that accepts fewer streams in a second handshake than in its first gets the rest of a message that has begun:
+        // the fragments of one message have consecutive TSNs.
+        let refused = self.user.refuse(self.streams);
+        self.bytes -= refused.iter().map(|message| message.bytes).sum::<u64>();
         refused
     }
 
@@ -161,86 +130,104 @@ impl SendQueue {
         }
     }
 
-    /// Returns the place of the user's first message; `None` while urgent messages wait, which have no place.
+    /// Returns the lowest place of a message of the user; `None` while urgent messages wait, which have no place.
     pub(crate) fn first_place(&self) -> Option<u64> {
-        self.urgent.is_empty().then_some(self.first_place)
+        self.urgent.is_empty().then(|| self.user.first_place())
     }
 
-    /// Returns the place of the user's next message.
+    /// Returns the place of the user's next message. Places count messages in the order of the calls that send them.
     pub(crate) fn next_place(&self) -> u64 {
-        self.first_place + self.waiting.len() as u64
+        self.user.next_place()
     }
 
     pub(crate) fn push(&mut self, payload: Bytes, options: SendOptions, limit: Option<MessageKey>) {
         self.bytes += payload.len() as u64;
-        self.waiting.push_back(Waiting { payload, cut: 0, options, limit });
+        self.user.push(Waiting::new(payload, options, limit));
     }
 
     pub(crate) fn push_key_management(&mut self, payload: Bytes, options: SendOptions) {
         self.bytes += payload.len() as u64;
-        self.key_management.push_back(Waiting { payload, cut: 0, options, limit: None });
+        self.key_management.push_back(Waiting::new(payload, options, None));
     }
 
     pub(crate) fn push_urgent(&mut self, payload: Bytes, options: SendOptions) {
         self.bytes += payload.len() as u64;
-        self.urgent.push_back(Waiting { payload, cut: 0, options, limit: None });
+        self.urgent.push_back(Waiting::new(payload, options, None));
     }
 
     fn lane(&self) -> Lane {
         let begun = |lane: &VecDeque<Waiting>| lane.front().is_some_and(|message| message.cut > 0);
         match () {
             () if self.urgent.is_empty() && self.key_management.is_empty() => Lane::User,
-            () if begun(&self.waiting) => Lane::User,
+            () if self.user.has_begun() => Lane::User,
             () if begun(&self.urgent) => Lane::Urgent,
             () if !self.key_management.is_empty() => Lane::KeyManagement,
             () => Lane::Urgent,
         }
     }
 
-    fn messages(&self, lane: Lane) -> &VecDeque<Waiting> {
-        match lane {
-            Lane::User => &self.waiting,
-            Lane::Urgent => &self.urgent,
-            Lane::KeyManagement => &self.key_management,
-        }
-    }
-
-    fn messages_mut(&mut self, lane: Lane) -> &mut VecDeque<Waiting> {
-        match lane {
-            Lane::User => &mut self.waiting,
-            Lane::Urgent => &mut self.urgent,
-            Lane::KeyManagement => &mut self.key_management,
-        }
-    }
-
     fn next(&self) -> Option<&Waiting> {
-        self.messages(self.lane()).front()
+        match self.lane() {
+            Lane::User => self.user.front(),
+            Lane::Urgent => self.urgent.front(),
+            Lane::KeyManagement => self.key_management.front(),
+        }
     }
 
-    fn at_place(&self, place: u64) -> Option<&Waiting> {
-        self.waiting.get(usize::try_from(place.checked_sub(self.first_place)?).ok()?)
+    fn next_mut(&mut self, lane: Lane) -> Option<&mut Waiting> {
+        match lane {
+            Lane::User => self.user.front_mut(),
+            Lane::Urgent => self.urgent.front_mut(),
+            Lane::KeyManagement => self.key_management.front_mut(),
+        }
     }
 
-    /// Returns the user bytes of the message at this place that are in no chunk yet.
-    pub(crate) fn bytes_at(&self, place: u64) -> u64 {
-        self.at_place(place).map_or(0, |message| (message.payload.len() - message.cut) as u64)
+    /// Records that a chunk was cut from the next message of a lane, which is removed if the chunk is its last one.
+    fn end_chunk(&mut self, lane: Lane, ending: bool) {
+        match lane {
+            Lane::User => self.user.end_chunk(ending),
+            Lane::Urgent if ending => drop(self.urgent.pop_front()),
+            Lane::KeyManagement if ending => drop(self.key_management.pop_front()),
+            Lane::Urgent | Lane::KeyManagement => {}
+        }
     }
 
-    /// Removes the message at this place. If a part of it has left the queue, an empty last fragment is returned: it gets a TSN
-    /// too, so that a FORWARD-TSN can pass over the whole message (RFC 3758 section 3.5 A3).
-    pub(crate) fn withdraw(&mut self, place: u64) -> Option<Draft> {
-        let index = usize::try_from(place.checked_sub(self.first_place)?).ok()?;
-        let message = self.waiting.get_mut(index)?;
-        self.bytes -= (message.payload.len() - message.cut) as u64;
-        let begun = message.cut > 0;
-        (message.payload, message.cut) = (Bytes::new(), 0);
-        let options = message.options;
-        let end = begun.then(|| self.end_of(options));
-        self.trim();
-        end
+    /// Sets the priority of a stream for the schedulers that distinguish streams.
+    pub(crate) fn set_priority(&mut self, stream: u16, priority: NonZeroU16) {
+        self.user.set_priority(stream, priority);
     }
 
-    /// Returns the last fragment of the message at the front, without user data.
+    /// Sets the priorities of streams to those of another queue.
+    pub(crate) fn adopt_priorities(&mut self, other: &SendQueue) {
+        self.user.adopt_priorities(&other.user);
+    }
+
+    /// Ends the packet to which the latest chunks were added.
+    #[inline]
+    pub(crate) fn end_packet(&mut self) {
+        self.user.end_packet();
+    }
+
+    /// Returns `true` if the stream scheduler permits the next chunk in the current packet.
+    #[inline]
+    pub(crate) fn shares_packet(&self) -> bool {
+        self.user.shares_packet() || self.lane() != Lane::User
+    }
+
+    /// Returns the user bytes of a stream's message at this place that are in no chunk yet.
+    pub(crate) fn bytes_at(&self, stream: u16, place: u64) -> u64 {
+        self.user.at_place(stream, place).map_or(0, |message| message.uncut() as u64)
+    }
+
+    /// Removes a stream's message at this place. If a part of it has left the queue, an empty last fragment is returned: it gets a
+    /// TSN too, so that a FORWARD-TSN can pass over the whole message (RFC 3758 section 3.5 A3).
+    pub(crate) fn withdraw(&mut self, options: SendOptions, place: u64) -> Option<Draft> {
+        let (payload, cut) = self.user.withdraw(options.stream, place)?;
+        self.bytes -= (payload.len() - cut) as u64;
+        (cut > 0).then(|| self.end_of(options))
+    }
+
+    /// Returns the last fragment of a message that has begun, without user data.
     fn end_of(&mut self, options: SendOptions) -> Draft {
         let ssn = if options.unordered { 0 } else { self.ssns[usize::from(options.stream)] };
         if !options.unordered {
@@ -259,28 +246,17 @@ impl SendQueue {
         }
     }
 
-    fn trim(&mut self) {
-        while self.waiting.front().is_some_and(Waiting::is_withdrawn) {
-            self.pop();
-        }
-    }
-
-    fn pop(&mut self) {
-        self.waiting.pop_front();
-        self.first_place += 1;
-    }
-
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.urgent.is_empty() && self.key_management.is_empty()
+        self.user.is_empty() && self.urgent.is_empty() && self.key_management.is_empty()
     }
 
     /// Returns the number of user bytes of the next chunk, at most `most`; `None` if no message waits.
     pub(crate) fn next_payload(&self, most: usize) -> Option<usize> {
-        self.next().map(|m| (m.payload.len() - m.cut).min(most))
+        self.next().map(|message| message.uncut().min(most))
     }
 
     /// Returns the same if the next chunk belongs to the key management.
@@ -296,7 +272,7 @@ impl SendQueue {
         //= docs/rfc9260.txt#section-3.3.1
         //# This means that the TSNs for each fragment of a fragmented user message MUST be strictly sequential.
         let lane = self.lane();
-        let message = self.messages_mut(lane).front_mut()?;
+        let message = self.next_mut(lane)?;
         let (start, options, limit) = (message.cut, message.options, message.limit);
         //= docs/rfc9260.txt#section-6
         //# 1)  When converting user messages into DATA chunks, an endpoint MUST fragment large user messages into
@@ -351,27 +327,25 @@ impl SendQueue {
                 //# Number MUST be set to 0.
                 *next = next.wrapping_add(1);
             }
-            match lane {
-                Lane::User => {
-                    self.pop();
-                    self.trim();
-                }
-                Lane::Urgent | Lane::KeyManagement => drop(self.messages_mut(lane).pop_front()),
-            }
         }
+        self.end_chunk(lane, ending);
         Some(draft)
     }
 
     /// Returns the sum for [`bytes`](Self::bytes), recounted.
     pub(crate) fn recounted_bytes(&self) -> u64 {
-        let all = self.waiting.iter().chain(&self.urgent).chain(&self.key_management);
-        all.map(|m| (m.payload.len() - m.cut) as u64).sum()
+        let all = self.user.iter().chain(&self.urgent).chain(&self.key_management);
+        all.map(|message| message.uncut() as u64).sum()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn queue(streams: u16, first_ssn: u16) -> SendQueue {
+        SendQueue::new(streams, first_ssn, StreamScheduler::default())
+    }
 
     //= docs/rfc9260.txt#section-3.3.1
     //= type=test
@@ -394,7 +368,7 @@ mod tests {
     //# last DATA chunk in the series to 01, and the B/E bits of all other DATA chunks in the series to 00.
     #[test]
     fn fragments_share_an_ssn_and_the_next_message_gets_the_next() {
-        let mut queue = SendQueue::new(2, u16::MAX);
+        let mut queue = queue(2, u16::MAX);
         let options = SendOptions { stream: 1, ppid: 7, immediate: true, ..SendOptions::default() };
         queue.push(Bytes::from_static(b"abcde"), options, None);
         queue.push(Bytes::from_static(b"x"), SendOptions { immediate: false, ..options }, None);
@@ -418,7 +392,7 @@ mod tests {
     //# For unordered user messages, the Stream Sequence Number MUST NOT be changed.
     #[test]
     fn unordered_messages_use_no_ssn() {
-        let mut queue = SendQueue::new(1, 5);
+        let mut queue = queue(1, 5);
         queue.push(Bytes::from_static(b"u"), SendOptions { unordered: true, ..SendOptions::default() }, None);
         queue.push(Bytes::from_static(b"o"), SendOptions::default(), None);
         assert_eq!(queue.cut(10).map(|d| d.ssn), Some(0));
@@ -431,7 +405,7 @@ mod tests {
     //# min(local OS, remote MIS) - 1.
     #[test]
     fn messages_on_streams_that_the_peer_does_not_take_leave_the_queue() {
-        let mut queue = SendQueue::new(4, 5);
+        let mut queue = queue(4, 5);
         for stream in [3, 0, 2, 1, 3] {
             queue.push(Bytes::from_static(b"ab"), SendOptions { stream, ..SendOptions::default() }, None);
         }
@@ -445,7 +419,7 @@ mod tests {
 
     #[test]
     fn begun_message_continues_when_a_second_handshake_drops_its_stream() {
-        let mut queue = SendQueue::new(2, 5);
+        let mut queue = queue(2, 5);
         for _ in 0..2 {
             queue.push(Bytes::from_static(b"ab"), SendOptions { stream: 1, ..SendOptions::default() }, None);
         }
@@ -457,13 +431,13 @@ mod tests {
 
     #[test]
     fn abandoned_unsent_message_uses_no_ssn() {
-        let mut queue = SendQueue::new(1, 5);
+        let mut queue = queue(1, 5);
         for payload in [&b"abc"[..], b"de", b"f", b"gh"] {
             queue.push(Bytes::from_static(payload), SendOptions::default(), None);
         }
-        assert!(queue.withdraw(1).is_none(), "nothing of it has left");
-        assert!(queue.withdraw(2).is_none());
-        assert_eq!((queue.bytes(), queue.bytes_at(1)), (5, 0));
+        assert!(queue.withdraw(SendOptions::default(), 1).is_none(), "nothing of it has left");
+        assert!(queue.withdraw(SendOptions::default(), 2).is_none());
+        assert_eq!((queue.bytes(), queue.bytes_at(0, 1)), (5, 0));
         let sent: Vec<_> = std::iter::from_fn(|| queue.cut(9)).map(|d| (d.payload, d.ssn)).collect();
         assert_eq!(sent, [(Bytes::from_static(b"abc"), 5), (Bytes::from_static(b"gh"), 6)]);
         assert_eq!((queue.is_empty(), queue.next_place()), (true, 4));
@@ -471,18 +445,18 @@ mod tests {
 
     #[test]
     fn abandoned_partly_sent_message_keeps_an_end_with_its_ssn() {
-        let mut queue = SendQueue::new(1, u16::MAX);
+        let mut queue = queue(1, u16::MAX);
         queue.push(Bytes::from_static(b"abcde"), SendOptions::default(), None);
         queue.push(Bytes::from_static(b"f"), SendOptions::default(), None);
         assert_eq!(queue.cut(2).map(|d| d.ssn), Some(u16::MAX));
-        let end = queue.withdraw(0).expect("two bytes have left");
+        let end = queue.withdraw(SendOptions::default(), 0).expect("two bytes have left");
         assert_eq!((end.ssn, end.beginning, end.ending, end.payload.len()), (u16::MAX, false, true, 0));
         assert_eq!((queue.bytes(), queue.cut(2).map(|d| d.ssn)), (1, Some(0)));
     }
 
     #[test]
     fn key_management_precedes_all_but_a_partly_sent_message() {
-        let mut queue = SendQueue::new(1, 5);
+        let mut queue = queue(1, 5);
         let push = |queue: &mut SendQueue, payload| queue.push(payload, SendOptions::default(), None);
         push(&mut queue, Bytes::from_static(b"abcd"));
         push(&mut queue, Bytes::from_static(b"e"));
@@ -500,7 +474,7 @@ mod tests {
 
     #[test]
     fn urgent_messages_precede_those_of_the_user_but_a_partly_sent_one() {
-        let mut queue = SendQueue::new(1, 5);
+        let mut queue = queue(1, 5);
         queue.push(Bytes::from_static(b"abc"), SendOptions::default(), None);
         queue.push(Bytes::from_static(b"d"), SendOptions::default(), None);
         assert_eq!(queue.cut(2).map(|d| d.ssn), Some(5));
@@ -519,7 +493,7 @@ mod tests {
 
     #[test]
     fn a_message_of_the_key_management_that_has_begun_is_cut_to_its_end() {
-        let mut queue = SendQueue::new(1, 0);
+        let mut queue = queue(1, 0);
         queue.push_key_management(Bytes::from_static(b"KLM"), SendOptions::default());
         assert_eq!(queue.cut(1).map(|d| d.ending), Some(false));
         queue.push(Bytes::from_static(b"a"), SendOptions::default(), None);
@@ -534,7 +508,7 @@ mod tests {
 
     #[test]
     fn reset_and_added_streams_start_with_their_first_number() {
-        let mut queue = SendQueue::new(2, 5);
+        let mut queue = queue(2, 5);
         let numbers = |queue: &mut SendQueue| {
             for stream in 0..queue.streams() {
                 queue.push(Bytes::from_static(b"a"), SendOptions { stream, ..SendOptions::default() }, None);
@@ -550,5 +524,116 @@ mod tests {
         assert_eq!(numbers(&mut queue), [0, 0, 0, 0]);
         queue.add_streams(u16::MAX);
         assert_eq!(queue.streams(), u16::MAX);
+    }
+
+    /// Queues messages on streams, each a byte with the number of its stream and a byte that counts the stream's messages.
+    fn push_on(queue: &mut SendQueue, streams: &[u16]) {
+        let mut counts = [0; 8];
+        for &stream in streams {
+            let payload = Bytes::from(vec![stream as u8, counts[usize::from(stream)]]);
+            counts[usize::from(stream)] += 1;
+            queue.push(payload, SendOptions { stream, ..SendOptions::default() }, None);
+        }
+    }
+
+    #[test]
+    fn every_scheduler_sends_whole_messages_in_stream_order() {
+        for scheduler in StreamScheduler::ALL {
+            let mut queue = SendQueue::new(4, 7, scheduler);
+            push_on(&mut queue, &[3, 3, 1, 0, 1, 3]);
+            let drafts: Vec<_> = std::iter::from_fn(|| {
+                let draft = queue.cut(1);
+                queue.end_packet();
+                draft
+            })
+            .collect();
+            assert_eq!(drafts.len(), 12, "{scheduler:?}");
+            for (first, second) in drafts.as_chunks::<2>().0.iter().map(|[first, second]| (first, second)) {
+                assert!(first.beginning && second.ending, "{scheduler:?}");
+                assert_eq!((first.stream, first.ssn), (second.stream, second.ssn), "{scheduler:?}");
+                assert_eq!(second.ssn, 7 + u16::from(second.payload[0]), "{scheduler:?}");
+            }
+            assert_eq!((queue.bytes(), queue.first_place()), (0, Some(6)), "{scheduler:?}");
+            assert!(queue.is_empty());
+        }
+    }
+
+    #[test]
+    fn larger_priority_overtakes_all_but_a_partly_sent_message() {
+        let mut queue = SendQueue::new(4, 0, StreamScheduler::Priority);
+        queue.set_priority(2, NonZeroU16::MAX);
+        push_on(&mut queue, &[0, 0]);
+        assert_eq!(queue.cut(1).map(|draft| draft.stream), Some(0));
+        push_on(&mut queue, &[2]);
+        queue.push_urgent(Bytes::from_static(b"U"), SendOptions { stream: 1, ..SendOptions::default() });
+        let streams: Vec<_> = std::iter::from_fn(|| queue.cut(9)).map(|draft| draft.stream).collect();
+        assert_eq!(streams, [0, 1, 2, 0]);
+    }
+
+    #[test]
+    fn places_count_calls_and_first_place_waits_for_overtaken_messages() {
+        let mut queue = SendQueue::new(4, 0, StreamScheduler::Priority);
+        queue.set_priority(2, NonZeroU16::MAX);
+        push_on(&mut queue, &[1, 2, 2]);
+        assert_eq!((queue.first_place(), queue.next_place()), (Some(0), 3));
+        queue.cut(9);
+        queue.cut(9);
+        assert_eq!(queue.first_place(), Some(0), "the first message waits");
+        queue.cut(9);
+        assert_eq!(queue.first_place(), Some(3));
+    }
+
+    #[test]
+    fn withdrawn_message_ends_the_turn_of_its_stream() {
+        for scheduler in StreamScheduler::ALL {
+            let mut queue = SendQueue::new(4, 0, scheduler);
+            push_on(&mut queue, &[1, 1, 2]);
+            let options = SendOptions { stream: 1, ..SendOptions::default() };
+            assert_eq!(queue.cut(1).map(|draft| draft.stream), Some(1), "{scheduler:?}");
+            let end = queue.withdraw(options, 0).expect("one byte has left");
+            assert_eq!((end.stream, end.ssn, end.ending), (1, 0, true));
+            assert!(queue.withdraw(options, 1).is_none(), "nothing of it has left");
+            assert_eq!((queue.bytes(), queue.bytes_at(1, 1), queue.bytes_at(2, 2)), (2, 0, 2));
+            assert_eq!(queue.cut(9).map(|draft| draft.stream), Some(2), "{scheduler:?}");
+            assert!(queue.is_empty(), "{scheduler:?}");
+        }
+    }
+
+    #[test]
+    fn refused_streams_leave_every_scheduler() {
+        for scheduler in StreamScheduler::ALL {
+            let mut queue = SendQueue::new(4, 0, scheduler);
+            push_on(&mut queue, &[3, 0, 2, 3]);
+            assert_eq!(queue.limit_streams(2).len(), 3);
+            assert_eq!((queue.bytes(), queue.recounted_bytes()), (2, 2));
+            assert_eq!(queue.cut(9).map(|draft| draft.stream), Some(0));
+            assert!(queue.is_empty(), "{scheduler:?}");
+        }
+    }
+
+    #[test]
+    fn round_robin_per_packet_adds_no_chunk_of_another_stream() {
+        let mut queue = SendQueue::new(4, 0, StreamScheduler::RoundRobinPerPacket);
+        push_on(&mut queue, &[1, 2, 1]);
+        queue.cut(9);
+        assert!(queue.shares_packet());
+        queue.cut(9);
+        assert!(!queue.shares_packet(), "the next message belongs to stream 2");
+        queue.push_urgent(Bytes::from_static(b"U"), SendOptions::default());
+        assert!(queue.shares_packet(), "urgent messages are not scheduled");
+        queue.cut(9);
+        queue.end_packet();
+        assert!(queue.shares_packet());
+        assert_eq!(queue.cut(9).map(|draft| draft.stream), Some(2));
+    }
+
+    #[test]
+    fn priorities_survive_a_restart_of_the_queue() {
+        let mut former = SendQueue::new(4, 0, StreamScheduler::Priority);
+        former.set_priority(2, NonZeroU16::MAX);
+        let mut queue = SendQueue::new(4, 0, StreamScheduler::Priority);
+        queue.adopt_priorities(&former);
+        push_on(&mut queue, &[1, 2]);
+        assert_eq!(queue.cut(9).map(|draft| draft.stream), Some(2));
     }
 }

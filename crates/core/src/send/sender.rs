@@ -7,6 +7,7 @@
 //! messages [`abandon_chunk`](Sender::abandon_chunk)). All totals follow from the chunks' states; [`check`](Sender::check) recounts
 //! them.
 
+use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use anabranch_wire::DATA_HEADER_LEN;
@@ -130,7 +131,8 @@ impl Sender {
 
     /// Clears the state after a restart of the peer: waiting and outstanding data is lost. The next handshake sets the peer's
     /// window. Returns `true` if a message had been refused for lack of room.
-    pub(crate) fn restart(&mut self, queue: SendQueue, initial_tsn: u64) -> bool {
+    pub(crate) fn restart(&mut self, mut queue: SendQueue, initial_tsn: u64) -> bool {
+        queue.adopt_priorities(&self.queue);
         self.queue = queue;
         self.held = HeldMessages::default();
         self.outstanding = Outstanding::new(initial_tsn, self.profile.pending_losses_are_cut);
@@ -352,6 +354,17 @@ impl Sender {
     #[inline]
     pub(crate) fn cut(&mut self, most: usize) -> Option<Draft> {
         self.queue.cut(most)
+    }
+
+    /// Ends the packet to which the latest chunks were added.
+    #[inline]
+    pub(crate) fn end_packet(&mut self) {
+        self.queue.end_packet();
+    }
+
+    /// See `SendQueue::set_priority`.
+    pub(crate) fn set_stream_priority(&mut self, stream: u16, priority: NonZeroU16) {
+        self.queue.set_priority(stream, priority);
     }
 
     /// Checks that a message has room. A message larger than the whole buffer has room while the buffer is empty. After a refusal

@@ -10,6 +10,7 @@ use crate::policy::LossCause;
 use crate::profile::{CopyFate, Profile};
 use crate::send::{
     AbandonCause, ChunkState, Delivered, MessageKey, Reliability, SendOptions, SendQueue, Sender,
+    StreamScheduler,
 };
 use crate::time::{Span, Time};
 use crate::units::{ChunkBytes, WindowBytes};
@@ -122,7 +123,12 @@ fn reliability() -> impl Strategy<Value = Reliability> {
 }
 
 fn sender(profile: Profile) -> Sender {
-    let mut sender = Sender::new(Arc::new(profile), SendQueue::new(1, 0), FIRST_TSN, Some(100_000));
+    let mut sender = Sender::new(
+        Arc::new(profile),
+        SendQueue::new(1, 0, StreamScheduler::default()),
+        FIRST_TSN,
+        Some(100_000),
+    );
     sender.begin_window(FIRST_WINDOW);
     sender.learn_support(true);
     for index in 0..PATHS {
@@ -323,7 +329,12 @@ proptest! {
 
 #[test]
 fn room_is_announced_once_to_a_refused_sender() {
-    let mut sender = Sender::new(Arc::new(Profile::rfc9260()), SendQueue::new(1, 0), FIRST_TSN, Some(100));
+    let mut sender = Sender::new(
+        Arc::new(Profile::rfc9260()),
+        SendQueue::new(1, 0, StreamScheduler::default()),
+        FIRST_TSN,
+        Some(100),
+    );
     assert_eq!(sender.reserve(500), Ok(()), "an empty buffer takes one message of any size");
     sender.push(Bytes::from(vec![7; 90]), SendOptions::default(), Time::ZERO);
     assert!(!sender.take_writable(), "nobody waits");

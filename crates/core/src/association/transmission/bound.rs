@@ -50,6 +50,8 @@ impl Outlet<'_> {
     pub(super) fn bind_next(&mut self, path: PathId) {
         let most = self.payload_bytes_per_chunk();
         let Some(draft) = self.d.sender.cut(most) else { return };
+        // The packet of a bound chunk is not known yet.
+        self.d.sender.end_packet();
         let draft = self.finish_draft(draft, path);
         let Admitted { tsn, bytes } = self.d.update_sender(|sender| {
             let admitted = sender.admit(draft, path);

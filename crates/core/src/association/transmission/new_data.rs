@@ -202,6 +202,7 @@ impl Outlet<'_> {
             }
             chunks += 1;
         }
+        self.d.sender.end_packet();
         chunks
     }
 
@@ -212,6 +213,7 @@ impl Outlet<'_> {
         let Some(payload) = self.d.sender.queue().next_payload(most) else { return false };
         let window = if ask.window_probe { chunks == 0 } else { !self.d.sender.exceeds_window(payload) };
         window
+            && (chunks == 0 || self.d.sender.queue().shares_packet())
             && DATA_HEADER_LEN + payload <= remaining
             && self.d.sender.outstanding().len() < MAX_OUTSTANDING_CHUNKS
     }
