@@ -7,7 +7,7 @@ use std::time::Duration;
 use anabranch_core::policy::Scheme;
 use anabranch_core::profile::Profile;
 use anabranch_core::time::Span;
-use anabranch_core::{AssociationConfig, BufferGrowth, ListedAddresses, StreamChanges};
+use anabranch_core::{AssociationConfig, BufferGrowth, ListedAddresses, StreamChanges, StreamScheduler};
 use anabranch_schemes::registry::{self, ExpressionError};
 
 /// UDP port of SCTP over UDP (RFC 6951 section 4).
@@ -109,6 +109,12 @@ impl Config {
     /// belong to streams, and [`Association::send`](crate::Association::send) accepts unordered ones only.
     pub fn stream_control(self) -> Self {
         self.with_core(|core| core.stream_control = true)
+    }
+
+    /// Sets the rule that chooses the stream of the next message (RFC 8260 section 3), [`StreamScheduler::FirstComeFirstServed`] by
+    /// default. [`SendStream::set_priority`](crate::SendStream::set_priority) sets the priority or weight of a stream.
+    pub fn stream_scheduler(self, scheduler: StreamScheduler) -> Self {
+        self.with_core(|core| core.stream_scheduler = scheduler)
     }
 
     /// Sets the initial and the largest send buffer, in user bytes accepted and not acknowledged. It grows on paths that carry

@@ -634,6 +634,7 @@ impl Driver {
                 return;
             }
         };
+        state.prioritise_streams(association);
         let sent = empty_outbox(&mut state, association, now);
         state.serve_streams(association, now);
         if state.wake_writers_for_room() {

@@ -126,7 +126,7 @@ pub use anabranch_core::{
     AbandonCause, Abandoned, AbandonedMessages, AbortReason, AcceptFrom, AddressChanges, AssociationEvent,
     BufferGrowth, FairPool, Guard, ListedAddresses, LocalEnd, MAX_NETWORKS, Network, NetworkError, Networks,
     NetworksError, PathAddress, PathId, PathState, PoolFull, RateLimit, Refusal, Reliability, SendOptions,
-    Source, Statistics, StreamDirection, StreamRefusal, StreamRequest,
+    Source, Statistics, StreamDirection, StreamRefusal, StreamRequest, StreamScheduler,
 };
 pub use anabranch_keying::{
     Credentials, ExportError, IdentityForm, KeyPolicy, PeerIdentity, RestartKeys, RestartKeysError,

@@ -15,6 +15,14 @@ use crate::stream_state::{STREAM_CONTROL_PPID, StreamPeer};
 const REPORT_BYTES: usize = 440;
 
 impl State {
+    /// Passes priorities of streams to the endpoint, before messages.
+    pub(crate) fn prioritise_streams(&mut self, association: &mut Association) {
+        while let Some((stream, priority)) = self.streams.take_priority() {
+            // A peer that restarted may accept fewer streams.
+            let _ = association.set_stream_priority(stream, priority);
+        }
+    }
+
     /// Passes reports and resets to the endpoint.
     pub(crate) fn serve_streams(&mut self, association: &mut Association, now: Time) {
         let options = SendOptions { ppid: STREAM_CONTROL_PPID, unordered: true, ..SendOptions::default() };

@@ -1,7 +1,10 @@
 //! Streams of an association: which are open, what their readers have not taken, and what their writers may send.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::num::NonZeroU16;
 use std::task::{Context, Poll, Waker};
+
+use anabranch_core::DEFAULT_STREAM_PRIORITY;
 
 use super::control::{Ahead, InOrder};
 use super::credit::{LARGEST_WINDOW, Overdrawn, RecvCredit, SendCredit};
@@ -179,6 +182,10 @@ pub(crate) struct StreamTable {
     ahead: VecDeque<Ahead>,
     /// Outgoing streams to reset, and incoming ones whose reset is to be requested (RFC 6525).
     resets: [BTreeSet<u16>; 2],
+    /// Priorities that the endpoint has not got yet.
+    priorities: BTreeMap<u16, NonZeroU16>,
+    /// Streams whose priority may differ from that of a new one.
+    prioritised: BTreeSet<u16>,
     /// Set if a stream was opened by the peer, or ended, since the last look.
     changed: bool,
     /// Unread bytes of all streams.
@@ -287,6 +294,29 @@ impl StreamTable {
         !self.ahead.is_empty()
     }
 
+    /// Sets the priority of an outgoing stream, unless it has ended.
+    pub(crate) fn set_priority(&mut self, key: StreamKey, priority: NonZeroU16) {
+        let current = |channel: &Channel| channel.sent == key.incarnation && channel.opened > key.incarnation;
+        if key.restarts == self.restarts && self.channels.get(&key.stream).is_some_and(current) {
+            self.priorities.insert(key.stream, priority);
+            self.prioritised.insert(key.stream);
+        }
+    }
+
+    /// Removes the next priority for the endpoint.
+    pub(crate) fn take_priority(&mut self) -> Option<(u16, NonZeroU16)> {
+        self.priorities.pop_first()
+    }
+
+    /// Opens the next incarnation of a stream, which has the default priority.
+    fn begin_stream(&mut self, stream: u16) -> StreamKey {
+        if self.prioritised.remove(&stream) {
+            self.priorities.insert(stream, DEFAULT_STREAM_PRIORITY);
+        }
+        let incarnation = self.channel(stream).open();
+        self.key(stream, incarnation)
+    }
+
     /// Returns `true` if there are reports or resets for the endpoint.
     pub(crate) fn has_requests(&self) -> bool {
         self.has_ahead() || self.has_resets()
@@ -313,8 +343,7 @@ impl StreamTable {
         let first = u16::from(!self.even);
         let is_free = |stream: &u16| self.channels.get(stream).is_none_or(Channel::is_idle);
         let stream = (first..self.streams).step_by(2).find(is_free)?;
-        let incarnation = self.channel(stream).open();
-        Some(self.key(stream, incarnation))
+        Some(self.begin_stream(stream))
     }
 
     /// Returns the next stream that the peer has opened.
@@ -337,8 +366,7 @@ impl StreamTable {
         if controlled && (is_ours || !channel.is_idle()) {
             return Err(Violation::NotItsStream);
         }
-        let incarnation = channel.open();
-        let key = self.key(stream, incarnation);
+        let key = self.begin_stream(stream);
         self.arrived.push_back(key);
         self.changed = true;
         Ok(())

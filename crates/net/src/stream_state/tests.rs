@@ -1,8 +1,10 @@
 //! Tests of the streams of an association, without an endpoint.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU16;
 use std::task::{Context, Poll, Waker};
 
+use anabranch_core::DEFAULT_STREAM_PRIORITY;
 use bytes::Bytes;
 
 use super::control::{Ahead, InOrder};
@@ -306,4 +308,24 @@ fn arbitrary_peers_never_upset_the_accounts() {
             .for_each(|key| table.discard(key, 0));
         assert_eq!(table.unread(), 0, "seed {seed}");
     }
+}
+
+#[test]
+fn priority_of_a_stream_ends_with_its_incarnation() {
+    let mut table = table(StreamPeer::Controls);
+    let priority = NonZeroU16::new(9).expect("above zero");
+    let first = table.open().expect("a free stream");
+    table.set_priority(first, priority);
+    assert_eq!(table.take_priority(), Some((first.stream, priority)));
+    assert_eq!(table.take_priority(), None);
+    table.end(first).expect("open until now");
+    table.set_priority(first, priority);
+    assert_eq!(table.take_priority(), None, "the stream has ended");
+    table.report_of_peer(Ahead::Stop { stream: first.stream, incarnation: 0, code: 0 }).expect("a stream");
+    table.end_of_peer(first.stream, InOrder::Finish).expect("open until now");
+    let second = table.open().expect("a free stream");
+    assert_eq!(second.stream, first.stream);
+    assert_eq!(table.take_priority(), Some((second.stream, DEFAULT_STREAM_PRIORITY)));
+    table.set_priority(first, priority);
+    assert_eq!(table.take_priority(), None, "it belongs to an earlier incarnation");
 }

@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::num::NonZeroU16;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -41,6 +42,15 @@ impl SendStream {
     /// Sets the payload protocol identifier of the following messages, 0 by default.
     pub fn set_ppid(&mut self, ppid: u32) {
         self.ppid = ppid;
+    }
+
+    /// Sets the priority of the stream, 256 by default, which [`StreamScheduler::Priority`](crate::StreamScheduler::Priority) and
+    /// [`WeightedFairQueueing`](crate::StreamScheduler::WeightedFairQueueing) use. It applies to messages in the send buffer, for
+    /// whose room all streams wait in the order of their calls.
+    pub fn set_priority(&mut self, priority: NonZeroU16) {
+        let mut state = self.handle.shared.lock();
+        state.streams.set_priority(self.key, priority);
+        self.handle.shared.wake(&mut state, &self.handle.commands);
     }
 
     /// Sends a message. Waits for credit of the receiver and for room in the send buffer.
