@@ -42,8 +42,8 @@ pub struct Flow {
     next_number: u32,
     ordered: BTreeMap<u16, VecDeque<Sent>>,
     next_ssn: BTreeMap<u16, u16>,
-    /// Streams that were reset, until a message with a number of the new sequence was read.
-    resets: BTreeSet<u16>,
+    /// Number of resets of each stream, less those after which a message with a number of the new sequence was read.
+    resets: BTreeMap<u16, u32>,
     unordered: BTreeMap<u32, (u16, Sent)>,
     partial: BTreeMap<u16, Begun>,
     /// Messages that were skipped before the sender reported them as abandoned.
@@ -128,10 +128,10 @@ impl Flow {
 
     /// Records that the receiver has reset these streams; no stream means all.
     pub fn reset(&mut self, streams: &[u16]) {
-        if streams.is_empty() {
-            self.resets.extend(0..MOST_STREAMS);
+        let all = if streams.is_empty() { MOST_STREAMS } else { 0 };
+        for stream in (0..all).chain(streams.iter().copied()) {
+            *self.resets.entry(stream).or_default() += 1;
         }
-        self.resets.extend(streams);
     }
 
     /// Processes a message of the key management, which uses a sequence number of its stream.
@@ -215,7 +215,7 @@ impl Flow {
         }
         // A message that was abandoned before it got a TSN has no number in its stream.
         let skipped = piece.ssn.wrapping_sub(first);
-        if skipped > passed && piece.ssn <= passed && self.resets.remove(&piece.stream) {
+        if skipped > passed && piece.ssn <= passed && self.take_reset(piece.stream) {
             self.next_ssn.insert(piece.stream, piece.ssn);
             return;
         }
@@ -224,6 +224,15 @@ impl Flow {
             "stream sequence numbers count messages: {skipped} for {passed} before {piece:?}"
         );
         self.next_ssn.insert(piece.stream, piece.ssn);
+    }
+
+    /// Returns `true` if the stream was reset before this message and after the previous one.
+    fn take_reset(&mut self, stream: u16) -> bool {
+        let left = self.resets.get_mut(&stream).filter(|resets| **resets > 0);
+        left.is_some_and(|resets| {
+            *resets -= 1;
+            true
+        })
     }
 
     fn check_unordered(&self, piece: &ReceivedMessage, message: &[u8]) {
