@@ -43,7 +43,7 @@ FENCE = re.compile(r"^(```+)\s*(\w*)")
 MARK = re.compile(r"^<!-- (run|not run): (.+) -->$")
 PAGE_MARK = re.compile(r"^<!-- page not run: .+ -->$", re.MULTILINE)
 PLACEHOLDER = re.compile(r"\b(MEASURED|TODO|FIXME|XXX|TBD)\b")
-IN_PYTHON_ONLY = {"sweep", "report", "view", "plot", "papers", "video"}
+IN_PYTHON_ONLY = {"sweep", "report", "view", "plot", "papers", "video", "trace plot", "trace import"}
 LINKED = ("scenarios", "contrib", "examples", "docs", "tools", "studies", "papers", "python")
 # Takes the place of `anabranch` in blocks of sh.
 FEW_SEEDS = """#!{python}
@@ -97,7 +97,10 @@ class Block:
         """Returns each subcommand of `anabranch` that the block runs, with its words."""
         for words in self.commands():
             for i, word in enumerate(words[:-1]):
-                if word == "anabranch" and re.fullmatch(r"[a-z]+", words[i + 1]):
+                pair = " ".join(words[i + 1 : i + 3])
+                if word == "anabranch" and pair in IN_PYTHON_ONLY:
+                    yield pair, words[i + 3 :]
+                elif word == "anabranch" and re.fullmatch(r"[a-z]+", words[i + 1]):
                     yield words[i + 1], words[i + 2 :]
 
 

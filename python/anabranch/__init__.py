@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from anabranch.figures.cwnd import plot_cwnd as plot_cwnd
     from anabranch.figures.metric import plot_metric as plot_metric
     from anabranch.figures.out_of_order import plot_out_of_order as plot_out_of_order
+    from anabranch.figures.rates import plot_rate_distribution as plot_rate_distribution
+    from anabranch.figures.rates import plot_rates as plot_rates
     from anabranch.figures.regression import plot_regression as plot_regression
     from anabranch.figures.throughput import plot_throughput as plot_throughput
     from anabranch.figures.transfer_time import plot_transfer_time as plot_transfer_time
@@ -118,6 +120,8 @@ _HOMES = {
     "plot_cwnd": "anabranch.figures.cwnd",
     "plot_metric": "anabranch.figures.metric",
     "plot_out_of_order": "anabranch.figures.out_of_order",
+    "plot_rate_distribution": "anabranch.figures.rates",
+    "plot_rates": "anabranch.figures.rates",
     "plot_regression": "anabranch.figures.regression",
     "plot_throughput": "anabranch.figures.throughput",
     "plot_transfer_time": "anabranch.figures.transfer_time",

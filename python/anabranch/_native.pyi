@@ -51,6 +51,7 @@ __all__ = [
     "policy_sources",
     "python_commands",
     "read_link",
+    "read_rates",
     "resolve",
     "run_batch",
     "run_label",
@@ -604,6 +605,19 @@ def command(arguments: Sequence[str]) -> int:
 
 def python_commands() -> list[str]:
     """Returns the names of the commands that the Python package implements."""
+
+def read_rates(
+    file: str | PathLike[str],
+    step_s: float,
+    column: str | None = None,
+    time: str | None = None,
+    unit: str | None = None,
+) -> list[float]:
+    """Returns the mean rates of equal steps of a trace, in Mbit/s.
+
+    The file is one of Mahimahi, or a table with a `time` in seconds and rates in `column`. Raises `AnabranchError` if
+    it cannot be read, and `ValueError` for an unknown unit.
+    """
 
 def built_in_files(name: str) -> list[tuple[str, str]] | None:
     """Returns names and texts of the files of a built-in scenario or plan, itself first, as in `anabranch init`.

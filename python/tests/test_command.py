@@ -76,7 +76,9 @@ def test_the_help_lists_native_commands_and_those_of_the_package() -> None:
     assert (ended.returncode, ended.stderr) == (0, "")
     words = [line.split()[0] for line in ended.stdout.splitlines() if line.startswith("  ")]
     for command in ["run", "explain", "send", "help", *_native.python_commands()]:
-        assert command in words
+        assert command.split()[0] in words
+    below = anabranch("trace", "--help").stdout
+    assert all(f"  {name} " in below for name in ("info", "plot", "import"))
 
 
 def test_the_version_is_that_of_the_engine() -> None:

@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from anabranch.command.quantities import positive, size_bytes, time_s, time_within
+from anabranch.command.quantities import positive, rate_mbps, size_bytes, time_s, time_within, times_between
 
 
 @pytest.mark.parametrize(
@@ -31,12 +31,28 @@ def test_size_without_a_unit_is_in_bytes(text: str, size: int) -> None:
     assert size_bytes(text) == size
 
 
+@pytest.mark.parametrize(
+    ("text", "mbps"), [("100000", 0.1), ("100k", 0.1), ("8 Mbit", 8.0), ("1Gbit/s", 1000.0), ("1.5 mbit/s", 1.5)]
+)
+def test_rate_without_a_unit_is_in_bits_per_second(text: str, mbps: float) -> None:
+    assert rate_mbps(text) == mbps
+
+
+def test_two_times_are_separated_by_one_comma() -> None:
+    assert times_between("1,2min") == (1.0, 120.0)
+    for text in ("1", "1,2,3"):
+        with pytest.raises(argparse.ArgumentTypeError, match="two times such as 10s,11s"):
+            times_between(text)
+
+
 @pytest.mark.parametrize("text", ["", "K", "-1", "1X", "ten", "1e30", "nan", "1.2.3", "9" * 30, "\u0663"])
 def test_other_text_is_refused_with_examples(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="5s"):
         time_s(text)
     with pytest.raises(argparse.ArgumentTypeError, match="64K"):
         size_bytes(text)
+    with pytest.raises(argparse.ArgumentTypeError, match="10Mbit"):
+        rate_mbps(text)
 
 
 def test_time_out_of_bounds_is_refused_with_both() -> None:

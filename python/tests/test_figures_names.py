@@ -22,7 +22,7 @@ def test_every_listed_name_exists() -> None:
 
 def test_every_plot_is_at_the_top_of_the_package_too() -> None:
     plots = {name for name in dir(figures) if name.startswith("plot_")}
-    assert len(plots) == 8
+    assert len(plots) == 10
     assert {name for name in dir(anabranch) if name.startswith("plot_")} == plots
     for name in plots:
         assert getattr(anabranch, name) is getattr(figures, name)

@@ -129,7 +129,7 @@ where
     let typed: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
     let status = match parse(&typed, external) {
         Ok(arguments) => run(arguments.command, &typed, external),
-        Err(error) => report(&error),
+        Err(error) => report(&error, &typed),
     };
     with_output_failure(status)
 }
@@ -167,9 +167,8 @@ fn parse(typed: &[OsString], external: &[ExternalCommand]) -> Result<Arguments, 
 
 /// Returns the commands, with the external ones.
 fn command(external: &[ExternalCommand]) -> clap::Command {
-    let external = external.iter().map(|other| clap::Command::new(other.name).about(other.about));
     let command = forward::hide_insecure(tilde::expand_in_options(Arguments::command()));
-    groups::group(command.subcommands(external))
+    groups::group(external.iter().fold(command, |command, other| other.add_to(command)))
 }
 
 /// Reports a result that could not be written. Success becomes failure; any other status stays.
@@ -180,8 +179,8 @@ fn with_output_failure(status: Status) -> Status {
 }
 
 /// Prints the error in the arguments, or the requested help or version, which is a success.
-fn report(error: &clap::Error) -> Status {
-    match external_commands::hint(error) {
+fn report(error: &clap::Error, typed: &[OsString]) -> Status {
+    match external_commands::hint(error, typed) {
         Some(hint) => output::notice(hint),
         None if error.use_stderr() => drop(error.print()),
         None => drop(output::print_styled(&error.render())),

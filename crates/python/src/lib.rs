@@ -6,6 +6,7 @@ mod engine_version;
 mod error;
 mod policy;
 mod prepared;
+mod recorded;
 mod scenario;
 mod transfer;
 mod video;
@@ -18,6 +19,7 @@ pub use policy::{
     Pacing, PathFacts, PathLoss, PolicyEvent, SendAsk, View, Wait, Window, policy_sources,
 };
 pub use prepared::Prepared;
+pub use recorded::read_rates;
 pub use scenario::{NativeScenario, NativeText, read_link, resolve, schemes_of};
 pub use transfer::{
     Association, Events, Listener, Operation, WakePipe, connect, end_associations, forget_runtime, listen,

@@ -76,12 +76,7 @@ section! {
         /// File with the rates.
         file: TraceRows = "" [flatten] ();
         /// Unit of the rates; not for files of Mahimahi.
-        unit: Option<RateUnit> = "unit" [optional "as the column is named, or else `\"Mbit/s\"`"] OneOf(&[
-            ("bit/s", RateUnit::BitPerSecond),
-            ("kbit/s", RateUnit::KilobitPerSecond),
-            ("Mbit/s", RateUnit::MegabitPerSecond),
-            ("B/s", RateUnit::BytePerSecond),
-        ]);
+        unit: Option<RateUnit> = "unit" [optional "as the column is named, or else `\"Mbit/s\"`"] OneOf(&RateUnit::NAMES);
         /// Use the mean rate of each such time.
         resample: Option<Span> = "resample" [optional "as recorded"] GAP;
     }

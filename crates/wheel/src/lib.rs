@@ -16,6 +16,7 @@ mod _native {
         Events, HeadOfLine, Listener, LostChunk, NativeScenario, NativeText, Operation, PaceAsk, Pacing,
         PathFacts, PathLoss, PolicyEvent, Prepared, RunError, ScenarioError, SchemeError, SendAsk, View,
         Wait, WakePipe, Window, connect, end_associations, engine, forget_runtime, listen, policy_sources,
-        read_link, resolve, run_batch, run_label, schemes_of, video_due_ms, video_fates, video_measures,
+        read_link, read_rates, resolve, run_batch, run_label, schemes_of, video_due_ms, video_fates,
+        video_measures,
     };
 }

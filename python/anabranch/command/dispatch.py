@@ -1,7 +1,7 @@
 """Entry point of the `anabranch` command: native commands run in the native main, the others in a module each.
 
-A Python command NAME is `anabranch.command.NAME.main(arguments) -> int`. Its module is imported on use, so that other
-commands do not wait for its libraries.
+A Python command NAME is `anabranch.command.NAME.main(arguments) -> int`; `trace plot` is in the module `trace_plot`.
+The module is imported on use, so that other commands do not wait for its libraries.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     streams.prepare()
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if words[:1] == ["help"] and len(words) == 2:
-        words = [words[1], "--help"]
-    if words and words[0] in _native.python_commands():
-        return _guarded(words[0], words[1:])
+    for name in map(str.split, _native.python_commands()):
+        if words == ["help", *name]:
+            words = [*name, "--help"]
+        if words[: len(name)] == name:
+            return _guarded("_".join(name), words[len(name) :])
     return _run_native(words)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anabranch.command.parser import Parser
-from anabranch.command.quantities import time_s
+from anabranch.command.quantities import time_s, times_between
 from anabranch.command.status import INPUT_ERROR
 from anabranch.counting import counted
 from anabranch.errors import AnabranchError, FigureError, StatisticsError
@@ -86,7 +86,7 @@ def _add_result_options(group: argparse._ArgumentGroup) -> None:
 def _add_trace_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--flow", metavar="NAME", help="this flow, if there are several")
     group.add_argument("--direction", choices=("forward", "reverse"), help="this direction, if data goes both ways")
-    group.add_argument("--between", metavar="A,B", type=_times, help="from time A to time B")
+    group.add_argument("--between", metavar="A,B", type=times_between, help="from time A to time B")
     group.add_argument(
         "--every", metavar="TIME", type=time_s, dest="every_s", help="throughput: length of each step (1s)"
     )
@@ -222,11 +222,3 @@ def _pair(text: str) -> tuple[str, str]:
     if not equals or not key:
         raise argparse.ArgumentTypeError(f"expected KEY=VALUE, not {text!r}")
     return key, value
-
-
-def _times(text: str) -> tuple[float, float]:
-    try:
-        start, end = (time_s(part) for part in text.split(","))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"expected two times such as 10s,11s, not {text!r}") from None
-    return start, end

@@ -1,8 +1,8 @@
-"""Sizes, times and numbers in options.
+"""Sizes, times, rates and numbers in options.
 
-Sizes and times have the format of the native commands (`crates/cli/src/quantity.rs`): a number and a unit, with or
-without a blank between them, such as `64KiB` or `1.5 s`. The default units are bytes and seconds. `K`, `M` and `G`, in
-either case, are powers of 1024 bytes.
+Sizes, times and rates have the format of the native commands (`crates/cli/src/quantity.rs`): a number and a unit, with
+or without a blank between them, such as `64KiB` or `1.5 s`. The default units are bytes, seconds and bit/s. `K`, `M`
+and `G`, in either case, are powers of 1024 bytes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import argparse
 import re
 from fractions import Fraction
 
-from anabranch.quantity import SIZES, TIMES
+from anabranch.quantity import RATES, SIZES, TIMES
 
 _QUANTITY = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*([A-Za-z]*)", re.ASCII)
 _SHORT_SIZES = {"": "B", "K": "KiB", "M": "MiB", "G": "GiB"}
@@ -55,6 +55,35 @@ def size_bytes(text: str) -> int:
             f"{text[:32]!r} is not a size: expected bytes, or a unit as in 64K, 64KiB, 1.5M, 10MB or 1G"
         )
     return int(size)
+
+
+def rate_mbps(text: str) -> float:
+    """Returns a rate in Mbit/s.
+
+    >>> rate_mbps("100kbit"), rate_mbps("8M"), rate_mbps("1 Gbit")
+    (0.1, 8.0, 1000.0)
+    """
+    found = _QUANTITY.fullmatch(text.strip().removesuffix("/s"))
+    prefix = None if found is None else found[2].removesuffix("bit").lower()
+    names = {"": "bit/s", "k": "kbit/s", "m": "Mbit/s", "g": "Gbit/s"}
+    if found is None or prefix not in names:
+        raise argparse.ArgumentTypeError(
+            f"{text[:32]!r} is not a rate: expected bits per second, or a unit as in 500K, 8M, 10Mbit or 1Gbit/s"
+        )
+    return float(Fraction(found[1]) * RATES[names[prefix]] / RATES["Mbit/s"])
+
+
+def times_between(text: str) -> tuple[float, float]:
+    """Returns two times in seconds.
+
+    >>> times_between("500ms,2s")
+    (0.5, 2.0)
+    """
+    try:
+        start, end = (time_s(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected two times such as 10s,11s, not {text!r}") from None
+    return start, end
 
 
 def positive(text: str) -> int:

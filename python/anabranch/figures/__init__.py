@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from anabranch.figures.cwnd import plot_cwnd as plot_cwnd
     from anabranch.figures.metric import plot_metric as plot_metric
     from anabranch.figures.out_of_order import plot_out_of_order as plot_out_of_order
+    from anabranch.figures.rates import RateTrace as RateTrace
+    from anabranch.figures.rates import plot_rate_distribution as plot_rate_distribution
+    from anabranch.figures.rates import plot_rates as plot_rates
     from anabranch.figures.regression import plot_regression as plot_regression
     from anabranch.figures.saving import save as save
     from anabranch.figures.style import Look as Look
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 # Loaded on first use: reports need the looks, but no matplotlib.
 _HOMES = {
     "Look": "style",
+    "RateTrace": "rates",
     "look_of": "style",
     "looks": "style",
     "new_figure": "canvas",
@@ -43,6 +47,8 @@ _HOMES = {
     "plot_cwnd": "cwnd",
     "plot_metric": "metric",
     "plot_out_of_order": "out_of_order",
+    "plot_rate_distribution": "rates",
+    "plot_rates": "rates",
     "plot_regression": "regression",
     "plot_throughput": "throughput",
     "plot_transfer_time": "transfer_time",

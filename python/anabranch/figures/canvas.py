@@ -122,6 +122,17 @@ def styled_axes(width: Width = "column", height_in: float | None = None) -> Iter
         yield axes
 
 
+@contextmanager
+def styled_pair(widths: tuple[int, int]) -> Iterator[tuple[Axes, Axes]]:
+    """Yields two Axes beside each other with one y axis, in a figure as wide as a page; see `styled_axes`."""
+    figure = new_figure("page")
+    with package_style():
+        left, right = figure.subplots(1, 2, sharey=True, width_ratios=widths)
+        for axes in (left, right):
+            _settle_ticks(axes)
+        yield left, right
+
+
 def line_style(look: Look, markers: bool = True) -> dict[str, Any]:
     """Returns keyword arguments of `Axes.plot`."""
     pattern = DASH_PATTERNS[look.dash]

@@ -38,7 +38,7 @@ pub(super) struct TableArguments {
     time: Option<String>,
 
     /// Unit of the rates [default: as the column is named, or else Mbit/s]
-    #[arg(long, value_name = "UNIT", value_parser = read_unit)]
+    #[arg(long, value_name = "UNIT", value_parser = RateUnit::named)]
     unit: Option<RateUnit>,
 }
 
@@ -46,16 +46,6 @@ pub(super) struct TableArguments {
 pub(super) struct Recorded {
     pub(super) name: String,
     pub(super) trace: CapacityTrace,
-}
-
-fn read_unit(text: &str) -> Result<RateUnit, String> {
-    match text {
-        "bit/s" => Ok(RateUnit::BitPerSecond),
-        "kbit/s" => Ok(RateUnit::KilobitPerSecond),
-        "Mbit/s" => Ok(RateUnit::MegabitPerSecond),
-        "B/s" => Ok(RateUnit::BytePerSecond),
-        _ => Err("expected bit/s, kbit/s, Mbit/s or B/s".to_owned()),
-    }
 }
 
 impl Input {

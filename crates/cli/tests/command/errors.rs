@@ -53,7 +53,14 @@ fn mistakes_on_the_command_line_name_their_option() {
 
 #[test]
 fn commands_of_the_python_package_name_its_installation() {
-    for arguments in [&["sweep", "plan.toml"][..], &["report"], &["plot", "--help"], &["help", "sweep"]] {
+    for arguments in [
+        &["sweep", "plan.toml"][..],
+        &["report"],
+        &["plot", "--help"],
+        &["help", "sweep"],
+        &["trace", "plot"],
+        &["help", "trace", "import"],
+    ] {
         let ended = anabranch(arguments).with_status(2);
         assert!(ended.err.contains("comes with the Python package"), "{arguments:?}: {}", ended.err);
         assert!(ended.err.contains("pip install ."), "{}", ended.err);
@@ -61,6 +68,7 @@ fn commands_of_the_python_package_name_its_installation() {
     }
     let ended = anabranch(&["swept"]).with_status(2);
     assert!(ended.err.contains("unrecognized subcommand 'swept'"), "{}", ended.err);
+    assert!(anabranch(&["trace", "plat"]).with_status(2).err.contains("unrecognized subcommand 'plat'"));
     assert!(!anabranch(&["--help"]).with_status(0).out.contains("sweep  "));
 }
 

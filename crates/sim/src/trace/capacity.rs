@@ -83,12 +83,29 @@ pub enum RateUnit {
 }
 
 impl RateUnit {
+    /// Units with their names in scenarios and on the command line.
+    pub const NAMES: [(&'static str, RateUnit); 4] = [
+        ("bit/s", RateUnit::BitPerSecond),
+        ("kbit/s", RateUnit::KilobitPerSecond),
+        ("Mbit/s", RateUnit::MegabitPerSecond),
+        ("B/s", RateUnit::BytePerSecond),
+    ];
+
     /// Names of columns that state a unit.
     const COLUMNS: [(&str, RateUnit); 3] = [
         ("bytes_per_second", RateUnit::BytePerSecond),
         ("kbit_per_second", RateUnit::KilobitPerSecond),
         ("bits_per_second", RateUnit::BitPerSecond),
     ];
+
+    /// Returns the unit of this name.
+    ///
+    /// # Errors
+    /// Returns the list of names for any other text.
+    pub fn named(text: &str) -> Result<Self, String> {
+        let found = Self::NAMES.iter().find(|(name, _)| *name == text);
+        found.map(|(_, unit)| *unit).ok_or_else(|| "expected bit/s, kbit/s, Mbit/s or B/s".to_owned())
+    }
 
     /// Returns the unit that the name of a column states, or Mbit/s.
     fn of_column(name: &str) -> Self {
