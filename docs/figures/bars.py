@@ -149,18 +149,21 @@ def which_scheme(_page):
 def recorded_choice(_page):
     """Draws the goodput of each scheme over that of the better link alone: median, and the middle four fifths."""
     rows = stored_rows("recorded", "schemes")
-    left, right, step, top, low, high = 230, WIDTH - 130, 22, 92, 0.1, 4
+    left, right, step, top = 230, WIDTH - 130, 22, 92
+    ticks = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8)
+    low = max(tick for tick in ticks if tick <= min(float(row["10 %"]) for row in rows))
+    high = min(tick for tick in ticks if tick >= max(float(row["90 %"]) for row in rows))
     bottom = top + step * len(rows)
 
     def x(ratio):
-        return left + (right - left) * math.log(min(max(ratio, low), high) / low) / math.log(high / low)
+        return left + (right - left) * math.log(ratio / low) / math.log(high / low)
 
     yield bottom + 48
     yield text(24, 28, "Goodput over two recorded networks, over that of the better one alone", "text", more=BOLD)
     yield '<circle class="dot" cx="30" cy="48" r="4"/>' + text(40, 52, "median of the sections")
     yield '<path class="axis" d="M206,48H230"/>' + text(238, 52, "eight of ten sections")
     yield text(WIDTH - 24, top - 16, "at least 0.97 in", anchor="end")
-    for ratio in (0.1, 0.25, 0.5, 1, 2, 4):
+    for ratio in (tick for tick in ticks if low <= tick <= high):
         kind = "both" if ratio == 1 else "grid"
         yield f'<path class="{kind}" d="M{x(ratio):.1f},{top - 8}V{bottom}"/>' + text(
             x(ratio), bottom + 18, f"{ratio:g}", anchor="middle"
