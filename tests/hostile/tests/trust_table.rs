@@ -12,7 +12,7 @@ use serde_reflection::{
 const PAGE: &str = "docs/src/trust-table.md";
 
 /// Short names of folders in the table.
-const FOLDERS: [(&str, &str); 14] = [
+const FOLDERS: [(&str, &str); 16] = [
     ("wire/", "crates/wire/src/"),
     ("core/", "crates/core/src/"),
     ("keying/", "crates/keying/src/"),
@@ -22,6 +22,8 @@ const FOLDERS: [(&str, &str); 14] = [
     ("transfer/", "crates/transfer/src/"),
     ("forward/", "crates/forward/src/"),
     ("forwarding/", "crates/forward/tests/"),
+    ("datachannel/", "crates/datachannel/src/"),
+    ("channels/", "crates/datachannel/tests/"),
     ("loopback/", "crates/transfer/tests/loopback/"),
     ("sockets/", "crates/net/tests/loopback/"),
     ("of-hosts/", "crates/net/tests/"),
