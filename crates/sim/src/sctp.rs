@@ -80,7 +80,9 @@ impl<A: Application> Host for SctpHost<A> {
     }
 
     fn poll_transmit(&mut self, now: Time, buf: &mut PacketBuffer) -> Option<Envelope> {
-        self.settle(now);
+        if self.stale {
+            self.settle(now);
+        }
         let mut transmit = self.endpoint.poll_transmit(now, buf);
         // Sending may have produced events, and the application may have answered them with messages.
         if transmit.is_none() && self.settle(now) {
