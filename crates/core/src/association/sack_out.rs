@@ -174,16 +174,15 @@ impl Outlet<'_> {
     //# delayed ack), the sender SHOULD create a SACK chunk and bundle it with the outbound DATA chunk, as long as the
     //# size of the final SCTP packet does not exceed the current PMTU.
     pub(crate) fn bundle_sack(&mut self, path: PathId, first: usize, writer: &mut PacketWriter<'_>) {
-        let owed = self.ack.is_due_or_pending();
         //= docs/rfc9260.txt#section-6.9
         //# The implementation MUST also take into account the space required for a SACK chunk if bundling a SACK chunk
         //# with the DATA chunk.
-        let fits = self.sack_bytes() + padded_len(first) <= writer.remaining();
-        if self.d.paths.profile().bundle_control
-            && owed
-            && fits
+        let fits = |this: &Self| this.sack_bytes() + padded_len(first) <= writer.remaining();
+        if self.ack.is_due_or_pending()
+            && self.d.paths.profile().bundle_control
             && self.ack.path() == Some(path)
             && self.receiver.is_some()
+            && fits(self)
         {
             self.write_sack(writer);
         }

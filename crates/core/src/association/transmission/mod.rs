@@ -330,8 +330,8 @@ impl Transmission {
     }
 
     fn end_opportunity(&mut self, out: &mut Outlet<'_>) {
-        if self.burst_held_data_back(out)
-            && matches!(out.d.paths.profile().burst_arming, BurstArming::AfterRecoveredLoss { disarms: true })
+        if matches!(out.d.paths.profile().burst_arming, BurstArming::AfterRecoveredLoss { disarms: true })
+            && self.burst_held_data_back(out)
         {
             self.burst_armed = false;
         }
