@@ -95,7 +95,7 @@ struct CutArguments {
     target: Target,
 }
 
-/// Fit a Markov model of a few kB; each file is a section.
+/// Fit a semi-Markov model of about 15 kB; each file is a section.
 #[derive(Debug, Args)]
 struct FitArguments {
     #[command(flatten)]

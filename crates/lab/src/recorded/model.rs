@@ -1,8 +1,11 @@
-//! A Markov model of the rates of one trace, or of several that were recorded together.
+//! A semi-Markov model of the rates of one trace, or of several that were recorded together.
 //!
 //! Each rate is in one of some bins: that of outages, and bins with equal numbers of the other rates. A state is the bin of every
-//! trace. The model has the number of transitions between states in a step, and quantiles of the rates of each bin. Traces
-//! that were recorded together thus keep their correlation.
+//! trace. The model has the durations of each state, the numbers of its transitions to other states, and quantiles of the rates of
+//! each bin. Traces that were recorded together thus keep their correlation.
+//!
+//! The sections of the data form a circle: each begins when the one before it ends, and the first one follows the last. Each state
+//! is thus left as often as it is entered, and the model spends the same part of the time in it as the data.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,7 +20,7 @@ use toml_writer::ToTomlValue as _;
 use super::statistics::quantile;
 
 /// Version of the file format.
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 2;
 /// Number of bins of each trace, by the number of traces. A model then has a few kB.
 const BINS: [usize; 3] = [24, 7, 4];
 /// Number of quantiles of a bin.
@@ -40,9 +43,14 @@ pub struct Model {
     pub names: Vec<String>,
     /// Quantiles of the rates of each bin in bit/s, by trace.
     bins: Vec<Vec<[u64; QUANTILES]>>,
-    /// Number of transitions to the next state, by state.
-    transitions: Vec<BTreeMap<u32, u32>>,
+    /// Number of transitions to each other state, by state.
+    transitions: Vec<Counts>,
+    /// Number of visits of each duration in steps, by state.
+    durations: Vec<Counts>,
 }
+
+/// Number of occurrences of each value.
+type Counts = BTreeMap<u32, u32>;
 
 /// Reason for which a model cannot be fitted or read.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -63,6 +71,7 @@ struct Document {
     step: String,
     trace: Vec<TraceDocument>,
     transitions: Vec<Vec<[u32; 2]>>,
+    durations: Vec<Vec<[u32; 2]>>,
 }
 
 #[derive(Deserialize)]
@@ -89,64 +98,68 @@ impl Model {
         };
         let lows: Vec<Vec<u64>> =
             (0..names.len()).map(|trace| lower_ends(sections, trace, most, outage_bps)).collect();
-        let states = lows.iter().map(Vec::len).product();
-        let mut transitions = vec![BTreeMap::new(); states];
         let mut members: Vec<Vec<Vec<u64>>> = lows.iter().map(|lows| vec![Vec::new(); lows.len()]).collect();
+        let mut sequence = Vec::new();
         for section in sections {
-            let length = section.iter().map(Vec::len).min().unwrap_or(0);
-            let mut former: Option<u32> = None;
-            for at in 0..length {
+            for at in 0..section.iter().map(Vec::len).min().unwrap_or(0) {
                 let mut state = 0;
                 for (trace, rates) in section.iter().enumerate() {
                     let bin = lows[trace].partition_point(|low| *low <= rates[at]) - 1;
                     members[trace][bin].push(rates[at]);
                     state = state * lows[trace].len() + bin;
                 }
-                if let Some(former) = former {
-                    *transitions[former as usize].entry(state as u32).or_insert(0) += 1;
-                }
-                former = Some(state as u32);
+                sequence.push(state);
             }
         }
-        if transitions.iter().all(BTreeMap::is_empty) {
+        if sequence.len() < 2 {
             return Err(ModelError::Unfit(
                 "the traces have fewer than two steps; give longer ones, or a shorter step",
             ));
         }
         let bins = members.into_iter().map(|bins| bins.into_iter().map(quantiles).collect()).collect();
-        Ok(Model { source, step, names, bins, transitions })
+        let (transitions, durations) = count(&sequence, lows.iter().map(Vec::len).product());
+        Ok(Model { source, step, names, bins, transitions, durations })
     }
 
     /// Generates the rates of each trace for some steps, in bit/s. They depend on the model and the seed only.
     pub fn generate(&self, steps: usize, seed: u64) -> Vec<Vec<u64>> {
         let mut stream = Seeds::new(seed, 0).stream(&["trace-model"]);
-        let total = |row: &BTreeMap<u32, u32>| row.values().map(|&count| u64::from(count)).sum::<u64>();
-        let totals: Vec<(usize, u64)> = self.transitions.iter().map(total).enumerate().collect();
         let mut traces = vec![Vec::with_capacity(steps); self.names.len()];
-        let mut state = pick(&mut stream, totals.iter().copied());
         let mut places = vec![(usize::MAX, 0.0_f64); self.names.len()];
-        for _ in 0..steps {
-            let mut rest = state;
-            for (trace, bins) in self.bins.iter().enumerate().rev() {
-                let bin = rest % bins.len();
-                let (former, place) = places[trace];
-                // A reflected walk keeps places equally likely.
-                let moved: f64 = place + DRIFT * (2.0 * stream.unit() - 1.0);
-                let place = if bin == former { 1.0 - (1.0 - moved.abs()).abs() } else { stream.unit() };
-                places[trace] = (bin, place);
-                traces[trace].push(interpolate(&bins[bin], place));
-                rest /= bins.len();
+        let visits = self.durations.iter().map(|counts| counts.values().map(|&count| u64::from(count)).sum());
+        let visits: Vec<(usize, u64)> = visits.enumerate().collect();
+        let mut state = pick(&mut stream, visits.into_iter());
+        let mut left = steps;
+        while left > 0 {
+            let duration = left.min(pick(&mut stream, weights(&self.durations[state])));
+            for _ in 0..duration {
+                self.add_rates(state, &mut places, &mut traces, &mut stream);
             }
-            let row = &self.transitions[state];
-            // The last state of a section may have no successor.
-            state = match row.is_empty() {
-                true => pick(&mut stream, totals.iter().copied()),
-                false => {
-                    pick(&mut stream, row.iter().map(|(&next, &count)| (next as usize, u64::from(count))))
-                }
-            };
+            left -= duration;
+            state = pick(&mut stream, weights(&self.transitions[state]));
         }
         traces
+    }
+
+    /// Adds the rates of a step. `places` are the former bin of each trace and the place within it.
+    fn add_rates(
+        &self,
+        state: usize,
+        places: &mut [(usize, f64)],
+        traces: &mut [Vec<u64>],
+        stream: &mut Stream,
+    ) {
+        let mut rest = state;
+        for (trace, bins) in self.bins.iter().enumerate().rev() {
+            let bin = rest % bins.len();
+            let (former, place) = places[trace];
+            // A reflected walk keeps places equally likely.
+            let moved: f64 = place + DRIFT * (2.0 * stream.unit() - 1.0);
+            let place = if bin == former { 1.0 - (1.0 - moved.abs()).abs() } else { stream.unit() };
+            places[trace] = (bin, place);
+            traces[trace].push(interpolate(&bins[bin], place));
+            rest /= bins.len();
+        }
     }
 
     /// Reads a file that [`to_toml`](Self::to_toml) wrote.
@@ -157,7 +170,7 @@ impl Model {
         let document: Document = toml::from_str(text)
             .map_err(|error| ModelError::Document(error.to_string().trim_end().to_owned()))?;
         let refused = |what: &str| Err(ModelError::Document(what.to_owned()));
-        let Document { format, source, step, trace, transitions } = document;
+        let Document { format, source, step, trace, transitions, durations } = document;
         if format != FORMAT {
             return refused("the format is of another version");
         }
@@ -167,8 +180,8 @@ impl Model {
         let states = trace.iter().try_fold(1_usize, |states, trace| {
             states.checked_mul(trace.bins_kbps.len()).filter(|states| (1..=MOST_STATES).contains(states))
         });
-        if trace.is_empty() || states != Some(transitions.len()) {
-            return refused("`transitions` does not have a list for each state");
+        if trace.is_empty() || states != Some(transitions.len()) || states != Some(durations.len()) {
+            return refused("`transitions` or `durations` does not have a list for each state");
         }
         let valid = |kbps: &f64| (0.0..=1e9).contains(kbps);
         let are_sorted = trace
@@ -178,43 +191,41 @@ impl Model {
         if !are_sorted {
             return refused("`bins_kbps` has a rate out of order, below zero or above 1 Tbit/s");
         }
-        if transitions
-            .iter()
-            .flatten()
-            .any(|[next, count]| *next as usize >= transitions.len() || *count == 0)
-            || transitions.iter().all(Vec::is_empty)
-        {
-            return refused("`transitions` leads to a state that does not exist, or has no count");
-        }
+        check_states(&transitions, &durations)?;
         let bins = |trace: &TraceDocument| {
             let bin = |kbps: &[f64; QUANTILES]| kbps.map(|kbps| (kbps * 1000.0).round() as u64);
             trace.bins_kbps.iter().map(bin).collect()
+        };
+        let counts = |rows: Vec<Vec<[u32; 2]>>| -> Vec<Counts> {
+            rows.into_iter().map(|row| row.into_iter().map(<(u32, u32)>::from).collect()).collect()
         };
         Ok(Model {
             source,
             step,
             bins: trace.iter().map(bins).collect(),
             names: trace.into_iter().map(|trace| trace.name).collect(),
-            transitions: transitions
-                .into_iter()
-                .map(|row| row.into_iter().map(|[next, count]| (next, count)).collect())
-                .collect(),
+            transitions: counts(transitions),
+            durations: counts(durations),
         })
     }
 
     /// Returns the model as a file.
     pub fn to_toml(&self) -> String {
         let mut text = format!(
-            "format = {FORMAT}\nsource = {}\nstep = {}\ntransitions = [\n",
+            "format = {FORMAT}\nsource = {}\nstep = {}\n",
             self.source.to_toml_value(),
             format_span(self.step).to_toml_value()
         );
-        for row in &self.transitions {
-            let row: Vec<String> = row.iter().map(|(next, count)| format!("[{next},{count}]")).collect();
+        for (key, rows) in [("transitions", &self.transitions), ("durations", &self.durations)] {
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "[{}],", row.join(","));
+            let _ = writeln!(text, "{key} = [");
+            for row in rows {
+                let row: Vec<String> =
+                    row.iter().map(|(value, count)| format!("[{value},{count}]")).collect();
+                let _ = writeln!(text, "[{}],", row.join(","));
+            }
+            text += "]\n";
         }
-        text += "]\n";
         for (name, bins) in self.names.iter().zip(&self.bins) {
             let _ = write!(text, "\n[[trace]]\nname = {}\nbins_kbps = [\n", name.to_toml_value());
             for bin in bins {
@@ -228,14 +239,55 @@ impl Model {
     }
 }
 
-/// Draws an index by weight.
+/// Returns the transitions and durations of states in a circle of steps.
+fn count(sequence: &[usize], states: usize) -> (Vec<Counts>, Vec<Counts>) {
+    let mut transitions = vec![Counts::new(); states];
+    let mut durations = vec![Counts::new(); states];
+    let mut visits: Vec<(usize, u32)> =
+        sequence.chunk_by(usize::eq).map(|visit| (visit[0], visit.len() as u32)).collect();
+    if visits.len() > 1 && visits[0].0 == sequence[sequence.len() - 1] {
+        // The last visit continues at the beginning of the circle.
+        let last = visits.pop().map_or(0, |(_, duration)| duration);
+        visits[0].1 += last;
+    }
+    for (&(state, duration), &(next, _)) in visits.iter().zip(visits.iter().cycle().skip(1)) {
+        *durations[state].entry(duration).or_insert(0) += 1;
+        *transitions[state].entry(next as u32).or_insert(0) += 1;
+    }
+    (transitions, durations)
+}
+
+/// Checks that each state that is entered is left after some steps, and that one is entered.
+fn check_states(transitions: &[Vec<[u32; 2]>], durations: &[Vec<[u32; 2]>]) -> Result<(), ModelError> {
+    let refused = |what: &str| Err(ModelError::Document(what.to_owned()));
+    let is_left = |state: usize| transitions.get(state).is_some_and(|row| !row.is_empty());
+    let leads_on = |[next, count]: &[u32; 2]| is_left(*next as usize) && *count > 0;
+    if !transitions.iter().flatten().all(leads_on) || transitions.iter().all(Vec::is_empty) {
+        return refused("`transitions` leads to a state that does not exist or is not left, or has no count");
+    }
+    let lasts = |row: &Vec<[u32; 2]>| row.iter().all(|[steps, count]| *steps > 0 && *count > 0);
+    let is_complete = |(row, exits): (&Vec<_>, &Vec<_>)| lasts(row) && row.is_empty() == exits.is_empty();
+    if !durations.iter().zip(transitions).all(is_complete) {
+        return refused(
+            "`durations` has no duration of a state in `transitions`, or one without steps or count",
+        );
+    }
+    Ok(())
+}
+
+/// Returns values with their weights.
+fn weights(counts: &Counts) -> impl Iterator<Item = (usize, u64)> + Clone {
+    counts.iter().map(|(&value, &count)| (value as usize, u64::from(count)))
+}
+
+/// Draws a value by weight.
 fn pick(stream: &mut Stream, weights: impl Iterator<Item = (usize, u64)> + Clone) -> usize {
     let sum = weights.clone().map(|(_, weight)| weight).sum::<u64>().max(1);
     let mut rest = stream.below(sum);
-    for (index, weight) in weights {
+    for (value, weight) in weights {
         match rest.checked_sub(weight) {
             Some(less) => rest = less,
-            None => return index,
+            None => return value,
         }
     }
     0
@@ -289,7 +341,7 @@ mod tests {
                 common = 0.9 * common + 0.1 * stream.unit();
                 for trace in 0..2 {
                     own[trace] = 0.9 * own[trace] + 0.1 * stream.unit();
-                    if out[trace] == 0 && stream.chance(0.01) {
+                    if out[trace] == 0 && stream.chance(0.02) {
                         out[trace] = 1 + stream.below(11);
                     }
                     let rate = (common + own[trace]).powi(4) * 2e7;
@@ -344,10 +396,12 @@ mod tests {
     fn invalid_models_are_refused() {
         let text = fitted().to_toml();
         for (old, new) in [
-            ("format = 1", "format = 2"),
+            ("format = 2", "format = 1"),
             ("step = \"500 ms\"", "step = \"0 s\""),
             ("transitions = [\n", "transitions = [\n[],"),
             ("transitions = [\n[[", "transitions = [\n[[9999,1],["),
+            ("durations = [\n[[", "durations = [\n[[0,1],["),
+            ("durations = [\n[[1,", "durations = [\n[],[[1,"),
             ("bins_kbps = [\n[0.000", "bins_kbps = [\n[-1.0"),
             ("name", "title"),
         ] {
