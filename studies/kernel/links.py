@@ -50,8 +50,8 @@ class Namespace:
         subprocess.run(self.command(shlex.split(command)), check=True, capture_output=True)
 
     def close(self) -> None:
-        self._keeper.kill()
-        self._keeper.wait()
+        # The process ends with its input.
+        self._keeper.communicate()
 
 
 class Network:

@@ -1,0 +1,141 @@
+"""Links, programs and figures of the comparison with other stacks."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from studies.arena import command
+from studies.arena.command import Runs, read_rows, run_all
+from studies.arena.measuring import Row, measure, row_of, stalled
+from studies.arena.settings import SYNTHETIC, Setting, spread
+from studies.arena.stacks import STACKS
+from studies.arena.works import Work, works
+from studies.recorded.sections import Section
+
+from anabranch.errors import AnabranchError
+
+COUNTERS = {
+    "forward": {"offered": {"packets": 2, "bytes": 3000}},
+    "reverse": {"offered": {"packets": 1, "bytes": 52}},
+    "late_mean_us": 80.0,
+    "late_max_us": 900.0,
+}
+
+
+def row(work: Work, sent: dict[str, Any], received: dict[str, Any]) -> Row:
+    ends = {"processor_s": 0.5, **sent}, {"processor_s": 0.25, **received}
+    return row_of("equal", "mptcp", work, 1, *ends, [COUNTERS, COUNTERS])
+
+
+def test_goodput_counts_bytes_that_arrived_within_the_duration() -> None:
+    bulk = Work("bulk", "bulk", 2)
+    figures = row(bulk, {}, {"bytes": 3_000_000, "bins": [[0, 1_000_000], [19, 1_000_000], [20, 1_000_000]]})
+    assert figures["goodput_mbps"] == 8.0
+    assert (figures["wire_bytes"], figures["user_bytes"], figures["processor_s"]) == (6104, 3_000_000, 0.75)
+
+
+def test_outage_has_its_own_goodput_and_longest_stall() -> None:
+    bulk = Work("bulk-outage", "bulk", 3, outage=(1.0, 2.0))
+    figures = row(bulk, {}, {"bytes": 375_000, "bins": [[9, 125_000], [15, 125_000], [20, 125_000]]})
+    assert (figures["goodput_mbps"], figures["outage_mbps"]) == (1.0, 1.0)
+    assert figures["stalled_s"] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("bins", "expected"),
+    [({}, 1.0), ({10: 1}, 0.9), ({19: 1}, 0.9), (dict.fromkeys(range(10, 20), 1), 0.0), ({5: 1, 25: 1}, 1.0)],
+)
+def test_stall_is_the_longest_time_without_an_arrival(bins: dict[int, int], expected: float) -> None:
+    assert stalled(bins, 1.0, 2.0) == pytest.approx(expected)
+
+
+def test_quantile_of_delays_counts_missing_messages_as_the_slowest() -> None:
+    messages = Work("messages", "messages", 2)
+    figures = row(messages, {"messages": 100}, {"delays_ms": [float(at) for at in range(99, 0, -1)]})
+    assert (figures["p50_ms"], figures["p99_ms"], figures["missing"]) == (51.0, None, 1)
+
+
+def test_failed_run_has_an_error_and_no_figures() -> None:
+    figures = row(Work("bulk", "bulk", 2), {"error": "ConnectTimeoutError: no answer"}, {})
+    assert figures["error"] == "ConnectTimeoutError: no answer"
+    assert (figures["goodput_mbps"], figures["processor_s"]) == (None, None)
+
+
+def test_section_is_written_where_its_links_read_it(tmp_path: Path) -> None:
+    section = Section("drive", "uplink", ((1.0, 2.0), (3.0, 4.0)))
+    setting = Setting("drive", ('capacity=(file="{file}",column=x_mbps),delay=1ms', "rate=1Mbit,delay=1ms"), section)
+    first, second = setting.written(tmp_path, outage=(5.0, 10.0))
+    assert f'file="{tmp_path / "drive.csv"}"' in first
+    assert (tmp_path / "drive.csv").read_text(encoding="utf-8").startswith("time,x_mbps,y_mbps\n0,1,2\n")
+    assert first.endswith(f',outage_trace=(file="{tmp_path / "outage.csv"}",repeat=false)')
+    assert (tmp_path / "outage.csv").read_text(encoding="utf-8") == "time,up\n0,1\n5,0\n10,1\n"
+    assert "outage_trace" not in second
+
+
+def test_selection_is_spread_over_the_list() -> None:
+    listed = [Setting(str(number), ("", "")) for number in range(10)]
+    assert [setting.name for setting in spread(listed, 3)] == ["0", "3", "6"]
+    assert spread(listed, 20) == listed
+
+
+def test_finished_runs_are_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured: list[tuple[str, str]] = []
+
+    def planted(_program: Path, setting: Setting, stack: Any, work: Work, number: int) -> dict[str, Any]:
+        if len(measured) == 2:
+            raise KeyboardInterrupt
+        measured.append((setting.name, stack.name))
+        figures: dict[str, Any] = {**row(work, {}, {"bytes": 0, "bins": []})}
+        return {**figures, "setting": setting.name, "stack": stack.name, "round": number}
+
+    monkeypatch.setattr(command, "measure", planted)
+    runs, file = Runs(SYNTHETIC[:1], STACKS[:4], [Work("bulk", "bulk", 1)], rounds=1), tmp_path / "runs.jsonl"
+    with pytest.raises(KeyboardInterrupt):
+        run_all(runs, file)
+    assert len(read_rows(file)) == 2
+    kept, measured[:] = list(measured), []
+    run_all(runs, file)
+    assert [*kept, *measured] == [("equal", stack.name) for stack in STACKS[:4]]
+    assert len(read_rows(file)) == 4
+
+
+def test_damaged_line_is_an_error_with_its_number(tmp_path: Path) -> None:
+    file = tmp_path / "runs.jsonl"
+    file.write_text('{"setting": "equal"}\n{"sett', encoding="utf-8")
+    with pytest.raises(AnabranchError, match=r"runs\.jsonl:2: cannot be read"):
+        read_rows(file)
+
+
+def test_stacks_and_works_have_different_names() -> None:
+    assert len({stack.name for stack in STACKS}) == len(STACKS)
+    assert all(name == work.name for name, work in works(20).items())
+
+
+can_run = (
+    sys.platform == "linux"
+    and os.geteuid() == 0
+    and Path("/dev/net/tun").exists()
+    and all(shutil.which(tool) for tool in command.TOOLS)
+    and command.PROGRAM.is_file()
+)
+
+
+@pytest.mark.skipif(
+    not can_run, reason="needs root on Linux with iproute2, and `cargo build --release --bin arena-link`"
+)
+@pytest.mark.parametrize("name", ["tcp-cubic-1", "mptcp", "braid"])
+def test_stack_sends_a_file_over_links_with_rate_and_delay(name: str) -> None:
+    (stack,) = [stack for stack in STACKS if stack.name == name]
+    setting = Setting("test", ("rate=20Mbit,delay=15ms", "rate=8Mbit,delay=15ms"))
+    figures = measure(command.PROGRAM, setting, stack, Work("file", "file", 60, 300_000), 1)
+    assert figures["error"] is None, json.dumps(figures)
+    # A connection and an answer take two round trips of 30 ms, and 300 kB take at least 85 ms at 28 Mbit/s.
+    assert figures["seconds"] is not None
+    assert figures["seconds"] > 0.145
+    assert figures["wire_bytes"] > figures["user_bytes"] == 300_000

@@ -1,0 +1,1 @@
+"""Compares `anabranch` with other multipath stacks over the same emulated links, in network namespaces."""

@@ -1,0 +1,35 @@
+"""Work of a run: bulk data, a file, messages, or bulk data while a link is down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MESSAGE_BYTES = 1000
+MESSAGES_PER_S = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Work of a run. `seconds` is its duration, or the time after which a file is given up."""
+
+    name: str
+    kind: str
+    seconds: float
+    size: int = MESSAGE_BYTES
+    outage: tuple[float, float] | None = None
+    """Times at which the first link fails, and returns."""
+
+
+def works(bulk_s: float) -> dict[str, Work]:
+    """Returns all works by name. `bulk_s` is the duration of those without an end of their own."""
+    outage = bulk_s / 3, 2 * bulk_s / 3
+    listed = [
+        Work("bulk", "bulk", bulk_s),
+        Work("file-1", "file", 60, 1_000_000),
+        Work("file-10", "file", 120, 10_000_000),
+        Work("file-100", "file", 600, 100_000_000),
+        Work("messages", "messages", bulk_s),
+        Work("bulk-outage", "bulk", bulk_s, outage=outage),
+        Work("messages-outage", "messages", bulk_s, outage=outage),
+    ]
+    return {work.name: work for work in listed}
