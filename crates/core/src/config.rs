@@ -150,8 +150,11 @@ pub struct AssociationConfig {
     /// `true` to announce that the driver controls each stream above SCTP: credit, end and reset. The driver does it if the peer
     /// announces it too ([`Association::controls_streams`](crate::Association::controls_streams)).
     pub stream_control: bool,
-    /// Rule that chooses the stream of the next message.
+    /// Rule that chooses the stream of the next message, or of the next chunk with [`interleaving`](Self::interleaving).
     pub stream_scheduler: StreamScheduler,
+    /// `true` to offer I-DATA chunks (RFC 8260), with which messages of different streams interleave. They replace DATA chunks if the
+    /// peer offers them too ([`Association::interleaves_messages`](crate::Association::interleaves_messages)).
+    pub interleaving: bool,
     /// First SSN of every stream in both directions. Only tests set it to a value other than zero, and on both sides.
     pub first_ssn: u16,
     /// Initial TSN; random if `None`. Only tests set it.
@@ -195,6 +198,7 @@ impl AssociationConfig {
             streams: 1,
             stream_control: false,
             stream_scheduler: StreamScheduler::default(),
+            interleaving: false,
             first_ssn: 0,
             initial_tsn: None,
             trace: false,

@@ -11,6 +11,7 @@ mod authentication;
 mod config;
 mod contents;
 mod cookie;
+mod data_header;
 mod endpoint;
 mod entropy;
 mod error;

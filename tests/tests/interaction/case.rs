@@ -138,10 +138,10 @@ impl Case {
         self.ops.iter().any(Op::changes_streams).then_some(StreamChanges { max_streams: 8 })
     }
 
-    /// Returns the stream scheduler of both sides. Cases without such a step keep their packets.
-    fn stream_scheduler(&self) -> StreamScheduler {
+    /// Returns the stream scheduler of both sides, and `true` for I-DATA. Cases without such a step keep their packets.
+    fn stream_scheduler(&self) -> (StreamScheduler, bool) {
         let selected = self.ops.iter().find_map(|op| match op {
-            Op::Prioritise { scheduler, .. } => Some(*scheduler),
+            Op::Prioritise { scheduler, interleaving, .. } => Some((*scheduler, *interleaving)),
             _ => None,
         });
         selected.unwrap_or_default()
@@ -161,7 +161,7 @@ impl Case {
             config.path_silence_limit = silence_ms.map(Span::from_millis);
             config.streams = *streams;
             config.stream_changes = self.stream_changes();
-            config.stream_scheduler = self.stream_scheduler();
+            (config.stream_scheduler, config.interleaving) = self.stream_scheduler();
             if let Some(guarded) = &self.guarded {
                 config.protection = Some(self.protection(side));
                 config.address_changes.asconf = guarded.asconf;

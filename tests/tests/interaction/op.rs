@@ -24,8 +24,14 @@ pub(crate) enum Op {
     Reading { side: Side, by_hand: bool },
     /// Requests a reset of streams; bits select them, and none means all.
     Reset { side: Side, streams: u8, incoming: bool },
-    /// Sets the priority of a stream. The first one of a case also selects the stream scheduler.
-    Prioritise { side: Side, stream: u16, priority: NonZeroU16, scheduler: StreamScheduler },
+    /// Sets the priority of a stream. The first one of a case also selects the stream scheduler, and I-DATA or DATA.
+    Prioritise {
+        side: Side,
+        stream: u16,
+        priority: NonZeroU16,
+        scheduler: StreamScheduler,
+        interleaving: bool,
+    },
     /// Requests more streams.
     AddStreams { side: Side, streams: u16, incoming: bool },
     /// Cuts or restores a link.
@@ -120,12 +126,15 @@ fn add_streams() -> impl Strategy<Value = Op> {
 
 fn prioritise() -> impl Strategy<Value = Op> {
     let scheduler = prop::sample::select(StreamScheduler::ALL.to_vec());
-    (side(), 0..4_u16, 1..600_u16, scheduler).prop_map(|(side, stream, priority, scheduler)| Op::Prioritise {
-        side,
-        stream,
-        priority: NonZeroU16::new(priority).expect("the range starts at one"),
-        scheduler,
-    })
+    (side(), 0..4_u16, 1..600_u16, scheduler, any_bool()).prop_map(
+        |(side, stream, priority, scheduler, interleaving)| Op::Prioritise {
+            side,
+            stream,
+            priority: NonZeroU16::new(priority).expect("the range starts at one"),
+            scheduler,
+            interleaving,
+        },
+    )
 }
 
 /// Returns limits that messages reach before their first transmission, in flight, or rarely.

@@ -119,7 +119,7 @@ fn apply<P: Pair>(pair: &mut P, case: &Case, op: &Op, attacker: Option<&mut Atta
             pair.set_reading(side, if by_hand { Reading::ByHand } else { Reading::WhenTold });
         }
         Op::Reset { side, streams, incoming } => reset(pair.duo_mut(), side, streams, incoming),
-        Op::Prioritise { side, stream, priority, scheduler: _ } => {
+        Op::Prioritise { side, stream, priority, .. } => {
             let duo = pair.duo_mut();
             if let Some(association) = duo.nodes[side.index()].try_association_mut() {
                 let _ = association.set_stream_priority(stream, priority);

@@ -1,7 +1,10 @@
 //! Interoperation with dcSCTP.
 
+use anabranch_core::{AssociationConfig, StreamScheduler};
+
 use crate::peers::dcsctp_host::Dcsctp;
-use crate::peers::exchange::exchange;
+use crate::peers::exchange::{exchange, exchange_with};
+use crate::rig::association;
 
 const LOSS: f64 = 0.03;
 
@@ -27,4 +30,26 @@ fn dcsctp_client_repairs_losses() {
     for seed in 8..13 {
         exchange(|task| Dcsctp::new(task, seed), false, LOSS, seed);
     }
+}
+
+/// Returns a configuration in which messages of all streams interleave.
+fn interleaving() -> AssociationConfig {
+    let mut config = association("sctp");
+    config.interleaving = true;
+    config.stream_scheduler = StreamScheduler::RoundRobin;
+    config
+}
+
+#[test]
+fn interleaved_messages_are_exchanged_with_dcsctp() {
+    for (seed, loss) in [(13, 0.0), (14, LOSS), (15, LOSS), (16, LOSS)] {
+        for we_connect in [true, false] {
+            exchange_with(interleaving(), |task| Dcsctp::interleaving(task, seed), we_connect, loss, seed);
+        }
+    }
+}
+
+#[test]
+fn dcsctp_without_i_data_gets_data() {
+    exchange_with(interleaving(), |task| Dcsctp::new(task, 17), true, LOSS, 17);
 }

@@ -30,12 +30,22 @@ pub(crate) struct Dcsctp {
     connected: bool,
     closed: bool,
     closing: bool,
+    interleaving: bool,
     failures: Vec<(ErrorKind, String)>,
 }
 
 impl Dcsctp {
     /// Returns a socket with plain RFC 9260: checksums, DATA chunks, no partial reliability.
     pub(crate) fn new(task: Task, seed: u64) -> Self {
+        Self::with(task, seed, false)
+    }
+
+    /// Returns a socket that offers I-DATA.
+    pub(crate) fn interleaving(task: Task, seed: u64) -> Self {
+        Self::with(task, seed, true)
+    }
+
+    fn with(task: Task, seed: u64, interleaving: bool) -> Self {
         fastrand::seed(seed);
         let options = Options {
             local_port: PORT,
@@ -44,7 +54,7 @@ impl Dcsctp {
             announced_maximum_incoming_streams: 16,
             announced_maximum_outgoing_streams: 8,
             enable_partial_reliability: false,
-            enable_message_interleaving: false,
+            enable_message_interleaving: interleaving,
             zero_checksum_alternate_error_detection_method:
                 api::ZERO_CHECKSUM_ALTERNATE_ERROR_DETECTION_METHOD_NONE,
             disable_checksum_verification: false,
@@ -64,6 +74,7 @@ impl Dcsctp {
             connected: false,
             closed: false,
             closing: false,
+            interleaving,
             failures: Vec::new(),
         }
     }
@@ -96,7 +107,8 @@ impl Dcsctp {
 
     fn send(&mut self) {
         let metrics = self.socket.get_metrics();
-        assert!(metrics.is_none_or(|m| !m.uses_message_interleaving && !m.uses_zero_checksum));
+        let interleaving = self.interleaving;
+        assert!(metrics.is_none_or(|m| m.uses_message_interleaving == interleaving && !m.uses_zero_checksum));
         for message in std::mem::take(&mut self.task.messages) {
             self.sent += 1;
             let options = SendOptions {

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use anabranch_core::time::{Rate, Span, Time};
-use anabranch_core::{AssociationEvent, Encapsulation, Endpoint};
+use anabranch_core::{AssociationConfig, AssociationEvent, Encapsulation, Endpoint};
 use anabranch_sim::{
     Envelope, Host, HostId, LinkConfig, LossModel, LossPlace, QueueConfig, SctpHost, Seeds, World,
 };
@@ -41,11 +41,23 @@ pub(crate) trait Peer: Host {
 
 /// Transfers in both directions at once, then shuts down from the connecting side; everything must arrive as it was sent.
 pub(crate) fn exchange<P: Peer>(make: impl FnOnce(Task) -> P, we_connect: bool, loss: f64, seed: u64) {
+    exchange_with(association("sctp"), make, we_connect, loss, seed);
+}
+
+/// Transfers as [`exchange`] does, with this configuration.
+pub(crate) fn exchange_with<P: Peer>(
+    config: AssociationConfig,
+    make: impl FnOnce(Task) -> P,
+    we_connect: bool,
+    loss: f64,
+    seed: u64,
+) {
     let (here, there) = (address(0, 1), address(0, 2));
     let (mine, theirs) = (mixed(seed, TOTAL, STREAMS), mixed(seed + 1000, TOTAL, STREAMS));
     let mut world = World::new(Seeds::new(seed, 0));
     let ours = Exchange::new(we_connect.then(|| vec![(here, there)]), &mine, theirs.len());
-    let config = endpoint(vec![here], association("sctp"));
+    let ours = ours.with_config(config.clone());
+    let config = endpoint(vec![here], config);
     let endpoint = Endpoint::new(Time::ZERO, config, world.seeds().entropy(&["endpoint"]));
     let we = world
         .add_host(Box::new(SctpHost::new(endpoint, Encapsulation::None, ours)), &[here])

@@ -62,7 +62,9 @@ impl Association {
         let (first, last) = withdrawn.tsns.unwrap_or((1, 0));
         let mut bytes = withdrawn.unsent_bytes;
         for tsn in first..=last {
-            bytes += self.abandon_chunk(tsn);
+            if self.sender.belongs_to(tsn, key) {
+                bytes += self.abandon_chunk(tsn);
+            }
         }
         self.outputs.statistics.abandoned.bytes += bytes;
         self.outputs.statistics.abandoned.count_message(cause, withdrawn.sent);

@@ -1,6 +1,6 @@
 //! Processing of the chunks of a packet that belongs to this association, in order.
 
-use anabranch_wire::{Chunk, ChunkType, Chunks, RawChunk};
+use anabranch_wire::{Chunk, ChunkType, Chunks, RawChunk, SkippedMid};
 
 use crate::address::Origin;
 use crate::association::Association;
@@ -12,6 +12,7 @@ use crate::association::state::{Opening, State};
 use crate::error::AbortReason;
 use crate::path_id::PathId;
 use crate::protection::{ChunkProtection, contradiction};
+use crate::recv::{DataChunk, SkippedTo};
 use crate::stats::{Discard, Discards};
 
 /// Packet whose chunks are being processed.
@@ -111,7 +112,10 @@ impl Association {
             return Err(Discard::Unprotected);
         }
         match chunk {
-            Chunk::Data(data) => self.handle_data(&data, packet.cover, &mut packet.data)?,
+            Chunk::Data(data) => self.handle_data(&DataChunk::Data(data), packet.cover, &mut packet.data)?,
+            Chunk::IData(data) if self.config.interleaving => {
+                self.handle_data(&DataChunk::IData(data), packet.cover, &mut packet.data)?;
+            }
             Chunk::Sack(sack) if self.state.takes_sacks() => {
                 self.check_acknowledgement(packet.cover, sack.cum_tsn())?;
                 self.handle_sack(source, &Acknowledgement::Sack(sack))?;
@@ -148,7 +152,18 @@ impl Association {
             Chunk::ShutdownComplete { .. } if self.awaits_shutdown_complete() => {
                 self.handle_shutdown_complete();
             }
-            Chunk::ForwardTsn(forward) => self.handle_forward_tsn(source, packet.cover, &forward)?,
+            Chunk::ForwardTsn(forward) => {
+                let skipped = forward.streams().map(|(stream, ssn)| SkippedTo::Ssn(stream, ssn));
+                self.handle_forward_tsn(source, packet.cover, forward.new_cum_tsn(), false, skipped)?;
+            }
+            Chunk::IForwardTsn(forward) if self.config.interleaving => {
+                let skipped = forward.skipped().map(|SkippedMid { stream, unordered, mid }| SkippedTo::Mid {
+                    stream,
+                    unordered,
+                    mid,
+                });
+                self.handle_forward_tsn(source, packet.cover, forward.new_cum_tsn(), true, skipped)?;
+            }
             Chunk::Error(error) => self.handle_error(packet.cover, &error)?,
             Chunk::Auth(auth) => packet.proof = self.check_auth(&auth, packet.covered)?,
             Chunk::Asconf(_) | Chunk::AsconfAck(_) if self.addresses.asconf().is_some() => {

@@ -9,7 +9,8 @@
 //! it is acknowledged: if both were in flight, the loss of the first would leave streams waiting.
 
 use anabranch_wire::{
-    COMMON_HEADER_LEN, DATA_HEADER_LEN, PacketWriter, Ssn, StreamId, Tsn, forward_tsn_len, padded_len,
+    COMMON_HEADER_LEN, Mid, NoSpace, PacketWriter, SkippedMid, Ssn, StreamId, Tsn, forward_tsn_len,
+    i_forward_tsn_len, padded_len,
 };
 
 use crate::association::Association;
@@ -17,6 +18,7 @@ use crate::association::packets::PacketContext;
 use crate::association::transmission::Outlet;
 use crate::packet_buffer::PacketBuffer;
 use crate::path_id::{PathId, PathState};
+use crate::send::{DataForm, SkippedNumber};
 
 impl Association {
     pub(crate) fn consider_forward_tsn(&mut self) {
@@ -64,15 +66,16 @@ impl Outlet<'_> {
         if !self.d.sender.owes_forward_tsn() || !self.is_up {
             return None;
         }
-        let most = self.payload_bytes_per_chunk().saturating_sub(forward_tsn_len(0)) / 4;
-        self.d.sender.next_forward_tsn(most).map(|(_, streams)| forward_tsn_len(streams.len()))
+        let form = self.d.sender.queue().form();
+        let most = most_entries(form, self.payload_bytes_per_chunk());
+        self.d.sender.next_forward_tsn(most).map(|(_, streams)| length(form, streams.len()))
     }
 
     fn next_chunk_len(&self) -> Option<usize> {
         let lost = self.d.sender.lost().at_or_after(0).or_else(|| self.d.sender.bound().lowest());
         let new = || self.d.sender.queue().next_payload(self.payload_bytes_per_chunk());
         lost.map(|tsn| self.d.sender.chunk_len(tsn))
-            .or_else(|| new().map(|payload| DATA_HEADER_LEN + payload))
+            .or_else(|| new().map(|payload| self.d.sender.queue().form().chunk_len(payload)))
     }
 
     /// Adds a FORWARD-TSN that is due in front of DATA, if a chunk of `first` bytes still fits behind it.
@@ -87,10 +90,10 @@ impl Outlet<'_> {
     }
 
     fn write_forward_tsn(&mut self, path: PathId, writer: &mut PacketWriter<'_>) -> bool {
-        let most = writer.remaining().saturating_sub(forward_tsn_len(0)) / 4;
+        let form = self.d.sender.queue().form();
+        let most = most_entries(form, writer.remaining());
         let written = self.d.sender.next_forward_tsn(most).and_then(|(up_to, streams)| {
-            let streams = streams.iter().map(|&(stream, ssn)| (StreamId::new(stream), Ssn::new(ssn)));
-            writer.forward_tsn(Tsn::from_unwrapped(up_to), streams).ok().map(|()| up_to)
+            write(writer, form, Tsn::from_unwrapped(up_to), streams).ok().map(|()| up_to)
         });
         self.d.sender.note_forward_tsn(written, path, self.d.now);
         if written.is_none() {
@@ -101,5 +104,42 @@ impl Outlet<'_> {
         self.d.stop_t3_of_empty_paths();
         self.d.paths.ensure_t3(path, self.d.now);
         true
+    }
+}
+
+/// Returns the length of a chunk with this number of entries.
+fn length(form: DataForm, entries: usize) -> usize {
+    match form {
+        DataForm::Data => forward_tsn_len(entries),
+        DataForm::IData => i_forward_tsn_len(entries),
+    }
+}
+
+/// Returns the number of entries that a chunk in this room can have.
+fn most_entries(form: DataForm, room: usize) -> usize {
+    room.saturating_sub(length(form, 0)) / (length(form, 1) - length(form, 0))
+}
+
+/// Writes a FORWARD-TSN, or the I-FORWARD-TSN that replaces it for I-DATA.
+fn write(
+    writer: &mut PacketWriter<'_>,
+    form: DataForm,
+    up_to: Tsn,
+    skipped: &[SkippedNumber],
+) -> Result<(), NoSpace> {
+    match form {
+        DataForm::Data => {
+            let ordered =
+                skipped.iter().map(|entry| (StreamId::new(entry.stream), Ssn::new(entry.number as u16)));
+            writer.forward_tsn(up_to, ordered)
+        }
+        DataForm::IData => {
+            let messages = skipped.iter().map(|&SkippedNumber { stream, unordered, number }| SkippedMid {
+                stream: StreamId::new(stream),
+                unordered,
+                mid: Mid::new(number),
+            });
+            writer.i_forward_tsn(up_to, messages)
+        }
     }
 }

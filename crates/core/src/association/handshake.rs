@@ -17,8 +17,8 @@ use crate::config::ListedAddresses;
 use crate::cookie::{CookieBody, Offers};
 use crate::error::AbortReason;
 use crate::init::{
-    Announced, address_params, announced, extensions, init_ack_violation, init_padding, listed_addresses,
-    listed_locals, reportable_params, sack_flags, stream_control,
+    Announced, address_params, announced, chunk_types, extensions, init_ack_violation, init_padding,
+    listed_addresses, listed_locals, reportable_params, sack_flags, stream_control,
 };
 use crate::path_id::{MAX_PATHS, PathId, PathSet, PathState};
 use crate::policy::{AckForm, Event, LivenessProof, StateCause};
@@ -151,6 +151,7 @@ impl Association {
 
     pub(crate) fn write_init(&self, writer: &mut PacketWriter<'_>) -> Result<(), NoSpace> {
         let repr = self.init_repr();
+        let chunks = chunk_types(self.announces(), self.asconf_proof());
         let listed = listed_locals(self.addresses.local());
         //= docs/rfc9260.txt#section-3.3.2
         //# Unless otherwise noted, each parameter MUST only be included once in the INIT chunk.
@@ -162,7 +163,7 @@ impl Association {
         let sack_flags = sack_flags::param(&self.profile);
         let stream_control = stream_control::param(self.config.stream_control);
         let auth = self.addresses.local_random().map(AuthOffer::our_params).into_iter().flatten();
-        let extensions = extensions(self.announces(), self.asconf_proof());
+        let extensions = extensions(&chunks);
         let params = params
             .chain(extensions)
             .chain(auth)
@@ -186,6 +187,8 @@ impl Association {
             forward_tsn: true,
             stream_control: self.config.stream_control,
             re_config: self.config.stream_changes.is_some(),
+            i_data: self.config.interleaving,
+            i_forward_tsn: self.config.interleaving,
         }
     }
 
@@ -431,13 +434,19 @@ impl Association {
         self.sender.set_foreign_sack_flags(foreign);
         self.identity.peer_controls_streams = peer.announced.stream_control;
         let buffer = self.config.recv_buffer_bytes;
-        let receiver = Receiver::new(initial_tsn, peer.inbound_streams, self.config.first_ssn, buffer);
+        let first = self.config.first_ssn;
+        let interleaves = peer.announced.i_data && self.announces().i_data;
+        let receiver = Receiver::new(initial_tsn, peer.inbound_streams, first, buffer);
+        let receiver = if interleaves { receiver.interleaved(first) } else { receiver };
         self.receiver = Some(receiver.with_contents(self.identity.contents));
+        // RFC 8260 section 2.3.1: I-FORWARD-TSN replaces FORWARD-TSN.
+        let skips = if interleaves { peer.announced.i_forward_tsn } else { peer.announced.forward_tsn };
         let window = WindowBytes::new(u64::from(peer.a_rwnd));
         self.take_streams(peer.outbound_streams);
         let unmet = self.update_sender(|sender| {
+            sender.interleave(interleaves);
             sender.begin_window(window);
-            sender.learn_support(peer.announced.forward_tsn)
+            sender.learn_support(skips)
         });
         if unmet {
             self.outputs.report(AssociationEvent::NoPartialReliability);

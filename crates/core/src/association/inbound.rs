@@ -1,6 +1,6 @@
-//! Received DATA and FORWARD-TSN.
+//! Received DATA, I-DATA, FORWARD-TSN and I-FORWARD-TSN.
 
-use anabranch_wire::{DataView, ForwardTsnView, StreamId};
+use anabranch_wire::{StreamId, Tsn};
 
 use crate::association::Association;
 use crate::association::control::Control;
@@ -8,7 +8,7 @@ use crate::association::state::State;
 use crate::error::AbortReason;
 use crate::path_id::PathId;
 use crate::protection::{ChunkProtection, PlainBoundary, contradiction, is_key_management};
-use crate::recv::{DataOutcome, Fragment, Receiver};
+use crate::recv::{DataChunk, DataOutcome, Fragment, Receiver, SkippedTo};
 use crate::stats::Discard;
 
 /// Properties of the DATA chunks of one packet, for the decision to acknowledge at once.
@@ -23,10 +23,10 @@ pub(crate) struct PacketData {
 }
 
 impl Association {
-    /// Handles a DATA chunk (RFC 9260 section 6.2).
+    /// Handles a DATA chunk (RFC 9260 section 6.2) or an I-DATA chunk (RFC 8260 section 2).
     pub(crate) fn handle_data(
         &mut self,
-        data: &DataView<'_>,
+        data: &DataChunk<'_>,
         cover: ChunkProtection,
         packet: &mut PacketData,
     ) -> Result<(), Discard> {
@@ -44,6 +44,7 @@ impl Association {
             self.abort_with(AbortReason::Protocol("DATA without user data"));
             return Err(Discard::Unexpected);
         }
+        self.check_form(data.is_interleaved())?;
         let Some(receiver) = self.receiver.as_mut() else { return Err(Discard::Unexpected) };
         //= docs/rfc9260.txt#section-6.2
         //# The SCTP endpoint MUST always acknowledge the reception of each valid DATA chunk when the DATA chunk received
@@ -52,24 +53,26 @@ impl Association {
         self.outputs.statistics.chunks_received += 1;
         let flags = data.flags();
         packet.immediate |= flags.immediate;
-        let fragment = Fragment {
-            tsn: data.tsn().unwrap_near(receiver.tracker.cumulative()),
-            stream: data.stream().get(),
-            ssn: data.ssn().get(),
-            ppid: data.ppid(),
-            unordered: flags.unordered,
-            beginning: flags.beginning,
-            ending: flags.ending,
-            payload: data.payload(),
-        };
+        let fragment = data.fragment(receiver.tracker.cumulative());
         if cover == ChunkProtection::Record
-            && let Some(why) = contradiction_of(&fragment, receiver, &self.protection.boundary)
+            && let Some(why) = contradiction_of(data.ppid(), &fragment, receiver, &self.protection.boundary)
         {
             return Err(self.abort_for_tampering(why));
         }
         let taken = receiver.take(fragment, &self.profile);
         self.note_taken(taken, data.stream(), packet)?;
         if cover == ChunkProtection::Record { self.check_blocked_without_gap() } else { Ok(()) }
+    }
+
+    /// Ends the association if the peer sends chunks of the form that was not negotiated (RFC 8260 section 2.2.1).
+    fn check_form(&mut self, interleaved: bool) -> Result<(), Discard> {
+        if self.receiver.as_ref().is_none_or(|receiver| receiver.is_interleaved() == interleaved) {
+            return Ok(());
+        }
+        let why = if interleaved { "I-DATA was not negotiated" } else { "I-DATA was negotiated" };
+        self.send_abort(why);
+        self.abort_with(AbortReason::Protocol(why));
+        Err(Discard::Unexpected)
     }
 
     /// Ends a protected association with messages that wait for earlier ones of their streams although no TSN is missing.
@@ -174,29 +177,29 @@ impl Association {
         }
     }
 
-    /// Handles a FORWARD-TSN (RFC 3758 section 3.6): the peer has abandoned the missing TSNs up to it.
+    /// Handles a FORWARD-TSN (RFC 3758 section 3.6) or an I-FORWARD-TSN (RFC 8260 section 2.3.1): the peer has abandoned the missing
+    /// TSNs up to it.
     pub(crate) fn handle_forward_tsn(
         &mut self,
         source: PathId,
         cover: ChunkProtection,
-        forward: &ForwardTsnView<'_>,
+        new_cum_tsn: Tsn,
+        interleaved: bool,
+        skipped: impl Iterator<Item = SkippedTo> + Clone,
     ) -> Result<(), Discard> {
+        self.check_form(interleaved)?;
         let Some(receiver) = self.receiver.as_mut() else { return Err(Discard::Unexpected) };
-        if cover == ChunkProtection::Record
-            && forward.streams().any(|(stream, _)| !receiver.has_stream(stream.get()))
-        {
+        if cover == ChunkProtection::Record && skipped.clone().any(|to| !receiver.has_stream(to.stream())) {
             return Err(self.abort_for_tampering(contradiction::STREAM));
         }
-        let cumulative = forward.new_cum_tsn().unwrap_near(receiver.tracker.cumulative());
+        let cumulative = new_cum_tsn.unwrap_near(receiver.tracker.cumulative());
         if cumulative > receiver.tracker.cumulative() + 65_535 {
             return Err(Discard::Unexpected);
         }
         self.outputs.statistics.forward_tsns_received += 1;
         if cumulative > receiver.tracker.cumulative() {
             receiver.forward(cumulative);
-            for (stream, ssn) in forward.streams() {
-                receiver.skip_ordered(stream.get(), ssn.get());
-            }
+            skipped.for_each(|to| receiver.skip(to));
             self.announce_readable();
         }
         // RFC 9260 section 6.4: the path of the latest DATA may have failed since, which may be why the peer skips.
@@ -207,11 +210,12 @@ impl Association {
 
 /// Returns the contradiction between a protected fragment and earlier plain packets, if there is one.
 fn contradiction_of(
+    ppid: Option<u32>,
     fragment: &Fragment<'_>,
-    receiver: &Receiver,
+    receiver: &mut Receiver,
     boundary: &PlainBoundary,
 ) -> Option<&'static str> {
-    let is_key_management = is_key_management(fragment.ppid, fragment.stream, fragment.unordered);
+    let is_key_management = is_key_management(ppid, fragment.stream, fragment.unordered);
     if !receiver.has_stream(fragment.stream) {
         Some(contradiction::STREAM)
     } else if !boundary.admits(fragment.tsn, is_key_management) {

@@ -569,6 +569,11 @@ impl Association {
         self.payload_bytes_per_chunk()
     }
 
+    /// Returns `true` if both sides have agreed on I-DATA (RFC 8260), with which messages of different streams interleave.
+    pub fn interleaves_messages(&self) -> bool {
+        self.receiver.as_ref().is_some_and(Receiver::is_interleaved)
+    }
+
     /// Returns `true` if the driver is to use new local addresses automatically.
     pub fn follows_addresses(&self) -> bool {
         self.config.address_changes.follow

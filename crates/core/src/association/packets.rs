@@ -47,7 +47,7 @@ pub(crate) trait PacketContext: Sized {
     /// Returns the user bytes that fit one DATA chunk on every path.
     #[inline]
     fn payload_bytes_per_chunk(&self) -> usize {
-        self.paths().payload_bytes(self.confirmation_bytes())
+        self.paths().payload_bytes(self.confirmation_bytes(), self.sender().queue().form().header_len())
     }
 
     /// Adds the confirmation to a packet that will be sealed, while the peer needs it.

@@ -1,7 +1,7 @@
 //! Protected packets of an association, sent and received, and the keys that its driver installs (draft-ietf-tsvwg-sctp-dtls-chunk
 //! of July 2026, sections "DTLS Chunk Handling" and "Abstract API").
 
-use anabranch_wire::{Chunk, ChunkType, DataView, InitView, PacketView, Param, RawParam, Tsn};
+use anabranch_wire::{Chunk, ChunkType, InitView, PacketView, Param, RawParam, Tsn};
 
 use crate::association::Association;
 use crate::association::packets::PacketContext;
@@ -15,6 +15,7 @@ use crate::protection::{
     ParameterPair, Protection, ProtectionMode, RecordCipher, RestartContext, SealError, agree, contradiction,
     is_key_management,
 };
+use crate::recv::DataChunk;
 use crate::stats::Discard;
 use crate::time::Time;
 
@@ -321,8 +322,13 @@ impl Association {
             return true;
         }
         match chunk {
-            Chunk::Data(data) => self.is_repeated(data) || self.is_next_of_key_management(data),
-            Chunk::ForwardTsn(_) | Chunk::Asconf(_) | Chunk::AsconfAck(_) | Chunk::ReConfig(_) => false,
+            Chunk::Data(data) => self.admits_plain_data(&DataChunk::Data(*data)),
+            Chunk::IData(data) => self.admits_plain_data(&DataChunk::IData(*data)),
+            Chunk::ForwardTsn(_)
+            | Chunk::IForwardTsn(_)
+            | Chunk::Asconf(_)
+            | Chunk::AsconfAck(_)
+            | Chunk::ReConfig(_) => false,
             // The client's last message is acknowledged in a record.
             Chunk::Sack(_) | Chunk::NrSack(_) => self.protection.admits_plain_messages(),
             _ => true,
@@ -330,17 +336,17 @@ impl Association {
     }
 
     /// Returns `true` if the chunk has arrived before, so that it is only acknowledged again.
-    fn is_repeated(&self, data: &DataView<'_>) -> bool {
+    fn is_repeated(&self, data: &DataChunk<'_>) -> bool {
         let cumulative = self.receiver.as_ref().map(|receiver| receiver.tracker.cumulative());
         cumulative.is_some_and(|cumulative| data.tsn().unwrap_near(cumulative) <= cumulative)
     }
 
-    fn is_next_of_key_management(&self, data: &DataView<'_>) -> bool {
-        self.protection.admits_plain_messages() && self.is_next(data)
+    fn admits_plain_data(&self, data: &DataChunk<'_>) -> bool {
+        self.is_repeated(data) || (self.protection.admits_plain_messages() && self.is_next(data))
     }
 
     /// Returns `true` for a chunk of the key management with the next TSN.
-    fn is_next(&self, data: &DataView<'_>) -> bool {
+    fn is_next(&self, data: &DataChunk<'_>) -> bool {
         let cumulative = self.receiver.as_ref().map(|receiver| receiver.tracker.cumulative());
         let is_next =
             cumulative.is_some_and(|cumulative| data.tsn().unwrap_near(cumulative) == cumulative + 1);
@@ -350,11 +356,15 @@ impl Association {
 
     /// Keeps a plain message that the key management may recognise as the peer's refusal, although its chunk is dropped.
     pub(crate) fn note_plain(&mut self, chunk: &Chunk<'_>) {
-        let Chunk::Data(data) = chunk else { return };
+        let data = match chunk {
+            Chunk::Data(data) => DataChunk::Data(*data),
+            Chunk::IData(data) => DataChunk::IData(*data),
+            _ => return,
+        };
         let is_whole = data.flags().beginning && data.flags().ending;
         if self.protection.admits_plain_notice()
             && is_whole
-            && self.is_next(data)
+            && self.is_next(&data)
             && self.protection.keep_plain_notice(data.payload())
         {
             self.outputs.report_readable();

@@ -1,8 +1,8 @@
 //! Acknowledgements: their time, path and content.
 
 use anabranch_wire::{
-    COMMON_HEADER_LEN, DATA_HEADER_LEN, GapBlock, NR_SACK_HEADER_LEN, NoSpace, PacketWriter, SACK_HEADER_LEN,
-    SackRepr, Tsn, nr_sack_len, padded_len, sack_len,
+    COMMON_HEADER_LEN, GapBlock, NR_SACK_HEADER_LEN, NoSpace, PacketWriter, SACK_HEADER_LEN, SackRepr, Tsn,
+    nr_sack_len, padded_len, sack_len,
 };
 
 use crate::association::ack_state::window_to_advertise;
@@ -116,7 +116,7 @@ impl Association {
             .sender
             .queue()
             .next_payload(self.payload_bytes_per_chunk())
-            .map(|payload| DATA_HEADER_LEN + payload);
+            .map(|payload| self.sender.queue().form().chunk_len(payload));
         let bound = self.sender.bound().lowest().map(|tsn| self.sender.chunk_len(tsn));
         let Some(first) = lost.or(bound).or(new) else { return true };
         let room = self.packet_room(self.control_path(self.ack.path())) - COMMON_HEADER_LEN;

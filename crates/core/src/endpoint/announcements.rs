@@ -28,6 +28,13 @@ impl Endpoint {
         existing.map_or_else(accepted, |association| association.announces().re_config)
     }
 
+    /// Returns `true` if the association supports I-DATA.
+    pub(super) fn announces_i_data(&self, origin: Origin, peer_port: u16) -> bool {
+        let existing = self.by_address(origin, peer_port).and_then(|id| self.table.get(id));
+        let accepted = || self.config.accept.as_ref().is_some_and(|accept| accept.interleaving);
+        existing.map_or_else(accepted, |association| association.announces().i_data)
+    }
+
     /// Returns the parameter about the flags of the association's SACKs.
     pub(super) fn announced_sack_flags(&self, origin: Origin, peer_port: u16) -> Option<Param<'static>> {
         let existing = self.by_address(origin, peer_port).and_then(|id| self.table.get(id));

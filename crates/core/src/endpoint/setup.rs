@@ -14,7 +14,7 @@ use crate::endpoint::restart::{Echo, RestartKeys};
 use crate::endpoint::spent::Verdict;
 use crate::endpoint::{AssociationId, Endpoint, Handled};
 use crate::init::{
-    Announced, AsconfProof, address_params, announced, digest_of, extensions, listed_addresses,
+    Announced, AsconfProof, address_params, announced, chunk_types, digest_of, extensions, listed_addresses,
     listed_locals, protection_parameter, reportable_params, transcript,
 };
 use crate::path_id::{MAX_PATHS, PathId};
@@ -384,8 +384,11 @@ impl Endpoint {
             None => (random.is_some(), AsconfProof::Auth),
         };
         let re_config = self.announces_re_config(origin, header.source_port);
-        let announced = Announced { nr_sack, asconf, re_config, ..Announced::default() };
-        let extensions = extensions(announced, proof);
+        let i_data = self.announces_i_data(origin, header.source_port);
+        let announced =
+            Announced { nr_sack, asconf, re_config, i_data, i_forward_tsn: i_data, ..Announced::default() };
+        let chunks = chunk_types(announced, proof);
+        let extensions = extensions(&chunks);
         let optional = [Param::ForwardTsnSupported].into_iter().chain(extensions);
         let optional = optional.chain(self.announced_sack_flags(origin, header.source_port));
         let optional = optional.chain(self.announced_stream_control(origin, header.source_port));

@@ -31,6 +31,10 @@ pub(crate) struct Announced {
     pub(crate) stream_control: bool,
     /// Support of RE-CONFIG.
     pub(crate) re_config: bool,
+    /// Support of I-DATA.
+    pub(crate) i_data: bool,
+    /// Support of I-FORWARD-TSN.
+    pub(crate) i_forward_tsn: bool,
 }
 
 impl Announced {
@@ -43,6 +47,8 @@ impl Announced {
             (!self.forward_tsn, NO_FORWARD_TSN),
             (self.stream_control, STREAM_CONTROL),
             (self.re_config, RE_CONFIG),
+            (self.i_data, I_DATA),
+            (self.i_forward_tsn, I_FORWARD_TSN),
         ];
         bits.into_iter().filter(|(announced, _)| *announced).fold(0, |all, (_, bit)| all | bit)
     }
@@ -55,6 +61,8 @@ impl Announced {
             forward_tsn: bits & NO_FORWARD_TSN == 0,
             stream_control: bits & STREAM_CONTROL != 0,
             re_config: bits & RE_CONFIG != 0,
+            i_data: bits & I_DATA != 0,
+            i_forward_tsn: bits & I_FORWARD_TSN != 0,
         }
     }
 }
@@ -76,13 +84,13 @@ const STREAM_CONTROL: u8 = 16;
 /// Bit of RE-CONFIG.
 const RE_CONFIG: u8 = 32;
 
-/// Chunk types to announce: NR-SACK is first, and AUTH last, so that they can be omitted.
-const EXTENSIONS: &[ChunkType] =
-    &[ChunkType::NR_SACK, ChunkType::ASCONF, ChunkType::ASCONF_ACK, ChunkType::AUTH];
+/// Bit of I-DATA.
+const I_DATA: u8 = 64;
+/// Bit of I-FORWARD-TSN.
+const I_FORWARD_TSN: u8 = 128;
 
-/// The same with RE-CONFIG.
-const EXTENSIONS_WITH_RE_CONFIG: &[ChunkType] =
-    &[ChunkType::NR_SACK, ChunkType::RE_CONFIG, ChunkType::ASCONF, ChunkType::ASCONF_ACK, ChunkType::AUTH];
+/// Chunk types to announce, at most all that this side supports.
+pub(crate) type ChunkTypes = ArrayVec<ChunkType, 7>;
 
 /// Proof that authenticates ASCONFs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,17 +101,25 @@ pub(crate) enum AsconfProof {
     Record,
 }
 
+/// Returns the chunk types to announce.
+pub(crate) fn chunk_types(announced: Announced, proof: AsconfProof) -> ChunkTypes {
+    [
+        (announced.nr_sack, ChunkType::NR_SACK),
+        (announced.i_data, ChunkType::I_DATA),
+        (announced.i_forward_tsn, ChunkType::I_FORWARD_TSN),
+        (announced.re_config, ChunkType::RE_CONFIG),
+        (announced.asconf, ChunkType::ASCONF),
+        (announced.asconf, ChunkType::ASCONF_ACK),
+        (announced.asconf && proof == AsconfProof::Auth, ChunkType::AUTH),
+    ]
+    .into_iter()
+    .filter_map(|(is_announced, chunk)| is_announced.then_some(chunk))
+    .collect()
+}
+
 /// Returns the extensions to announce. Unused ones are not announced and change no packet.
-pub(crate) fn extensions<'p>(announced: Announced, proof: AsconfProof) -> Option<Param<'p>> {
-    let all = if announced.re_config { EXTENSIONS_WITH_RE_CONFIG } else { EXTENSIONS };
-    let first = usize::from(!announced.nr_sack);
-    let end = match proof {
-        _ if !announced.asconf => 1 + usize::from(announced.re_config),
-        AsconfProof::Auth => all.len(),
-        AsconfProof::Record => all.len() - 1,
-    };
-    let list = all.get(first..end).filter(|list| !list.is_empty())?;
-    Some(Param::SupportedExtensions(List::new(list)))
+pub(crate) fn extensions(chunks: &ChunkTypes) -> Option<Param<'_>> {
+    (!chunks.is_empty()).then(|| Param::SupportedExtensions(List::new(chunks)))
 }
 
 /// Returns the extensions that an INIT or INIT-ACK announces.
@@ -123,6 +139,8 @@ pub(crate) fn announced(init: &InitView<'_>) -> Announced {
                     chunks.contains(ChunkType::ASCONF) && chunks.contains(ChunkType::ASCONF_ACK);
                 announced.forward_tsn |= chunks.contains(ChunkType::FORWARD_TSN);
                 announced.re_config |= chunks.contains(ChunkType::RE_CONFIG);
+                announced.i_data |= chunks.contains(ChunkType::I_DATA);
+                announced.i_forward_tsn |= chunks.contains(ChunkType::I_FORWARD_TSN);
             }
             _ => {}
         }

@@ -26,13 +26,15 @@ fn read<T>(params: &[Param<'_>], read: impl FnOnce(&InitView<'_>) -> T) -> T {
 
 /// Returns every combination of extensions.
 fn combinations() -> impl Iterator<Item = Announced> {
-    (0..64).map(|bits| Announced {
+    (0..=u8::MAX).map(|bits| Announced {
         nr_sack: bits & 1 > 0,
         asconf: bits & 2 > 0,
         sack_flags: bits & 4 > 0,
         forward_tsn: bits & 8 > 0,
         stream_control: bits & 16 > 0,
         re_config: bits & 32 > 0,
+        i_data: bits & 64 > 0,
+        i_forward_tsn: bits & 128 > 0,
     })
 }
 
@@ -49,7 +51,8 @@ fn extensions_are_read_as_they_were_announced() {
     for wanted in combinations() {
         let profile = if wanted.sack_flags { Profile::net() } else { Profile::rfc9260() };
         let forward_tsn = wanted.forward_tsn.then_some(Param::ForwardTsnSupported);
-        let params = extensions(wanted, AsconfProof::Auth)
+        let chunks = chunk_types(wanted, AsconfProof::Auth);
+        let params = extensions(&chunks)
             .into_iter()
             .chain(sack_flags::param(&profile))
             .chain(stream_control::param(wanted.stream_control))
@@ -60,7 +63,7 @@ fn extensions_are_read_as_they_were_announced() {
 
 #[test]
 fn a_side_that_uses_no_extension_adds_no_parameter() {
-    assert!(extensions(Announced::default(), AsconfProof::Auth).is_none());
+    assert!(extensions(&chunk_types(Announced::default(), AsconfProof::Auth)).is_none());
     assert!(sack_flags::param(&Profile::rfc9260()).is_none());
     assert!(stream_control::param(false).is_none());
 }

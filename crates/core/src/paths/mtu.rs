@@ -1,7 +1,5 @@
 //! Packet size of a path, and probes of larger sizes (RFC 8899 section 6.2: HEARTBEAT with PAD).
 
-use anabranch_wire::DATA_HEADER_LEN;
-
 use crate::path_id::PathId;
 use crate::paths::mtu_search::{LEAST_WAIT, MtuSearch, Next, RAISE_AFTER, Sizes};
 use crate::paths::path::PendingHeartbeat;
@@ -19,8 +17,8 @@ pub(crate) enum MtuStep {
 }
 
 impl Paths {
-    /// Returns the user bytes that fit one DATA chunk on every path if each packet needs room for `reserved_bytes` beside it. If
-    /// the path MTU is searched for, only paths in service count, because a path without answers would limit all others to the base
+    /// Returns the user bytes that fit one chunk with this header on every path if each packet needs room for `reserved_bytes` beside
+    /// it. If the path MTU is searched for, only paths in service count, because a path without answers would limit all others to the base
     /// size.
     //= docs/rfc9260.txt#section-6
     //# The size of each DATA chunk SHOULD be smaller than or equal to the Association Maximum DATA Chunk Size (AMDCS).
@@ -34,11 +32,11 @@ impl Paths {
     //= docs/rfc9260.txt#section-7.3
     //# When fragmenting messages into multiple parts, this AMDCS SHOULD be used to calculate the size of each DATA chunk.
     #[inline]
-    pub(crate) fn payload_bytes(&self, reserved_bytes: usize) -> usize {
+    pub(crate) fn payload_bytes(&self, reserved_bytes: usize, chunk_header_bytes: usize) -> usize {
         //= docs/rfc9260.txt#section-6.9
         //# When determining when to fragment, the SCTP implementation MUST take into account the SCTP packet header as
         //# well as the DATA chunk header(s).
-        (self.smallest_packet_bytes - COMMON_HEADER_BYTES - reserved_bytes) / 4 * 4 - DATA_HEADER_LEN
+        (self.smallest_packet_bytes - COMMON_HEADER_BYTES - reserved_bytes) / 4 * 4 - chunk_header_bytes
     }
 
     /// Updates the size that every path carries after a change of paths, sizes or states. It is stored because each packet reads it

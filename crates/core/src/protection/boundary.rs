@@ -93,9 +93,10 @@ impl PlainBoundary {
     }
 }
 
-/// Returns `true` if a DATA chunk with these fields is a message of the key management.
-pub(crate) fn is_key_management(ppid: u32, stream: u16, unordered: bool) -> bool {
-    ppid == KEY_MANAGEMENT_PPID && stream == 0 && !unordered
+/// Returns `true` if a chunk with these fields may belong to a message of the key management. A later fragment in an I-DATA chunk has
+/// no payload protocol identifier; the first one of its message has a lower TSN and is checked.
+pub(crate) fn is_key_management(ppid: Option<u32>, stream: u16, unordered: bool) -> bool {
+    ppid.is_none_or(|ppid| ppid == KEY_MANAGEMENT_PPID) && stream == 0 && !unordered
 }
 
 #[cfg(test)]
@@ -140,11 +141,13 @@ mod tests {
 
     #[test]
     fn key_management_is_ordered_on_stream_zero() {
-        assert!(is_key_management(KEY_MANAGEMENT_PPID, 0, false));
+        assert!(is_key_management(Some(KEY_MANAGEMENT_PPID), 0, false));
+        assert!(is_key_management(None, 0, false), "a later fragment");
         for (ppid, stream, unordered) in
             [(7, 0, false), (KEY_MANAGEMENT_PPID, 1, false), (KEY_MANAGEMENT_PPID, 0, true)]
         {
-            assert!(!is_key_management(ppid, stream, unordered));
+            assert!(!is_key_management(Some(ppid), stream, unordered));
+            assert!(!is_key_management(None, 1, unordered) && !is_key_management(None, stream, true));
         }
     }
 }

@@ -234,15 +234,15 @@ impl Arena {
         if self[other].tsn < self[end].tsn { (other, end) } else { (end, other) }
     }
 
-    /// Frees a run and passes the user data of each fragment on.
-    pub(super) fn remove_run(&mut self, head: u32, mut pass_on: impl FnMut(&[u8])) {
+    /// Frees a run and passes TSN and user data of each fragment on.
+    pub(super) fn remove_run(&mut self, head: u32, mut pass_on: impl FnMut(u64, &[u8])) {
         let mut at = head;
         while at != NONE {
             let slot = &self.slots[at as usize];
             let next = slot.next;
             match &slot.payload {
-                Payload::Carried(bytes) => pass_on(bytes),
-                Payload::Counted(bytes) => pass_on(&self.zeros[..*bytes]),
+                Payload::Carried(bytes) => pass_on(slot.tsn, bytes),
+                Payload::Counted(bytes) => pass_on(slot.tsn, &self.zeros[..*bytes]),
             }
             self.held_bytes -= slot.payload.len() as u64;
             self.held_chunks -= 1;
@@ -347,7 +347,7 @@ mod tests {
         assert_eq!((arena.ends_of(a), arena.ends_of(c)), ((a, c), (a, c)));
         assert_eq!((arena[a].run_bytes, arena[a].run_chunks), (6, 3));
         let mut bytes = Vec::new();
-        arena.remove_run(a, |part| bytes.extend_from_slice(part));
+        arena.remove_run(a, |_, part| bytes.extend_from_slice(part));
         assert_eq!(bytes, b"abbccc");
         assert_eq!((arena.held_bytes(), arena.held_chunks()), (0, 0));
     }
@@ -359,7 +359,7 @@ mod tests {
         arena.join(a, b);
         assert_eq!((arena.held_bytes(), arena[a].run_bytes, arena.capacity), (5, 5, 0));
         let mut parts = Vec::new();
-        arena.remove_run(a, |part| parts.push(part.to_vec()));
+        arena.remove_run(a, |_, part| parts.push(part.to_vec()));
         assert_eq!(parts, [vec![0; 2], vec![0; 3]]);
         assert_eq!((arena.held_bytes(), arena.held_chunks()), (0, 0));
     }
@@ -381,7 +381,7 @@ mod tests {
         let mut arena = Arena::new();
         for tsn in 0..1000 {
             let slot = insert(&mut arena, tsn, &[0; 1400]);
-            arena.remove_run(slot, |_| {});
+            arena.remove_run(slot, |_, _| {});
         }
         assert_eq!((arena.slots.len() as u32, arena.capacity), (LISTS + 1, 1400));
     }
@@ -392,9 +392,9 @@ mod tests {
         let mut small: Vec<_> = (0..100).map(|tsn| insert(&mut arena, tsn, &[0; 10])).collect();
         // One large fragment at a time passes through every slot, and must not leave a large buffer in each.
         for slot in &mut small {
-            arena.remove_run(*slot, |_| {});
+            arena.remove_run(*slot, |_, _| {});
             let large = insert(&mut arena, 100, &[0; 60_000]);
-            arena.remove_run(large, |_| {});
+            arena.remove_run(large, |_, _| {});
             assert!(arena.capacity <= 2 * (60_000 + 99 * 10) + SPARE);
             *slot = insert(&mut arena, 101, &[0; 10]);
         }

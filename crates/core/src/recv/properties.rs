@@ -71,6 +71,7 @@ impl Receiver {
                 stream: message.stream,
                 ssn: fragment.ssn,
                 ppid: fragment.message as u32,
+                place: None,
                 unordered: message.unordered,
                 beginning: fragment.beginning,
                 ending: fragment.ending,
@@ -284,7 +285,7 @@ proptest! {
                     let [unordered, beginning, ending] = [flags & 1, flags & 6, flags & 24].map(|bits| bits != 0);
                     let ppid = u32::from(flags >> 7);
                     let payload = &[0; 3];
-                    let fragment = Fragment { tsn, stream, ssn, ppid, unordered, beginning, ending, payload };
+                    let fragment = Fragment { tsn, stream, ssn, ppid, place: None, unordered, beginning, ending, payload };
                     let _ = reassembly.push(fragment);
                 }
             }
@@ -314,7 +315,7 @@ proptest! {
             let [unordered, beginning, ending, forward, near] = [1, 2, 4, 8, 16].map(|bit| flags & bit != 0);
             let tsn = if near { initial.saturating_add(number >> 48) } else { number };
             let (ppid, payload) = (0, &[1]);
-            let _ = reassembly.push(Fragment { tsn, stream, ssn, ppid, unordered, beginning, ending, payload });
+            let _ = reassembly.push(Fragment { tsn, stream, ssn, ppid, place: None, unordered, beginning, ending, payload });
             if forward {
                 reassembly.forward(tsn);
                 reassembly.skip_ordered(stream, ssn);

@@ -14,23 +14,33 @@ use super::arena::{Arena, Message, NONE, OPEN_ORDERED, OPEN_UNORDERED, READY, Sl
 use super::ring::{Following, Mark, Ring};
 use crate::contents::Contents;
 use crate::stream_set::StreamSet;
+use anabranch_wire::Mid;
 use std::collections::VecDeque;
 use thiserror::Error;
 
 /// Distance from which on an SSN counts as behind another (circular order of RFC 1982, RFC 9260 section 1.6).
 const HALF: u16 = 1 << 15;
 
-/// One DATA chunk, with its TSN unwrapped.
+/// Message identifier and fragment sequence number of an I-DATA chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) mid: Mid,
+    pub(crate) fsn: u32,
+}
+
+/// One DATA or I-DATA chunk, with its TSN unwrapped.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fragment<'a> {
     /// Transmission sequence number.
     pub(crate) tsn: u64,
     /// Stream identifier.
     pub(crate) stream: u16,
-    /// Stream sequence number; without meaning if `unordered`.
+    /// Stream sequence number of a DATA chunk; without meaning if `unordered`.
     pub(crate) ssn: u16,
-    /// Payload protocol identifier.
+    /// Payload protocol identifier, or zero in an I-DATA chunk without one.
     pub(crate) ppid: u32,
+    /// Place of an I-DATA chunk.
+    pub(crate) place: Option<Place>,
     /// U bit.
     pub(crate) unordered: bool,
     /// B bit.
@@ -54,7 +64,7 @@ pub struct ReceivedMessage {
     pub stream: u16,
     /// Payload protocol identifier.
     pub ppid: u32,
-    /// Stream sequence number; without meaning if `unordered`.
+    /// Stream sequence number, or the low bits of the message identifier of I-DATA; without meaning if `unordered`.
     pub ssn: u16,
     /// `true` if the message is not in the order of its stream.
     pub unordered: bool,
@@ -94,6 +104,18 @@ pub(crate) enum Violation {
     /// The stream sequence number belongs to another message that has arrived already.
     #[error("two messages with the same stream sequence number")]
     RepeatedSequence,
+    /// The fragment of an I-DATA message has arrived already, with another TSN.
+    #[error("two fragments with the same fragment sequence number")]
+    RepeatedFragment,
+    /// A DATA chunk arrived on an association with I-DATA, or the reverse.
+    #[error("chunk of the form that was not negotiated")]
+    WrongForm,
+    /// The message identifier of I-DATA is further ahead than the missing TSNs allow.
+    #[error("message identifier too far ahead")]
+    TooFarAhead,
+    /// More unordered messages of I-DATA are unfinished than the missing TSNs allow.
+    #[error("too many unfinished messages")]
+    TooManyMessages,
 }
 
 /// Order of one stream.
@@ -199,11 +221,6 @@ impl Reassembly {
     /// Returns the number of streams on which the peer may send.
     pub(crate) fn streams(&self) -> u16 {
         self.stream_count
-    }
-
-    /// Returns `true` if the peer may send on this stream.
-    pub(crate) fn has_stream(&self, stream: u16) -> bool {
-        stream < self.stream_count
     }
 
     /// Sets the number of streams on which the peer may send.
@@ -621,7 +638,7 @@ impl Reassembly {
             chunks: run.run_chunks,
         };
         let mut rest = piece.bytes;
-        self.arena.remove_run(head, |part| {
+        self.arena.remove_run(head, |_, part| {
             rest -= part.len();
             out(part, rest);
         });
@@ -708,7 +725,7 @@ impl Reassembly {
         } else {
             self.arena.unlist(head);
         }
-        self.arena.remove_run(head, |_| {});
+        self.arena.remove_run(head, |_, _| {});
         if continues {
             self.end_partial(stream);
         } else if beginning && !unordered {

@@ -3,6 +3,8 @@
 use crate::contents::Contents;
 use crate::intervals::{self, Interval};
 use crate::profile::Profile;
+use crate::recv::assembly::{Assembly, SkippedTo};
+use crate::recv::interleaved::Interleaved;
 use crate::recv::reassembly::{Fragment, Reassembly, ReceivedMessage, Violation};
 use crate::recv::tracker::{Arrival, Tracker};
 use crate::stream_set::StreamSet;
@@ -30,7 +32,7 @@ pub(crate) struct BlocksByDelivery {
 #[derive(Debug)]
 pub(crate) struct Receiver {
     pub(crate) tracker: Tracker,
-    reassembly: Reassembly,
+    reassembly: Assembly,
     buffer: WindowBytes,
     /// `true` if the latest new chunk found no room.
     starved: bool,
@@ -42,11 +44,22 @@ impl Receiver {
     pub(crate) fn new(initial_tsn: u64, streams: u16, first_ssn: u16, buffer_bytes: u64) -> Self {
         Receiver {
             tracker: Tracker::new(initial_tsn),
-            reassembly: Reassembly::new(initial_tsn, streams).starting_with(first_ssn),
+            reassembly: Assembly::Consecutive(Reassembly::new(initial_tsn, streams).starting_with(first_ssn)),
             buffer: WindowBytes::new(buffer_bytes),
             starved: false,
             read_beyond: Vec::new(),
         }
+    }
+
+    /// Expects I-DATA chunks instead of DATA chunks, with messages counted from `first_mid`. The receiver is new.
+    pub(crate) fn interleaved(self, first_mid: u16) -> Self {
+        let reassembly = Interleaved::new(self.reassembly.streams(), first_mid);
+        Receiver { reassembly: Assembly::Interleaved(reassembly), ..self }
+    }
+
+    /// Returns `true` if messages arrive in I-DATA chunks.
+    pub(crate) fn is_interleaved(&self) -> bool {
+        matches!(self.reassembly, Assembly::Interleaved(_))
     }
 
     /// Sets the form in which user data is stored.
@@ -124,7 +137,7 @@ impl Receiver {
         if self.starved {
             return Ok(DataOutcome::Dropped);
         }
-        let pushed = self.reassembly.push(fragment);
+        let pushed = self.reassembly.push(fragment, tsn - self.tracker.cumulative());
         if pushed == Err(Violation::NoSuchStream) {
             // RFC 9260 section 6.5: it is acknowledged like any other, or the peer would retransmit it forever.
             self.reassembly.ignore(&fragment);
@@ -160,16 +173,14 @@ impl Receiver {
         out: impl FnMut(&[u8], usize),
         allow_partial: bool,
     ) -> Option<ReceivedMessage> {
-        let (piece, (first, last)) = self.reassembly.take(out, allow_partial)?;
-        if last > self.tracker.cumulative() {
-            self.note_read(first, last);
-        }
-        Some(piece)
-    }
-
-    fn note_read(&mut self, first: u64, last: u64) {
-        intervals::forget_up_to(&mut self.read_beyond, self.tracker.cumulative());
-        intervals::insert(&mut self.read_beyond, (first, last));
+        let (beyond, cumulative) = (&mut self.read_beyond, self.tracker.cumulative());
+        let read = |tsns: Interval| {
+            if tsns.1 > cumulative {
+                intervals::forget_up_to(beyond, cumulative);
+                intervals::insert(beyond, tsns);
+            }
+        };
+        self.reassembly.take(out, read, allow_partial)
     }
 
     /// Fills the lists, which are reused from NR-SACK to NR-SACK.
@@ -225,7 +236,7 @@ impl Receiver {
 
     /// Returns `true` if the peer may send on this stream.
     pub(crate) fn has_stream(&self, stream: u16) -> bool {
-        self.reassembly.has_stream(stream)
+        stream < self.reassembly.streams()
     }
 
     /// Sets the number of streams on which the peer may send.
@@ -246,9 +257,12 @@ impl Receiver {
 
     /// Returns `true` if the messages before this fragment's in its stream can all be among the TSNs that are missing below it. A
     /// fragment that has arrived already is not inspected.
-    pub(crate) fn awaits_sequence(&self, fragment: &Fragment<'_>) -> bool {
+    pub(crate) fn awaits_sequence(&mut self, fragment: &Fragment<'_>) -> bool {
         match self.tracker.classify(fragment.tsn) {
-            Arrival::Next | Arrival::Beyond => self.reassembly.awaits_sequence(fragment),
+            Arrival::Next | Arrival::Beyond => {
+                let reach = fragment.tsn - self.tracker.cumulative();
+                self.reassembly.awaits_sequence(fragment, reach)
+            }
             Arrival::Duplicate | Arrival::OutOfReach => true,
         }
     }
@@ -264,19 +278,32 @@ impl Receiver {
         self.reassembly.forward(new_cumulative);
     }
 
-    pub(crate) fn skip_ordered(&mut self, stream: u16, ssn: u16) {
-        self.reassembly.skip_ordered(stream, ssn);
+    /// Continues a stream behind the messages that the peer has abandoned.
+    pub(crate) fn skip(&mut self, skipped: SkippedTo) {
+        self.reassembly.skip(skipped);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use anabranch_wire::{Ssn, StreamId};
+
     use super::*;
 
     const FIRST: u64 = 1 << 32;
 
     fn part(tsn: u64, beginning: bool, ending: bool, payload: &[u8]) -> Fragment<'_> {
-        Fragment { tsn, stream: 0, ssn: 0, ppid: 0, unordered: false, beginning, ending, payload }
+        Fragment {
+            tsn,
+            stream: 0,
+            ssn: 0,
+            ppid: 0,
+            place: None,
+            unordered: false,
+            beginning,
+            ending,
+            payload,
+        }
     }
 
     #[test]
@@ -436,7 +463,7 @@ mod tests {
         receiver.forward(FIRST);
         assert_eq!(receiver.tracker.cumulative(), FIRST + 1);
         assert!(!receiver.has_message(), "the sequence number before it has not been skipped");
-        receiver.skip_ordered(0, 0);
+        receiver.skip(SkippedTo::Ssn(StreamId::new(0), Ssn::new(0)));
         assert_eq!(receiver.read(|_, _| (), false).map(|piece| piece.ssn), Some(1));
     }
 }

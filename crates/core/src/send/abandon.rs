@@ -12,8 +12,8 @@
 use crate::path_id::PathId;
 use crate::policy::LossCause;
 use crate::send::{
-    AbandonCause, ChunkState, LostList, MessageKey, Progress, Reliability, SendOptions, Sender, Skipped,
-    Support,
+    AbandonCause, ChunkState, DataForm, LostList, MessageKey, Progress, Reliability, SendOptions, Sender,
+    Skipped, SkippedNumber, Support,
 };
 use crate::time::Time;
 use crate::units::ChunkBytes;
@@ -27,7 +27,7 @@ pub(crate) struct Withdrawn {
     pub(crate) options: SendOptions,
     /// `true` if some of its chunks have been sent.
     pub(crate) sent: bool,
-    /// First and last of its outstanding TSNs, if it has any.
+    /// First and last of its outstanding TSNs, if it has any. With I-DATA, TSNs of other messages may lie between them.
     pub(crate) tsns: Option<(u64, u64)>,
     /// User bytes without a TSN.
     pub(crate) unsent_bytes: u64,
@@ -136,6 +136,7 @@ impl Sender {
         };
         let outstanding = self.outstanding_tsns(message.progress).map_or(0, |(first, last)| {
             (first..=last)
+                .filter(|&tsn| self.belongs_to(tsn, key))
                 .filter_map(|tsn| self.outstanding.get(tsn))
                 .map(|c| c.draft.payload.len() as u64)
                 .sum()
@@ -150,10 +151,16 @@ impl Sender {
             Progress::Waiting | Progress::Cutting { .. } => true,
             Progress::Cut { first, last } => {
                 let missing = |tsn| self.outstanding.get(tsn).is_some_and(|chunk| !chunk.state.is_acked());
-                (first.max(self.outstanding.cumulative() + 1)..=last).any(missing)
+                let first = first.max(self.outstanding.cumulative() + 1);
+                (first..=last).any(|tsn| missing(tsn) && self.belongs_to(tsn, key))
             }
             Progress::Settled => false,
         }
+    }
+
+    /// Returns `true` if an outstanding chunk belongs to this message. In DATA, all between its first and last one do.
+    pub(crate) fn belongs_to(&self, tsn: u64, key: MessageKey) -> bool {
+        self.outstanding.get(tsn).is_some_and(|chunk| chunk.draft.limit == Some(key))
     }
 
     fn outstanding_tsns(&self, progress: Progress) -> Option<(u64, u64)> {
@@ -185,25 +192,34 @@ impl Sender {
             }
         }
         let tsns = self.outstanding_tsns(progress);
-        if let Some((_, last)) = tsns {
+        if let Some((first, last)) = tsns {
             let draft = self.outstanding.get(last).map(|chunk| &chunk.draft);
-            let ordered = draft.filter(|draft| !draft.unordered).map(|draft| (draft.stream, draft.ssn));
-            self.partial.skipped.insert(Skipped { last, ordered });
+            let listed = draft.filter(|draft| !draft.unordered || draft.form == DataForm::IData);
+            let entry = listed.map(|draft| SkippedNumber {
+                stream: draft.stream,
+                unordered: draft.unordered,
+                number: draft.number,
+            });
+            let first = (first..last).find(|&tsn| self.belongs_to(tsn, key)).unwrap_or(last);
+            self.partial.skipped.insert(Skipped { first, last, entry });
         }
         self.partial.messages.settle(key);
         Some(Withdrawn {
             options: message.options,
-            sent: self.has_left(message.progress),
+            sent: self.has_left(key, message.progress),
             tsns,
             unsent_bytes,
         })
     }
 
     /// Returns `true` if some chunk was sent. Chunks below the first outstanding one have arrived.
-    fn has_left(&self, progress: Progress) -> bool {
+    fn has_left(&self, key: MessageKey, progress: Progress) -> bool {
         match progress {
             Progress::Cutting { first, last } | Progress::Cut { first, last } => {
-                let left = |tsn| self.outstanding.get(tsn).is_none_or(|chunk| chunk.latest.is_some());
+                let left = |tsn| match self.outstanding.get(tsn) {
+                    Some(chunk) => chunk.latest.is_some() && chunk.draft.limit == Some(key),
+                    None => true,
+                };
                 (first..=last).any(left)
             }
             Progress::Waiting | Progress::Settled => false,

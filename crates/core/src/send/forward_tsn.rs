@@ -3,6 +3,7 @@
 use crate::path_id::PathId;
 use crate::send::Sender;
 use crate::send::partial::{ForwardTsnState, SentForwardTsn};
+use crate::send::skipped::SkippedNumber;
 use crate::time::{Span, Time};
 
 impl Sender {
@@ -47,7 +48,7 @@ impl Sender {
     }
 
     /// Returns the TSN up to which the next FORWARD-TSN goes, and the streams that it names, at most `most_streams`.
-    pub(crate) fn next_forward_tsn(&mut self, most_streams: usize) -> Option<(u64, &[(u16, u16)])> {
+    pub(crate) fn next_forward_tsn(&mut self, most_streams: usize) -> Option<(u64, &[SkippedNumber])> {
         let ack_point = self.partial.ack_point;
         let streams = &mut self.forward.streams;
         let up_to = self.partial.skipped.streams_up_to(ack_point, most_streams, streams)?;

@@ -4,6 +4,7 @@ mod abandon;
 mod bound;
 mod check;
 mod chunk_list;
+mod data_form;
 mod delivery;
 mod duplicate_copies;
 mod facts;
@@ -27,6 +28,7 @@ mod window_probe;
 
 pub(crate) use abandon::AbandonedChunk;
 pub(crate) use bound::BoundQueues;
+pub(crate) use data_form::DataForm;
 pub(crate) use delivery::Delivered;
 pub(crate) use duplicate_copies::{DuplicateCopy, LatestDelivered};
 pub(crate) use limited::{MessageKey, Progress};
@@ -35,10 +37,11 @@ pub use options::{AbandonCause, Reliability, SendOptions};
 pub(crate) use outstanding::{Chunk, ChunkState, Outstanding, Transmission};
 pub(crate) use partial::{PartialReliability, Support};
 pub(crate) use path_bytes::PathBytes;
-pub(crate) use queue::{Draft, Refused, SendQueue};
+pub(crate) use queue::{Draft, SendQueue};
 pub(crate) use sender::{Admitted, Loss, Sender, Transmitted};
-pub(crate) use skipped::Skipped;
+pub(crate) use skipped::{Skipped, SkippedNumber};
 pub use stream_order::{DEFAULT_STREAM_PRIORITY, StreamScheduler};
+pub(crate) use user_messages::Refused;
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 use crate::path_id::PathId;
 use crate::send::limited::{LimitedMessages, MessageKey};
 use crate::send::lost::LostList;
-use crate::send::skipped::SkippedMessages;
+use crate::send::skipped::{SkippedMessages, SkippedNumber};
 use crate::time::Time;
 
 /// Support of FORWARD-TSN by the peer (RFC 3758 section 3.3).
@@ -84,5 +84,5 @@ pub(super) struct ForwardTsnState {
     pub(super) due: bool,
     pub(super) sent: Option<SentForwardTsn>,
     /// Streams that the next one names. The memory is reused.
-    pub(super) streams: Vec<(u16, u16)>,
+    pub(super) streams: Vec<SkippedNumber>,
 }

@@ -3,31 +3,26 @@
 use std::collections::VecDeque;
 use std::num::NonZeroU16;
 
-use anabranch_wire::DATA_HEADER_LEN;
 use bytes::Bytes;
 
+use crate::send::data_form::DataForm;
 use crate::send::limited::MessageKey;
 use crate::send::options::SendOptions;
 use crate::send::stream_order::StreamScheduler;
-use crate::send::user_messages::{UserMessages, Waiting};
+use crate::send::user_messages::{Refused, UserMessages, Waiting};
 use crate::stream_set::StreamSet;
 use crate::units::ChunkBytes;
-
-/// Message on a stream that the peer does not accept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Refused {
-    pub(crate) options: SendOptions,
-    pub(crate) limit: Option<MessageKey>,
-    pub(crate) bytes: u64,
-}
 
 /// Next chunk, before it has a TSN.
 #[derive(Debug)]
 pub(crate) struct Draft {
     pub(crate) payload: Bytes,
+    pub(crate) form: DataForm,
     pub(crate) stream: u16,
-    pub(crate) ssn: u16,
-    pub(crate) ppid: u32,
+    /// Message identifier in I-DATA. Its low bits are the SSN in DATA.
+    pub(crate) number: u32,
+    /// Payload protocol identifier, or the fragment sequence number in a later fragment in I-DATA.
+    pub(crate) ppid_or_fsn: u32,
     pub(crate) unordered: bool,
     pub(crate) beginning: bool,
     pub(crate) ending: bool,
@@ -38,7 +33,11 @@ pub(crate) struct Draft {
 impl Draft {
     /// Returns the bytes with the chunk header, without padding.
     pub(crate) fn chunk_bytes(&self) -> ChunkBytes {
-        ChunkBytes::new((DATA_HEADER_LEN + self.payload.len()) as u64)
+        ChunkBytes::new(self.form.chunk_len(self.payload.len()) as u64)
+    }
+
+    pub(crate) fn ssn(&self) -> u16 {
+        self.number as u16
     }
 }
 
@@ -53,15 +52,17 @@ enum Lane {
 /// Messages of the user in the order of the stream scheduler, ahead of them the urgent ones, and ahead of both the messages of the
 /// key management: new keys must not wait for data that uses up the old ones.
 ///
-/// Fragments of a message have consecutive TSNs (RFC 9260 section 6.9), so a message is cut to its end before the next one is
-/// started. Lanes may share a stream, which keeps the order of each: a message gets its SSN when its first chunk is cut.
+/// In DATA, fragments of a message have consecutive TSNs (RFC 9260 section 6.9), so a message is cut to its end before the next one
+/// is started. In I-DATA, messages on different streams interleave. Lanes may share a stream, which keeps the order of each: a
+/// message gets its number when its first chunk is cut.
 #[derive(Debug)]
 pub(crate) struct SendQueue {
     user: UserMessages,
     urgent: VecDeque<Waiting>,
     key_management: VecDeque<Waiting>,
-    /// SSN of the current or next ordered message of each stream.
-    ssns: Vec<u16>,
+    form: DataForm,
+    /// Numbers of the current or next ordered and unordered message of each stream.
+    numbers: Vec<[u32; 2]>,
     /// SSN of the first message of an added stream.
     first_ssn: u16,
     /// Number of streams that the peer accepts.
@@ -77,7 +78,8 @@ impl SendQueue {
             user: UserMessages::new(scheduler),
             urgent: VecDeque::new(),
             key_management: VecDeque::new(),
-            ssns: vec![first_ssn; usize::from(streams)],
+            form: DataForm::Data,
+            numbers: vec![[u32::from(first_ssn); 2]; usize::from(streams)],
             first_ssn,
             streams,
             bytes: 0,
@@ -86,7 +88,7 @@ impl SendQueue {
 
     /// Returns the SSN of the next ordered message of a stream; zero for a stream that does not exist.
     pub(crate) fn next_ssn(&self, stream: u16) -> u16 {
-        self.ssns.get(usize::from(stream)).copied().unwrap_or(0)
+        self.numbers.get(usize::from(stream)).map_or(0, |numbers| numbers[0]) as u16
     }
 
     /// Sets the number of streams that the peer accepts, and withdraws waiting messages on other streams unless a part was sent.
@@ -109,21 +111,32 @@ impl SendQueue {
     /// Adds streams.
     pub(crate) fn add_streams(&mut self, streams: u16) {
         self.streams = self.streams.saturating_add(streams);
-        let known = self.ssns.len().max(usize::from(self.streams));
-        self.ssns.resize(known, self.first_ssn);
+        let known = self.numbers.len().max(usize::from(self.streams));
+        self.numbers.resize(known, [u32::from(self.first_ssn); 2]);
     }
 
-    /// Resets the SSNs of streams.
+    /// Sets the form of the chunks. The queue is new, or contains messages of which no chunk was cut.
+    pub(crate) fn set_form(&mut self, form: DataForm) {
+        self.form = form;
+        self.user.set_interleaving(form == DataForm::IData);
+    }
+
+    #[inline]
+    pub(crate) fn form(&self) -> DataForm {
+        self.form
+    }
+
+    /// Resets the numbers of the messages of streams.
     pub(crate) fn reset_ssns(&mut self, streams: &StreamSet) {
         match streams {
             StreamSet::All => {
-                self.ssns.fill(0);
+                self.numbers.fill([0; 2]);
                 self.first_ssn = 0;
             }
             StreamSet::Listed(listed) => {
                 for stream in listed {
-                    if let Some(ssn) = self.ssns.get_mut(usize::from(*stream)) {
-                        *ssn = 0;
+                    if let Some(numbers) = self.numbers.get_mut(usize::from(*stream)) {
+                        *numbers = [0; 2];
                     }
                 }
             }
@@ -148,11 +161,13 @@ impl SendQueue {
     pub(crate) fn push_key_management(&mut self, payload: Bytes, options: SendOptions) {
         self.bytes += payload.len() as u64;
         self.key_management.push_back(Waiting::new(payload, options, None));
+        self.finish_begun();
     }
 
     pub(crate) fn push_urgent(&mut self, payload: Bytes, options: SendOptions) {
         self.bytes += payload.len() as u64;
         self.urgent.push_back(Waiting::new(payload, options, None));
+        self.finish_begun();
     }
 
     fn lane(&self) -> Lane {
@@ -182,14 +197,42 @@ impl SendQueue {
         }
     }
 
+    /// Has a message of the user that has begun sent to its end if the next message of another lane follows it in its stream.
+    fn finish_begun(&mut self) {
+        for message in [self.key_management.front(), self.urgent.front()].into_iter().flatten() {
+            let SendOptions { stream, unordered, .. } = message.options;
+            self.user.finish_begun_on(stream, unordered);
+        }
+    }
+
     /// Records that a chunk was cut from the next message of a lane, which is removed if the chunk is its last one.
-    fn end_chunk(&mut self, lane: Lane, ending: bool) {
+    fn end_chunk(&mut self, lane: Lane, bytes: usize, ending: bool) {
         match lane {
-            Lane::User => self.user.end_chunk(ending),
+            Lane::User => self.user.end_chunk(bytes, ending),
             Lane::Urgent if ending => drop(self.urgent.pop_front()),
             Lane::KeyManagement if ending => drop(self.key_management.pop_front()),
             Lane::Urgent | Lane::KeyManagement => {}
         }
+        self.finish_begun();
+    }
+
+    /// Returns the number of a message that has begun or is next, and advances it if the message ends.
+    fn number_of(&mut self, options: SendOptions, ending: bool) -> u32 {
+        if options.unordered && self.form == DataForm::Data {
+            //= docs/rfc9260.txt#section-6.5
+            //# For unordered user messages, the Stream Sequence Number MUST NOT be changed.
+            return 0;
+        }
+        let next = &mut self.numbers[usize::from(options.stream)][usize::from(options.unordered)];
+        let number = *next;
+        //= docs/rfc9260.txt#section-6.5
+        //# The Stream Sequence Number of an outgoing stream MUST be incremented by 1 for each ordered user message sent on
+        //# that outgoing stream.
+        //= docs/rfc9260.txt#section-6.5
+        //# In particular, when the Stream Sequence Number reaches the value 65535, the next Stream Sequence Number MUST be
+        //# set to 0.
+        *next = number.wrapping_add(u32::from(ending));
+        number
     }
 
     /// Sets the priority of a stream for the schedulers that distinguish streams.
@@ -222,27 +265,26 @@ impl SendQueue {
     /// Removes a stream's message at this place. If a part of it has left the queue, an empty last fragment is returned: it gets a
     /// TSN too, so that a FORWARD-TSN can pass over the whole message (RFC 3758 section 3.5 A3).
     pub(crate) fn withdraw(&mut self, options: SendOptions, place: u64) -> Option<Draft> {
-        let (payload, cut) = self.user.withdraw(options.stream, place)?;
-        self.bytes -= (payload.len() - cut) as u64;
-        (cut > 0).then(|| self.end_of(options))
+        let message = self.user.withdraw(options.stream, place)?;
+        self.bytes -= message.uncut() as u64;
+        self.finish_begun();
+        (message.cut > 0).then(|| self.end_of(&message))
     }
 
     /// Returns the last fragment of a message that has begun, without user data.
-    fn end_of(&mut self, options: SendOptions) -> Draft {
-        let ssn = if options.unordered { 0 } else { self.ssns[usize::from(options.stream)] };
-        if !options.unordered {
-            self.ssns[usize::from(options.stream)] = ssn.wrapping_add(1);
-        }
+    fn end_of(&mut self, message: &Waiting) -> Draft {
+        let options = message.options;
         Draft {
             payload: Bytes::new(),
+            form: self.form,
             stream: options.stream,
-            ssn,
-            ppid: options.ppid,
+            number: self.number_of(options, true),
+            ppid_or_fsn: options.ppid,
             unordered: options.unordered,
             beginning: false,
             ending: true,
             immediate: false,
-            limit: None,
+            limit: message.limit,
         }
     }
 
@@ -272,8 +314,11 @@ impl SendQueue {
         //= docs/rfc9260.txt#section-3.3.1
         //# This means that the TSNs for each fragment of a fragmented user message MUST be strictly sequential.
         let lane = self.lane();
+        let form = self.form;
         let message = self.next_mut(lane)?;
         let (start, options, limit) = (message.cut, message.options, message.limit);
+        let fsn = message.fragments;
+        message.fragments = fsn.wrapping_add(1);
         //= docs/rfc9260.txt#section-6
         //# 1)  When converting user messages into DATA chunks, an endpoint MUST fragment large user messages into
         //# multiple DATA chunks.
@@ -288,15 +333,16 @@ impl SendQueue {
         //= docs/rfc9260.txt#section-3.3.1
         //# When a user message is fragmented by SCTP for transport, the same Stream Sequence Number MUST be carried in
         //# each of the fragments of the message.
-        let ssn = if options.unordered { 0 } else { self.ssns[usize::from(options.stream)] };
+        let number = self.number_of(options, ending);
         let draft = Draft {
             payload,
+            form,
             stream: options.stream,
-            ssn,
+            number,
             //= docs/rfc9260.txt#section-3.3.1
             //# This field MUST be sent even in fragmented DATA chunks (to make sure it is available for agents in the
             //# middle of the network).
-            ppid: options.ppid,
+            ppid_or_fsn: if form == DataForm::IData && start > 0 { fsn } else { options.ppid },
             //= docs/rfc9260.txt#section-3.3.1
             //# If an unordered user message is fragmented, each fragment of the message MUST have its U bit set to 1.
             //= docs/rfc9260.txt#section-6.9
@@ -314,21 +360,7 @@ impl SendQueue {
             limit,
         };
         self.bytes -= (end - start) as u64;
-        if ending {
-            //= docs/rfc9260.txt#section-6.5
-            //# For unordered user messages, the Stream Sequence Number MUST NOT be changed.
-            if !options.unordered {
-                let next = &mut self.ssns[usize::from(options.stream)];
-                //= docs/rfc9260.txt#section-6.5
-                //# The Stream Sequence Number of an outgoing stream MUST be incremented by 1 for each ordered user
-                //# message sent on that outgoing stream.
-                //= docs/rfc9260.txt#section-6.5
-                //# In particular, when the Stream Sequence Number reaches the value 65535, the next Stream Sequence
-                //# Number MUST be set to 0.
-                *next = next.wrapping_add(1);
-            }
-        }
-        self.end_chunk(lane, ending);
+        self.end_chunk(lane, end - start, ending);
         Some(draft)
     }
 
@@ -374,7 +406,7 @@ mod tests {
         queue.push(Bytes::from_static(b"x"), SendOptions { immediate: false, ..options }, None);
         let parts: Vec<_> = std::iter::from_fn(|| queue.cut(2)).collect();
         let shape: Vec<_> =
-            parts.iter().map(|d| (&d.payload[..], d.ssn, d.beginning, d.ending, d.immediate)).collect();
+            parts.iter().map(|d| (&d.payload[..], d.ssn(), d.beginning, d.ending, d.immediate)).collect();
         assert_eq!(
             shape,
             [
@@ -395,8 +427,8 @@ mod tests {
         let mut queue = queue(1, 5);
         queue.push(Bytes::from_static(b"u"), SendOptions { unordered: true, ..SendOptions::default() }, None);
         queue.push(Bytes::from_static(b"o"), SendOptions::default(), None);
-        assert_eq!(queue.cut(10).map(|d| d.ssn), Some(0));
-        assert_eq!(queue.cut(10).map(|d| d.ssn), Some(5));
+        assert_eq!(queue.cut(10).map(|d| d.ssn()), Some(0));
+        assert_eq!(queue.cut(10).map(|d| d.ssn()), Some(5));
     }
 
     //= docs/rfc9260.txt#section-5.1.1
@@ -412,7 +444,7 @@ mod tests {
         let refused: Vec<_> = queue.limit_streams(2).iter().map(|r| (r.options.stream, r.bytes)).collect();
         assert_eq!(refused, [(3, 2), (2, 2), (3, 2)]);
         assert_eq!((queue.streams(), queue.bytes(), queue.recounted_bytes()), (2, 4, 4));
-        let sent: Vec<_> = std::iter::from_fn(|| queue.cut(9)).map(|d| (d.stream, d.ssn)).collect();
+        let sent: Vec<_> = std::iter::from_fn(|| queue.cut(9)).map(|d| (d.stream, d.ssn())).collect();
         assert_eq!(sent, [(0, 5), (1, 5)]);
         assert!(queue.is_empty());
     }
@@ -423,9 +455,9 @@ mod tests {
         for _ in 0..2 {
             queue.push(Bytes::from_static(b"ab"), SendOptions { stream: 1, ..SendOptions::default() }, None);
         }
-        assert_eq!(queue.cut(1).map(|d| d.ssn), Some(5));
+        assert_eq!(queue.cut(1).map(|d| d.ssn()), Some(5));
         assert_eq!(queue.limit_streams(1).len(), 1, "the second one has not begun");
-        assert_eq!(queue.cut(9).map(|d| (d.ssn, d.ending)), Some((5, true)));
+        assert_eq!(queue.cut(9).map(|d| (d.ssn(), d.ending)), Some((5, true)));
         assert!(queue.is_empty());
     }
 
@@ -438,7 +470,8 @@ mod tests {
         assert!(queue.withdraw(SendOptions::default(), 1).is_none(), "nothing of it has left");
         assert!(queue.withdraw(SendOptions::default(), 2).is_none());
         assert_eq!((queue.bytes(), queue.bytes_at(0, 1)), (5, 0));
-        let sent: Vec<_> = std::iter::from_fn(|| queue.cut(9)).map(|d| (d.payload, d.ssn)).collect();
+        let sent: Vec<_> =
+            std::iter::from_fn(|| queue.cut(9)).map(|d| (d.payload.clone(), d.ssn())).collect();
         assert_eq!(sent, [(Bytes::from_static(b"abc"), 5), (Bytes::from_static(b"gh"), 6)]);
         assert_eq!((queue.is_empty(), queue.next_place()), (true, 4));
     }
@@ -448,10 +481,10 @@ mod tests {
         let mut queue = queue(1, u16::MAX);
         queue.push(Bytes::from_static(b"abcde"), SendOptions::default(), None);
         queue.push(Bytes::from_static(b"f"), SendOptions::default(), None);
-        assert_eq!(queue.cut(2).map(|d| d.ssn), Some(u16::MAX));
+        assert_eq!(queue.cut(2).map(|d| d.ssn()), Some(u16::MAX));
         let end = queue.withdraw(SendOptions::default(), 0).expect("two bytes have left");
-        assert_eq!((end.ssn, end.beginning, end.ending, end.payload.len()), (u16::MAX, false, true, 0));
-        assert_eq!((queue.bytes(), queue.cut(2).map(|d| d.ssn)), (1, Some(0)));
+        assert_eq!((end.ssn(), end.beginning, end.ending, end.payload.len()), (u16::MAX, false, true, 0));
+        assert_eq!((queue.bytes(), queue.cut(2).map(|d| d.ssn())), (1, Some(0)));
     }
 
     #[test]
@@ -460,12 +493,13 @@ mod tests {
         let push = |queue: &mut SendQueue, payload| queue.push(payload, SendOptions::default(), None);
         push(&mut queue, Bytes::from_static(b"abcd"));
         push(&mut queue, Bytes::from_static(b"e"));
-        assert_eq!(queue.cut(2).map(|d| (d.ssn, d.ending)), Some((5, false)));
+        assert_eq!(queue.cut(2).map(|d| (d.ssn(), d.ending)), Some((5, false)));
         for payload in [&b"KLM"[..], b"N"] {
             queue.push_key_management(Bytes::from_static(payload), SendOptions::default());
         }
         assert_eq!((queue.bytes(), queue.recounted_bytes(), queue.next_payload(9)), (7, 7, Some(2)));
-        let sent: Vec<_> = std::iter::from_fn(|| queue.cut(2)).map(|d| (d.payload, d.ssn)).collect();
+        let sent: Vec<_> =
+            std::iter::from_fn(|| queue.cut(2)).map(|d| (d.payload.clone(), d.ssn())).collect();
         let expected = [(&b"cd"[..], 5), (b"KL", 6), (b"M", 6), (b"N", 7), (b"e", 8)];
         assert!(sent.iter().map(|(payload, ssn)| (&payload[..], *ssn)).eq(expected), "{sent:?}");
         assert!(queue.is_empty());
@@ -477,7 +511,7 @@ mod tests {
         let mut queue = queue(1, 5);
         queue.push(Bytes::from_static(b"abc"), SendOptions::default(), None);
         queue.push(Bytes::from_static(b"d"), SendOptions::default(), None);
-        assert_eq!(queue.cut(2).map(|d| d.ssn), Some(5));
+        assert_eq!(queue.cut(2).map(|d| d.ssn()), Some(5));
         queue.push_urgent(Bytes::from_static(b"UVW"), SendOptions::default());
         assert_eq!(queue.cut(2).map(|d| d.payload), Some(Bytes::from_static(b"c")));
         assert_eq!(queue.cut(2).map(|d| d.payload), Some(Bytes::from_static(b"UV")));
@@ -485,7 +519,8 @@ mod tests {
         queue
             .push_urgent(Bytes::from_static(b"X"), SendOptions { unordered: true, ..SendOptions::default() });
         assert_eq!((queue.bytes(), queue.recounted_bytes()), (4, 4));
-        let sent: Vec<_> = std::iter::from_fn(|| queue.cut(2)).map(|d| (d.payload, d.ssn)).collect();
+        let sent: Vec<_> =
+            std::iter::from_fn(|| queue.cut(2)).map(|d| (d.payload.clone(), d.ssn())).collect();
         let expected = [(&b"W"[..], 6), (b"K", 7), (b"X", 0), (b"d", 8)];
         assert!(sent.iter().map(|(payload, ssn)| (&payload[..], *ssn)).eq(expected), "{sent:?}");
         assert!(queue.is_empty());
@@ -498,7 +533,8 @@ mod tests {
         assert_eq!(queue.cut(1).map(|d| d.ending), Some(false));
         queue.push(Bytes::from_static(b"a"), SendOptions::default(), None);
         assert!(!queue.is_empty());
-        let sent: Vec<_> = std::iter::from_fn(|| queue.cut(1)).map(|d| (d.payload, d.ssn)).collect();
+        let sent: Vec<_> =
+            std::iter::from_fn(|| queue.cut(1)).map(|d| (d.payload.clone(), d.ssn())).collect();
         assert!(sent.iter().map(|(payload, ssn)| (&payload[..], *ssn)).eq([
             (&b"L"[..], 0),
             (b"M", 0),
@@ -513,7 +549,7 @@ mod tests {
             for stream in 0..queue.streams() {
                 queue.push(Bytes::from_static(b"a"), SendOptions { stream, ..SendOptions::default() }, None);
             }
-            std::iter::from_fn(|| queue.cut(9)).map(|d| d.ssn).collect::<Vec<_>>()
+            std::iter::from_fn(|| queue.cut(9)).map(|d| d.ssn()).collect::<Vec<_>>()
         };
         assert_eq!(numbers(&mut queue), [5, 5]);
         queue.reset_ssns(&StreamSet::of([1, 7]));
@@ -550,8 +586,8 @@ mod tests {
             assert_eq!(drafts.len(), 12, "{scheduler:?}");
             for (first, second) in drafts.as_chunks::<2>().0.iter().map(|[first, second]| (first, second)) {
                 assert!(first.beginning && second.ending, "{scheduler:?}");
-                assert_eq!((first.stream, first.ssn), (second.stream, second.ssn), "{scheduler:?}");
-                assert_eq!(second.ssn, 7 + u16::from(second.payload[0]), "{scheduler:?}");
+                assert_eq!((first.stream, first.ssn()), (second.stream, second.ssn()), "{scheduler:?}");
+                assert_eq!(second.ssn(), 7 + u16::from(second.payload[0]), "{scheduler:?}");
             }
             assert_eq!((queue.bytes(), queue.first_place()), (0, Some(6)), "{scheduler:?}");
             assert!(queue.is_empty());
@@ -591,7 +627,7 @@ mod tests {
             let options = SendOptions { stream: 1, ..SendOptions::default() };
             assert_eq!(queue.cut(1).map(|draft| draft.stream), Some(1), "{scheduler:?}");
             let end = queue.withdraw(options, 0).expect("one byte has left");
-            assert_eq!((end.stream, end.ssn, end.ending), (1, 0, true));
+            assert_eq!((end.stream, end.ssn(), end.ending), (1, 0, true));
             assert!(queue.withdraw(options, 1).is_none(), "nothing of it has left");
             assert_eq!((queue.bytes(), queue.bytes_at(1, 1), queue.bytes_at(2, 2)), (2, 0, 2));
             assert_eq!(queue.cut(9).map(|draft| draft.stream), Some(2), "{scheduler:?}");
@@ -635,5 +671,124 @@ mod tests {
         queue.adopt_priorities(&former);
         push_on(&mut queue, &[1, 2]);
         assert_eq!(queue.cut(9).map(|draft| draft.stream), Some(2));
+    }
+
+    /// Returns a queue in I-DATA form.
+    fn interleaving(scheduler: StreamScheduler) -> SendQueue {
+        let mut queue = SendQueue::new(4, 0, scheduler);
+        queue.set_form(DataForm::IData);
+        queue
+    }
+
+    /// Cuts everything, and returns stream, message identifier and fragment sequence number of each chunk.
+    fn places(queue: &mut SendQueue, most: usize) -> Vec<(u16, u32, u32)> {
+        let place = |draft: Draft| {
+            let fsn = if draft.beginning { 0 } else { draft.ppid_or_fsn };
+            (draft.stream, draft.number, fsn)
+        };
+        std::iter::from_fn(|| queue.cut(most)).map(place).collect()
+    }
+
+    #[test]
+    fn chunks_of_streams_interleave_and_number_their_fragments() {
+        let mut queue = interleaving(StreamScheduler::RoundRobin);
+        for (stream, payload) in [(1, &b"abc"[..]), (2, b"de"), (1, b"f")] {
+            queue.push(
+                Bytes::from_static(payload),
+                SendOptions { stream, ppid: 9, ..SendOptions::default() },
+                None,
+            );
+        }
+        let chunks = places(&mut queue, 1);
+        assert_eq!(chunks, [(1, 0, 0), (2, 0, 0), (1, 0, 1), (2, 0, 1), (1, 0, 2), (1, 1, 0)]);
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn larger_priority_interrupts_a_message_that_has_begun() {
+        let mut queue = interleaving(StreamScheduler::Priority);
+        queue.set_priority(2, NonZeroU16::MAX);
+        push_on(&mut queue, &[1]);
+        assert_eq!(queue.cut(1).map(|draft| draft.stream), Some(1));
+        push_on(&mut queue, &[2]);
+        assert_eq!(places(&mut queue, 1), [(2, 0, 0), (2, 0, 1), (1, 0, 1)]);
+    }
+
+    #[test]
+    fn fair_stream_with_large_messages_gets_no_more_chunks() {
+        let mut queue = interleaving(StreamScheduler::FairCapacity);
+        for (stream, bytes, count) in [(1, 100, 1), (2, 10, 10)] {
+            for _ in 0..count {
+                queue.push(
+                    Bytes::from(vec![0; bytes]),
+                    SendOptions { stream, ..SendOptions::default() },
+                    None,
+                );
+            }
+        }
+        let first: Vec<u16> =
+            places(&mut queue, 10).into_iter().map(|(stream, _, _)| stream).take(10).collect();
+        assert_eq!(first.iter().filter(|&&stream| stream == 1).count(), 5, "{first:?}");
+    }
+
+    #[test]
+    fn first_come_first_served_does_not_interleave() {
+        let mut queue = interleaving(StreamScheduler::default());
+        push_on(&mut queue, &[1, 2, 1]);
+        assert_eq!(places(&mut queue, 1), [(1, 0, 0), (1, 0, 1), (2, 0, 0), (2, 0, 1), (1, 1, 0), (1, 1, 1)]);
+    }
+
+    #[test]
+    fn ordered_and_unordered_messages_are_numbered_apart() {
+        let mut queue = interleaving(StreamScheduler::default());
+        for unordered in [false, true, true, false] {
+            queue.push(Bytes::from_static(b"a"), SendOptions { unordered, ..SendOptions::default() }, None);
+        }
+        let numbers: Vec<_> = std::iter::from_fn(|| queue.cut(9)).map(|d| (d.unordered, d.number)).collect();
+        assert_eq!(numbers, [(false, 0), (true, 0), (true, 1), (false, 1)]);
+    }
+
+    #[test]
+    fn urgent_message_follows_only_a_begun_one_of_its_own_stream() {
+        for (unordered, urgent_at) in [(false, 1), (true, 0)] {
+            let mut queue = interleaving(StreamScheduler::RoundRobin);
+            push_on(&mut queue, &[1, 2]);
+            assert_eq!(queue.cut(1).map(|draft| draft.stream), Some(1));
+            let options = SendOptions { stream: 1, unordered, ..SendOptions::default() };
+            queue.push_urgent(Bytes::from_static(b"U"), options);
+            let payloads: Vec<_> = std::iter::from_fn(|| queue.cut(1)).map(|draft| draft.payload).collect();
+            assert_eq!(payloads.iter().position(|payload| payload == "U"), Some(urgent_at), "{payloads:?}");
+            assert_eq!(payloads.len(), 4);
+        }
+    }
+
+    #[test]
+    fn abandoned_interleaved_message_keeps_an_end_with_its_number() {
+        let mut queue = interleaving(StreamScheduler::RoundRobin);
+        push_on(&mut queue, &[1, 2, 1]);
+        assert_eq!(queue.cut(1).map(|draft| draft.stream), Some(1));
+        assert_eq!(queue.cut(1).map(|draft| draft.stream), Some(2));
+        let end = queue
+            .withdraw(SendOptions { stream: 1, ..SendOptions::default() }, 0)
+            .expect("one byte has left");
+        assert_eq!((end.stream, end.number, end.ending, end.form), (1, 0, true, DataForm::IData));
+        assert_eq!(queue.bytes(), queue.recounted_bytes());
+        let mut rest = places(&mut queue, 1);
+        rest.sort_unstable();
+        assert_eq!(rest, [(1, 1, 0), (1, 1, 1), (2, 0, 1)]);
+    }
+
+    #[test]
+    fn reset_numbers_both_orders_from_zero() {
+        let mut queue = interleaving(StreamScheduler::default());
+        for unordered in [false, true] {
+            queue.push(Bytes::from_static(b"a"), SendOptions { unordered, ..SendOptions::default() }, None);
+            queue.cut(9);
+        }
+        queue.reset_ssns(&StreamSet::All);
+        for unordered in [false, true] {
+            queue.push(Bytes::from_static(b"a"), SendOptions { unordered, ..SendOptions::default() }, None);
+        }
+        assert_eq!(places(&mut queue, 9), [(0, 0, 0), (0, 0, 0)]);
     }
 }

@@ -7,10 +7,8 @@
 //! messages [`abandon_chunk`](Sender::abandon_chunk)). All totals follow from the chunks' states; [`check`](Sender::check) recounts
 //! them.
 
-use std::num::NonZeroU16;
 use std::sync::Arc;
 
-use anabranch_wire::DATA_HEADER_LEN;
 use bytes::Bytes;
 
 use crate::intervals::Interval;
@@ -305,7 +303,7 @@ impl Sender {
     }
 
     pub(super) fn cost(&self, bytes: ChunkBytes) -> WindowBytes {
-        self.profile.window_cost(bytes.get().saturating_sub(DATA_HEADER_LEN as u64), 1)
+        self.profile.window_cost(bytes.get().saturating_sub(self.queue.form().header_len() as u64), 1)
     }
 
     pub(super) fn path_mut(&mut self, path: PathId) -> &mut SenderPath {
@@ -360,11 +358,6 @@ impl Sender {
     #[inline]
     pub(crate) fn end_packet(&mut self) {
         self.queue.end_packet();
-    }
-
-    /// See `SendQueue::set_priority`.
-    pub(crate) fn set_stream_priority(&mut self, stream: u16, priority: NonZeroU16) {
-        self.queue.set_priority(stream, priority);
     }
 
     /// Checks that a message has room. A message larger than the whole buffer has room while the buffer is empty. After a refusal

@@ -1,11 +1,23 @@
-//! Effects of changes of streams on the sender (RFC 6525).
+//! Effects on the sender of changes of streams (RFC 6525), of their priorities, and of the negotiated form of chunks.
 
-use crate::send::Sender;
+use std::num::NonZeroU16;
+
 use crate::send::held::Held;
+use crate::send::{DataForm, Sender};
 use crate::stream_set::StreamSet;
 
 /// Changes of streams.
 impl Sender {
+    /// Selects I-DATA or DATA for the messages of this association.
+    pub(crate) fn interleave(&mut self, interleaves: bool) {
+        self.queue.set_form(if interleaves { DataForm::IData } else { DataForm::Data });
+    }
+
+    /// Sets the priority of a stream for the schedulers that distinguish streams.
+    pub(crate) fn set_stream_priority(&mut self, stream: u16, priority: NonZeroU16) {
+        self.queue.set_priority(stream, priority);
+    }
+
     /// Holds later messages on these streams back, of which none may be under reset.
     pub(crate) fn hold(&mut self, streams: StreamSet) {
         self.held.begin(streams);

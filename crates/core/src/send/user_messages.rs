@@ -7,8 +7,15 @@ use bytes::Bytes;
 
 use crate::send::limited::MessageKey;
 use crate::send::options::SendOptions;
-use crate::send::queue::Refused;
 use crate::send::stream_order::{StreamOrder, StreamScheduler};
+
+/// Message on a stream that the peer does not accept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) options: SendOptions,
+    pub(crate) limit: Option<MessageKey>,
+    pub(crate) bytes: u64,
+}
 
 /// Message that waits in the queue.
 #[derive(Debug)]
@@ -16,6 +23,8 @@ pub(super) struct Waiting {
     pub(super) payload: Bytes,
     /// Bytes that are in chunks already.
     pub(super) cut: usize,
+    /// Number of these chunks.
+    pub(super) fragments: u32,
     pub(super) options: SendOptions,
     /// Key of the message if it has a limit.
     pub(super) limit: Option<MessageKey>,
@@ -26,7 +35,7 @@ pub(super) struct Waiting {
 impl Waiting {
     /// Returns a message without a place.
     pub(super) fn new(payload: Bytes, options: SendOptions, limit: Option<MessageKey>) -> Self {
-        Waiting { payload, cut: 0, options, limit, place: 0 }
+        Waiting { payload, cut: 0, fragments: 0, options, limit, place: 0 }
     }
 
     /// Returns the bytes that are in no chunk yet.
@@ -48,16 +57,23 @@ pub(super) struct UserMessages {
     lists: Vec<VecDeque<Waiting>>,
     /// Streams with messages; `None` if messages are sent in the order of their places.
     order: Option<StreamOrder>,
-    /// List whose first message is cut in part. The fragments of a message have consecutive TSNs (RFC 9260 section 6.9), so it
-    /// precedes all others.
+    /// List whose first message is cut in part and precedes all others: in DATA, the fragments of a message have consecutive TSNs
+    /// (RFC 9260 section 6.9).
     begun: Option<u16>,
+    /// `true` if messages on different streams interleave.
+    interleaves: bool,
     next_place: u64,
 }
 
 impl UserMessages {
     pub(super) fn new(scheduler: StreamScheduler) -> Self {
         let order = StreamOrder::new(scheduler);
-        UserMessages { lists: vec![VecDeque::new()], order, begun: None, next_place: 0 }
+        UserMessages { lists: vec![VecDeque::new()], order, begun: None, interleaves: false, next_place: 0 }
+    }
+
+    /// Lets messages on different streams interleave, unless they are sent in the order of their places.
+    pub(super) fn set_interleaving(&mut self, interleaves: bool) {
+        self.interleaves = interleaves && self.order.is_some();
     }
 
     /// Returns the list of a stream.
@@ -87,16 +103,30 @@ impl UserMessages {
         self.lists.get_mut(list)?.front_mut()
     }
 
-    /// Records that a chunk was cut from the front message, and removes the message if it is `ending`.
-    pub(super) fn end_chunk(&mut self, ending: bool) {
+    /// Records that a chunk of `bytes` user bytes was cut from the front message, and removes the message if it is `ending`.
+    pub(super) fn end_chunk(&mut self, bytes: usize, ending: bool) {
         let list = self.next_list();
         if let Some(order) = &mut self.order {
             order.note_chunk(list);
         }
-        self.begun = (!ending).then_some(list);
         if ending {
-            let bytes = self.lists[usize::from(list)].pop_front().map_or(0, |message| message.cut);
-            self.end_message(list, bytes as u64);
+            let message = self.lists[usize::from(list)].pop_front();
+            let message_bytes = message.map_or(0, |message| message.cut);
+            self.begun = None;
+            self.end_message(list, if self.interleaves { bytes } else { message_bytes } as u64);
+        } else if !self.interleaves {
+            self.begun = Some(list);
+        } else if let Some(order) = &mut self.order {
+            order.end_turn(list, bytes as u64);
+        }
+    }
+
+    /// Has the first message of a stream sent to its end before others, if a part was cut and it has this U bit.
+    pub(super) fn finish_begun_on(&mut self, stream: u16, unordered: bool) {
+        let first = self.lists.get(usize::from(stream)).and_then(VecDeque::front);
+        let has_begun = first.is_some_and(|first| first.cut > 0 && first.options.unordered == unordered);
+        if self.interleaves && has_begun {
+            self.begun.get_or_insert(stream);
         }
     }
 
@@ -108,7 +138,7 @@ impl UserMessages {
         }
         let Some(order) = &mut self.order else { return };
         if bytes > 0 {
-            order.end_message(list, bytes);
+            order.end_turn(list, bytes);
         }
         if messages.is_empty() {
             order.deactivate(list);
@@ -162,17 +192,18 @@ impl UserMessages {
         self.lists[usize::from(list)].get(at)
     }
 
-    /// Removes the message of a stream at this place, and returns its payload and the number of bytes that were cut.
-    pub(super) fn withdraw(&mut self, stream: u16, place: u64) -> Option<(Bytes, usize)> {
+    /// Removes and returns the message of a stream at this place.
+    pub(super) fn withdraw(&mut self, stream: u16, place: u64) -> Option<Waiting> {
         let (list, at) = self.index_of(stream, place)?;
         let message = &mut self.lists[usize::from(list)][at];
-        let payload = std::mem::take(&mut message.payload);
-        let cut = std::mem::take(&mut message.cut);
-        if cut > 0 {
-            self.begun = None;
+        let withdrawn = Waiting { payload: std::mem::take(&mut message.payload), ..*message };
+        message.cut = 0;
+        if withdrawn.cut > 0 {
+            self.begun.take_if(|begun| *begun == list);
         }
-        self.end_message(list, cut as u64);
-        Some((payload, cut))
+        // The turns of an interleaved message ended with its chunks.
+        self.end_message(list, if self.interleaves { 0 } else { withdrawn.cut } as u64);
+        Some(withdrawn)
     }
 
     /// Removes the messages on streams from `streams` on, unless a part was cut.

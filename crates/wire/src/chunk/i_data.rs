@@ -20,6 +20,7 @@
 use super::{CHUNK_HEADER_LEN, ChunkType, DataFlags, RawChunk};
 use crate::cursor::Cursor;
 use crate::error::{NoSpace, ParseError};
+use crate::reader::padded_len;
 use crate::serial::{Mid, StreamId, Tsn};
 use crate::writer::PacketWriter;
 
@@ -110,6 +111,16 @@ impl PacketWriter<'_> {
             cursor.put(payload)
         })
     }
+
+    /// Adds an I-DATA chunk with room for `len` bytes of user data that are never read and keep the previous content of the buffer.
+    pub fn i_data_unwritten(&mut self, repr: &IDataRepr, len: usize) -> Result<(), NoSpace> {
+        self.chunk(ChunkType::I_DATA, repr.flags.bits(), |cursor| {
+            repr.write(cursor)?;
+            cursor.claim(len).map(drop)
+        })?;
+        self.leave_unwritten(padded_len(len));
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -172,6 +183,9 @@ mod tests {
             prop_assert_eq!(view.repr(), repr);
             prop_assert_eq!(view.payload(), &payload);
             prop_assert_eq!(only_chunk(&packet).bytes().len(), IDataRepr::chunk_len(payload.len()));
+            let unwritten = write(|packet| packet.i_data_unwritten(&repr, payload.len()));
+            prop_assert_eq!(unwritten.len(), packet.len());
+            prop_assert_eq!((&unwritten[..8], &unwritten[12..32]), (&packet[..8], &packet[12..32]));
         }
     }
 }

@@ -3,8 +3,8 @@
 use anabranch_wire::PacketWriter;
 
 use crate::association::packets::PacketContext;
-use crate::association::transmission::outlet::data_repr;
 use crate::association::transmission::{Outlet, Source, Transmission};
+use crate::data_header::DataHeader;
 use crate::packet_buffer::PacketBuffer;
 use crate::path_id::PathId;
 use crate::policy::{Event, Pick, SendAsk, SendKind, WaitFor};
@@ -99,8 +99,8 @@ impl Outlet<'_> {
         self.bundle_control(path, bytes, writer);
         while let Some(tsn) = self.d.sender.bound().next_of(path) {
             let Some(chunk) = self.d.sender.outstanding().get(tsn) else { break };
-            let repr = data_repr(tsn, &chunk.draft);
-            if self.identity.contents.write(writer, &repr, &chunk.draft.payload).is_err() {
+            let header = DataHeader::new(tsn, &chunk.draft);
+            if self.identity.contents.write(writer, &header, &chunk.draft.payload).is_err() {
                 break;
             }
             self.first_transmission(tsn, SendKind::New);

@@ -1,8 +1,6 @@
 //! Head-of-line chunk while it is in flight: copied to another path (opportunistic retransmission), or moved there (chunk
 //! rescheduling), as the policy decides.
 
-use anabranch_wire::DATA_HEADER_LEN;
-
 use crate::association::packets::PacketContext;
 use crate::association::transmission::{Outlet, Source, Transmission};
 use crate::packet_buffer::PacketBuffer;
@@ -82,8 +80,9 @@ impl Transmission {
 impl Outlet<'_> {
     fn ask_about_head_of_line(&mut self) -> Option<Decision<HeadOfLineAction>> {
         let payload = self.d.sender.queue().next_payload(self.payload_bytes_per_chunk());
+        let form = self.d.sender.queue().form();
         let blocking = HeadOfLineBlocking {
-            next_chunk: payload.map(|payload| ChunkBytes::new((DATA_HEADER_LEN + payload) as u64)),
+            next_chunk: payload.map(|payload| ChunkBytes::new(form.chunk_len(payload) as u64)),
             peer_window_closed: payload.is_some_and(|payload| self.d.sender.exceeds_window(payload)),
         };
         self.d.ask(|policies, view| policies.handle_head_of_line(&blocking, view))

@@ -1,10 +1,11 @@
 //! Transmission of key management messages before user data may be sent.
 
-use anabranch_wire::{COMMON_HEADER_LEN, DATA_HEADER_LEN, PacketWriter, padded_len};
+use anabranch_wire::{COMMON_HEADER_LEN, PacketWriter, padded_len};
 
 use crate::association::packets::PacketContext;
 use crate::association::transmission::Outlet;
-use crate::association::transmission::outlet::data_repr;
+use crate::contents::Contents;
+use crate::data_header::DataHeader;
 use crate::packet_buffer::PacketBuffer;
 use crate::path_id::PathId;
 use crate::policy::{Reason, Refused, SendKind};
@@ -26,7 +27,7 @@ impl Outlet<'_> {
     /// Returns the payload length of the next new key management chunk, at most `room` bytes with its header. Returns `None` if the
     /// room is too small, no message waits, or the peer's window or the path admits no new data.
     fn early_payload(&self, path: PathId, room: usize) -> Option<usize> {
-        let room = room.saturating_sub(DATA_HEADER_LEN) / 4 * 4;
+        let room = room.saturating_sub(self.d.sender.queue().form().header_len()) / 4 * 4;
         if room < LEAST_PIECE_BYTES {
             return None;
         }
@@ -41,8 +42,8 @@ impl Outlet<'_> {
         while let Some(payload) = self.early_payload(path, writer.remaining()) {
             let Some(draft) = self.d.sender.cut(payload) else { break };
             let draft = self.finish_draft(draft, path);
-            let repr = data_repr(self.d.sender.outstanding().next_tsn(), &draft);
-            if writer.data(&repr, &draft.payload).is_err() {
+            let header = DataHeader::new(self.d.sender.outstanding().next_tsn(), &draft);
+            if Contents::Carried.write(writer, &header, &draft.payload).is_err() {
                 debug_assert!(false, "early_payload promised room");
                 break;
             }
@@ -65,7 +66,8 @@ impl Outlet<'_> {
         let mut any = false;
         while let Some(tsn) = self.lost_within(writer.remaining()) {
             let Some(chunk) = self.d.sender.prepare_retransmission(tsn, false) else { break };
-            if writer.data(&data_repr(tsn, &chunk.draft), &chunk.draft.payload).is_err() {
+            let header = DataHeader::new(tsn, &chunk.draft);
+            if Contents::Carried.write(writer, &header, &chunk.draft.payload).is_err() {
                 break;
             }
             self.resend_chunk(path, tsn);
@@ -81,7 +83,8 @@ impl Outlet<'_> {
     /// sent.
     pub(crate) fn key_management_packet(&mut self, path: PathId, buf: &mut PacketBuffer) -> Option<PathId> {
         let size = self.d.paths[path].packet_bytes;
-        let first = DATA_HEADER_LEN + self.early_payload(path, size - COMMON_HEADER_LEN)?;
+        let payload = self.early_payload(path, size - COMMON_HEADER_LEN)?;
+        let first = self.d.sender.queue().form().chunk_len(payload);
         self.write_packet(size, buf, |this, writer| {
             this.bundle_control(path, first, writer);
             this.fill_with_key_management(path, writer);

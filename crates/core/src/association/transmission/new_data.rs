@@ -1,12 +1,12 @@
 //! New data, packet by packet, on the paths that the scheduler chooses.
 
-use anabranch_wire::{DATA_HEADER_LEN, PacketWriter};
+use anabranch_wire::PacketWriter;
 
 use crate::association::MAX_OUTSTANDING_CHUNKS;
 use crate::association::packets::PacketContext;
 use crate::association::transmission::bound::{BoundChunks, waits_for};
-use crate::association::transmission::outlet::data_repr;
 use crate::association::transmission::{Outlet, PendingCopies, Source, Transmission};
+use crate::data_header::DataHeader;
 use crate::packet_buffer::PacketBuffer;
 use crate::path_id::{PathId, PathSet};
 use crate::policy::{Decision, Pick, SendAsk, SendKind, WaitFor};
@@ -153,7 +153,8 @@ impl Outlet<'_> {
         if window_probe && !self.d.sender.is_idle() {
             return None;
         }
-        Some(SendAsk { chunk: ChunkBytes::new((DATA_HEADER_LEN + payload) as u64), window_probe })
+        let bytes = self.d.sender.queue().form().chunk_len(payload);
+        Some(SendAsk { chunk: ChunkBytes::new(bytes as u64), window_probe })
     }
 
     pub(super) fn ask_scheduler(&mut self, ask: &SendAsk) -> Decision<Pick> {
@@ -174,7 +175,8 @@ impl Outlet<'_> {
     /// Fills a packet with new chunks, and returns their number.
     fn fill_with_new(&mut self, path: PathId, ask: SendAsk, writer: &mut PacketWriter<'_>) -> u32 {
         let most = self.payload_bytes_per_chunk();
-        let first = DATA_HEADER_LEN + self.d.sender.queue().next_payload(most).unwrap_or(0);
+        let form = self.d.sender.queue().form();
+        let first = form.chunk_len(self.d.sender.queue().next_payload(most).unwrap_or(0));
         //= docs/rfc9260.txt#section-6
         //# Control chunks MUST come before DATA chunks in the packet.
         //= docs/rfc9260.txt#section-6.10
@@ -186,8 +188,8 @@ impl Outlet<'_> {
             let Some(draft) = self.d.sender.cut(most) else { break };
             let mut draft = self.finish_draft(draft, path);
             draft.immediate |= self.sets_immediate_bit(ask.window_probe);
-            let repr = data_repr(self.d.sender.outstanding().next_tsn(), &draft);
-            if self.identity.contents.write(writer, &repr, &draft.payload).is_err() {
+            let header = DataHeader::new(self.d.sender.outstanding().next_tsn(), &draft);
+            if self.identity.contents.write(writer, &header, &draft.payload).is_err() {
                 debug_assert!(false, "next_fits promised room");
                 break;
             }
@@ -214,7 +216,7 @@ impl Outlet<'_> {
         let window = if ask.window_probe { chunks == 0 } else { !self.d.sender.exceeds_window(payload) };
         window
             && (chunks == 0 || self.d.sender.queue().shares_packet())
-            && DATA_HEADER_LEN + payload <= remaining
+            && self.d.sender.queue().form().chunk_len(payload) <= remaining
             && self.d.sender.outstanding().len() < MAX_OUTSTANDING_CHUNKS
     }
 }

@@ -1,12 +1,13 @@
 //! Parts of an association that a packet with DATA passes through, and the steps of its transmission.
 
-use anabranch_wire::{DATA_HEADER_LEN, DataFlags, DataRepr, PacketWriter, Ssn, StreamId, Tsn};
+use anabranch_wire::PacketWriter;
 
 use crate::association::Identity;
 use crate::association::ack_state::AckState;
 use crate::association::dispatch::Dispatcher;
 use crate::association::packets::PacketContext;
 use crate::association::recovery::LossRecovery;
+use crate::data_header::DataHeader;
 use crate::packet_buffer::PacketBuffer;
 use crate::path_id::PathId;
 use crate::paths::Paths;
@@ -51,22 +52,6 @@ impl PacketContext for Outlet<'_> {
 
     fn paths(&self) -> &Paths {
         self.d.paths
-    }
-}
-
-/// Returns the header of a chunk.
-pub(crate) fn data_repr(tsn: u64, draft: &Draft) -> DataRepr {
-    DataRepr {
-        flags: DataFlags {
-            ending: draft.ending,
-            beginning: draft.beginning,
-            unordered: draft.unordered,
-            immediate: draft.immediate,
-        },
-        tsn: Tsn::from_unwrapped(tsn),
-        stream: StreamId::new(draft.stream),
-        ssn: Ssn::new(draft.ssn),
-        ppid: draft.ppid,
     }
 }
 
@@ -153,8 +138,8 @@ impl Outlet<'_> {
         let sets_immediate_bit = self.sets_immediate_bit(true);
         while let Some(tsn) = next {
             let Some(chunk) = self.d.sender.prepare_retransmission(tsn, sets_immediate_bit) else { break };
-            let repr = data_repr(tsn, &chunk.draft);
-            if self.identity.contents.write(writer, &repr, &chunk.draft.payload).is_err() {
+            let header = DataHeader::new(tsn, &chunk.draft);
+            if self.identity.contents.write(writer, &header, &chunk.draft.payload).is_err() {
                 break;
             }
             self.resend_chunk(path, tsn);
@@ -185,9 +170,9 @@ impl Outlet<'_> {
                 else {
                     continue;
                 };
-                let mut repr = data_repr(tsn, &chunk.draft);
-                repr.flags.immediate |= sets_immediate_bit;
-                if this.identity.contents.write(writer, &repr, &chunk.draft.payload).is_err() {
+                let mut header = DataHeader::new(tsn, &chunk.draft);
+                header.ask_for_sack(sets_immediate_bit);
+                if this.identity.contents.write(writer, &header, &chunk.draft.payload).is_err() {
                     break;
                 }
                 this.d.paths.end_measurement_of(path, tsn);
@@ -232,8 +217,8 @@ impl Outlet<'_> {
     /// Returns `true` if this chunk fills a window that has too few packets for a delayed acknowledgement.
     fn fills_small_window(&self, path: PathId, payload_bytes: usize) -> bool {
         let facts = self.d.paths.facts(path);
-        let after =
-            self.d.view().outstanding(path) + ChunkBytes::new((DATA_HEADER_LEN + payload_bytes) as u64);
+        let bytes = self.d.sender.queue().form().chunk_len(payload_bytes);
+        let after = self.d.view().outstanding(path) + ChunkBytes::new(bytes as u64);
         facts.cwnd <= facts.largest_chunk.times(2) && after >= facts.cwnd
     }
 

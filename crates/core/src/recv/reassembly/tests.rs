@@ -9,6 +9,7 @@ fn fragment<'a>(at: u64, stream: u16, ssn: u16, flags: &str, text: &'a str) -> F
         stream,
         ssn,
         ppid: 7,
+        place: None,
         unordered: flags.contains('U'),
         beginning: flags.contains('B'),
         ending: flags.contains('E'),

@@ -2,7 +2,7 @@
 //!
 //! A scheduler ranks the streams that have waiting messages, and the stream with the lowest rank sends next. Messages of one stream
 //! keep their order. Without the interleaving of RFC 8260 section 2, a message that has begun is sent to its end before a scheduler
-//! chooses again.
+//! chooses again. With it, each chunk is a turn.
 
 mod fair_queueing;
 
@@ -131,8 +131,9 @@ impl StreamOrder {
         self.packet = Some(stream);
     }
 
-    /// Ends the turn of a stream whose message with this number of bytes was sent, or abandoned after them.
-    pub(super) fn end_message(&mut self, stream: u16, bytes: u64) {
+    /// Ends the turn of a stream whose message with this number of bytes was sent, or abandoned after them. With interleaving, a chunk
+    /// is a turn.
+    pub(super) fn end_turn(&mut self, stream: u16, bytes: u64) {
         if !self.is_active(stream) {
             return;
         }

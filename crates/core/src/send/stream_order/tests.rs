@@ -15,7 +15,7 @@ fn serve(order: &mut StreamOrder, messages: usize, bytes: impl Fn(u16) -> u64) -
     for _ in 0..messages {
         let stream = order.first().expect("an active stream");
         order.note_chunk(stream);
-        order.end_message(stream, bytes(stream));
+        order.end_turn(stream, bytes(stream));
         served.push(stream);
     }
     served
