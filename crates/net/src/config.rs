@@ -117,6 +117,12 @@ impl Config {
         self.with_core(|core| core.stream_scheduler = scheduler)
     }
 
+    /// Offers I-DATA (RFC 8260), with which messages of different streams interleave: the scheduler then chooses the stream of each
+    /// chunk. The peer has to offer it too.
+    pub fn interleaving(self) -> Self {
+        self.with_core(|core| core.interleaving = true)
+    }
+
     /// Sets the initial and the largest send buffer, in user bytes accepted and not acknowledged. It grows on paths that carry
     /// more in a round trip. The default is [`DEFAULT_SEND_BUFFER`] to [`DEFAULT_LARGEST_BUFFER`].
     pub fn send_buffer_bytes(self, bytes: RangeInclusive<u64>) -> Self {
