@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from studies.arena import command
+from studies.arena import command, judging
 from studies.arena.command import Runs, read_rows, run_all
 from studies.arena.measuring import Row, measure, row_of, stalled
 from studies.arena.settings import SYNTHETIC, Setting, spread
@@ -115,6 +115,56 @@ def test_damaged_line_is_an_error_with_its_number(tmp_path: Path) -> None:
 def test_stacks_and_works_have_different_names() -> None:
     assert len({stack.name for stack in STACKS}) == len(STACKS)
     assert all(name == work.name for name, work in works(20).items())
+
+
+def planted(setting: str, stack: str, **figures: Any) -> Row:
+    bulk = row(Work("bulk", "bulk", 1), {}, {"bytes": 1000, "bins": []})
+    return {**bulk, "setting": setting, "stack": stack, **figures}  # type: ignore[typeddict-item]
+
+
+def cells(rows: list[Row], name: str) -> list[str]:
+    """Returns the lines of a table below its header, after the blocks before it."""
+    lines = [line for block in judging.tables(rows, ["equal"])[name] for line in block.markdown().splitlines()]
+    return [line for line in lines if line.startswith("| `")]
+
+
+def test_tcp_has_the_figures_of_the_better_link() -> None:
+    rows = [planted("equal", f"tcp-cubic-{link}", goodput_mbps=rate) for link, rate in ((1, 4.0), (2, 9.0))]
+    assert cells(rows, "synthetic") == ["| `tcp-cubic` | 9.0 |"]
+
+
+def test_cell_is_the_median_of_the_valid_rounds() -> None:
+    rows = [planted("equal", "braid", round=number, goodput_mbps=float(number)) for number in (1, 2, 6)]
+    rows += [planted("equal", "braid", round=7, error="lost", goodput_mbps=None)]
+    rows += [planted("equal", "braid", round=8, goodput_mbps=100.0, late_mean_us=2.0 * judging.LATE_US)]
+    assert cells(rows, "synthetic") == ["| `braid` | 2.0 |"]
+    assert "Runs with a mean above 5 ms are left out: 1." in judging.conditions(rows)
+
+
+def test_recorded_sections_are_compared_with_mptcp_in_pairs() -> None:
+    pairs = [("a", 10.0, 20.0), ("b", 2.0, 2.0), ("c", 4.0, 6.0)]
+    rows = [planted(name, "mptcp", goodput_mbps=rate) for name, rate, _ in pairs]
+    rows += [planted(name, "braid", goodput_mbps=rate) for name, _, rate in pairs]
+    table = cells(rows, "recorded")
+    assert table[0].startswith("| `mptcp` | 3 | 4.0 |  |")
+    assert table[1].startswith("| `braid` | 3 | 6.0 | 1.50 |")
+
+
+def test_missing_quantile_counts_as_the_slowest() -> None:
+    delays = [("a", 10.0, 40.0, 0), ("b", 12.0, None, 3), ("c", 14.0, None, 2)]
+    rows = [
+        planted(name, "braid", work="messages", goodput_mbps=None, p50_ms=p50, p99_ms=p99, missing=missing)
+        for name, p50, p99, missing in delays
+    ]
+    assert cells(rows, "recorded-messages") == ["| `braid` | 12 | inf | inf | 2 of 3 |"]
+
+
+def test_tables_of_failed_runs_have_only_their_errors() -> None:
+    rows = [planted("equal", "cmt", error="ConnectTimeoutError: no answer") for _ in range(2)]
+    parts = judging.tables(rows, ["equal"])
+    assert sorted(parts) == ["conditions", "failed"]
+    (failed,) = parts["failed"]
+    assert failed.markdown() == "* `cmt`, bulk: ConnectTimeoutError: no answer (2 runs)"
 
 
 can_run = (

@@ -13,6 +13,8 @@ from pathlib import Path
 from anabranch.command.parser import Parser
 from anabranch.command.quantities import positive, time_within
 from anabranch.errors import AnabranchError, PlanError
+from anabranch.experiments.pages.document import markdown
+from studies.arena import judging
 from studies.arena.measuring import ROOT, Row, measure
 from studies.arena.settings import SYNTHETIC, Setting, recorded, spread
 from studies.arena.stacks import STACKS, Stack
@@ -29,7 +31,8 @@ Examples:
     make study NAME=arena ARGS='--settings equal --stacks mptcp,braid --works bulk --bulk 20'
 
 Each finished run is a line of runs.jsonl in the folder of --out, and is not run again, so that an interrupted command
-resumes. Runs use real time: leave the machine idle.
+resumes. The tables of all finished runs are printed and written to summary.md there.
+Runs use real time: leave the machine idle.
 
 Status: 0 all went well, 1 something could not be run, read or written, 2 the command line is wrong, 130 Ctrl-C."""
 
@@ -54,7 +57,12 @@ def main(arguments: list[str]) -> int:
     require_namespaces()
     build()
     options.out.mkdir(parents=True, exist_ok=True)
-    run_all(runs, options.out / "runs.jsonl")
+    file = options.out / "runs.jsonl"
+    run_all(runs, file)
+    parts = judging.tables(read_rows(file), [setting.name for setting in SYNTHETIC])
+    page = markdown([block for part in parts.values() for block in part])
+    (options.out / "summary.md").write_text(page, encoding="utf-8")
+    print(page)
     return 0
 
 
@@ -151,5 +159,5 @@ def _parser() -> Parser:
     add("--works", metavar="LIST", help="works [default: all]")
     add("--bulk", metavar="TIME", type=_seconds, default=60.0, help="duration of bulk data and messages [default: 60]")
     add("--rounds", metavar="N", type=positive, default=3, help="runs of each combination [default: 3]")
-    add("--out", metavar="DIR", type=Path, default=Path("out/arena"), help="folder of the finished runs")
+    add("--out", metavar="DIR", type=Path, default=Path("out/arena"), help="folder of the finished runs and tables")
     return parser
