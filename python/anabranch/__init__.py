@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from anabranch.scenario import AssociationSettings as AssociationSettings
     from anabranch.scenario import Background as Background
     from anabranch.scenario import CapacityTrace as CapacityTrace
+    from anabranch.scenario import Fading as Fading
     from anabranch.scenario import Flow as Flow
     from anabranch.scenario import Jitter as Jitter
     from anabranch.scenario import Link as Link
@@ -89,6 +90,7 @@ _HOMES = {
     "Copies": "anabranch.policy",
     "Decision": "anabranch.policy",
     "Engine": "anabranch.version",
+    "Fading": "anabranch.scenario",
     "Flow": "anabranch.scenario",
     "Jitter": "anabranch.scenario",
     "Link": "anabranch.scenario",

@@ -15,6 +15,7 @@ from anabranch.scenario import (
     AssociationSettings,
     Background,
     CapacityTrace,
+    Fading,
     Flow,
     Jitter,
     Link,
@@ -70,6 +71,7 @@ TABLES: list[tuple[type[Table], list[str]]] = [
             for model in ("uniform", "normal", "retransmission")
         ],
     ),
+    (Fading, ['[[path]]\nrate = "1 Mbit/s"\n[path.fading]\nno-such-key = 1']),
     (Aggregation, ['[[path]]\nrate = "1 Mbit/s"\n[path.aggregation]\nno-such-key = 1']),
     (
         Queue,
@@ -107,6 +109,7 @@ def test_the_book_lists_the_fields_of_each_dataclass() -> None:
         "Policer": Policer,
         "Jitter": Jitter,
         "Aggregation": Aggregation,
+        "Fading": Fading,
         "Queues": Queue,
         "Traces": CapacityTrace,
         "`[[path.background]]`, `[[link.background]]`": Background,

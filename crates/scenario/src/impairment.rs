@@ -1,14 +1,16 @@
-//! Effects of a link on packets besides loss: `policer`, `jitter` and `aggregation`, each of one direction.
+//! Effects of a link on packets besides loss: `policer`, `jitter`, `aggregation` and `fading`, each of one direction.
 
 use anabranch_core::time::{Rate, Span};
 use anabranch_core::units::WireBytes;
-use anabranch_sim::{Aggregation, Jitter, JitterDistribution, JitterOrder, Policer};
+use anabranch_sim::{Aggregation, Fading, Jitter, JitterDistribution, JitterOrder, Policer};
 
 use crate::document::Node;
 use crate::error::ProblemKind;
 use crate::fault::Fault;
 use crate::field::About;
-use crate::form::{AnyRate, DATA_SIZE, DELAY, Form, IntegerIn, OneOf, Probability, SOME_DELAY, WireSize};
+use crate::form::{
+    AnyRate, DATA_SIZE, DELAY, Form, IntegerIn, NumberIn, OneOf, Probability, SOME_DELAY, WireSize,
+};
 use crate::inner::{Inner, Short};
 use crate::reader::Reader;
 use crate::section::{Described, section};
@@ -26,6 +28,8 @@ section! {
         jitter: Option<Jitter> = "jitter" [optional "none"] Short(Inner::<Jitter>::new("Jitter"), UniformJitter);
         /// Transmission in batches, forward by default.
         aggregation: Option<Aggregation> = "aggregation" [optional "none"] Inner::<Aggregation>::new("Aggregation");
+        /// Rate adaptation over a [fading channel](simulator.md#radio), forward by default; `rate` is the highest rate.
+        fading: Option<Fading> = "fading" [optional "none"] Inner::<Fading>::new("Fading");
     }
 }
 
@@ -45,6 +49,15 @@ section! {
         period: Span = "period" [required] SOME_DELAY;
         /// Size at which a batch starts without waiting; also its maximum.
         most_packets: Option<u64> = "packets" [optional "no limit"] IntegerIn(1..=MOST_PACKETS);
+    }
+}
+
+section! {
+    impl Fading {
+        /// Mean signal-to-noise ratio in dB.
+        snr_db: f64 = "snr" [required] NumberIn(0.0..=40.0);
+        /// Largest Doppler shift in Hz: the speed of the station over the wavelength.
+        doppler_hz: f64 = "doppler" [required] NumberIn(0.1..=1000.0);
     }
 }
 
@@ -98,6 +111,18 @@ impl Described for Policer {
 }
 
 impl Described for Aggregation {
+    type Rows = Self;
+
+    fn from_rows(rows: Self, _: &mut Reader<'_>) -> Option<Self> {
+        Some(rows)
+    }
+
+    fn to_rows(&self) -> Self {
+        *self
+    }
+}
+
+impl Described for Fading {
     type Rows = Self;
 
     fn from_rows(rows: Self, _: &mut Reader<'_>) -> Option<Self> {

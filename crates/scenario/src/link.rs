@@ -36,6 +36,8 @@ pub struct Duplex {
     pub forward: OneWay,
     /// Opposite direction.
     pub reverse: OneWay,
+    /// Time for which a packet occupies the medium besides its transmission, if both directions share one.
+    pub half_duplex: Option<Span>,
     /// Cross traffic.
     pub background: Vec<Background>,
     /// Changes during a run, by time.
@@ -125,7 +127,7 @@ const MOST_LINKS: usize = 64;
 
 section! {
     /// One direction of a link. In `reverse`, missing `rate`, `delay`, `queue` and `outage_trace` are those of the forward direction.
-    /// Loss, policer, jitter and aggregation apply only if given.
+    /// Loss, policer, jitter, aggregation and fading apply only if given.
     #[derive(Clone, Debug, PartialEq)]
     pub(crate) struct OneWayRows {
         /// Transmission rate.
@@ -156,6 +158,9 @@ section! {
     pub(crate) struct DuplexRows {
         /// The direction of the data.
         way: OneWayRows = "" [flatten] ();
+        /// Both directions share a [medium](simulator.md#radio) and send in turn. Each packet occupies it for this time besides
+        /// its transmission.
+        half_duplex: Option<Span> = "half_duplex" [optional "each direction sends at any time"] DELAY;
         /// Settings of the reverse direction that differ from the forward one.
         reverse: Option<OneWayRows> = "reverse"
             [optional "`rate`, `delay`, `queue` and `outage_trace` as forward, and none of the others"] Inner::<OneWayRows>::with_header("Reverse");
@@ -206,7 +211,7 @@ pub(crate) fn read_duplex(reader: &mut Reader<'_>, expected_rate: String) -> Opt
             reader.missing(key, expected);
         }
     }
-    let DuplexRows { way, reverse, background, events } = rows?;
+    let DuplexRows { way, half_duplex, reverse, background, events } = rows?;
     let mut sound = check_alternatives(&way, |key, fault| reader.fault(key, fault));
     if let Some(reverse) = &reverse {
         sound &= check_alternatives(reverse, |key, fault| reader.fault_in("reverse", key, fault));
@@ -224,8 +229,8 @@ pub(crate) fn read_duplex(reader: &mut Reader<'_>, expected_rate: String) -> Opt
         impairments,
     };
     let reverse = reverse_of(reader, &forward, reverse, losses.reverse)?;
-    let duplex = Duplex { forward, reverse, background, events };
-    (sound & check_events(reader, &duplex)).then_some(duplex)
+    let duplex = Duplex { forward, reverse, half_duplex, background, events };
+    (sound & check_radio(reader, &duplex) & check_events(reader, &duplex)).then_some(duplex)
 }
 
 fn capacity_of(rate: Option<Rate>, trace: Option<CapacityFile>) -> Option<Capacity> {
@@ -261,7 +266,29 @@ fn check_alternatives(way: &OneWayRows, report: impl Fn(&str, Fault)) -> bool {
     both.is_empty() && scaled.is_none()
 }
 
-/// Reports events that change a value for which the link follows a trace. Returns `true` if there is none.
+/// Reports keys that determine when a link sends together with a key of radio links. Returns `true` if there is none.
+fn check_radio(reader: &Reader<'_>, duplex: &Duplex) -> bool {
+    let ways = [&duplex.forward, &duplex.reverse];
+    let has_trace = |way: &OneWay| way.rate().is_none();
+    let conflicts = [
+        ("fading", "capacity", ways.iter().any(|way| way.impairments.fading.is_some() && has_trace(way))),
+        ("half_duplex", "capacity", duplex.half_duplex.is_some() && ways.iter().any(|way| has_trace(way))),
+        (
+            "half_duplex",
+            "aggregation",
+            duplex.half_duplex.is_some() && ways.iter().any(|way| way.impairments.aggregation.is_some()),
+        ),
+    ];
+    let found = conflicts.into_iter().find(|(.., conflict)| *conflict);
+    if let Some((key, other, _)) = found {
+        let message = format!("`{key}` and `{other}` exclude each other on a link");
+        let help = format!("remove `{other}` from both directions, or `{key}`");
+        reader.fault(key, Fault::explained(ProblemKind::Conflict, message, help));
+    }
+    found.is_none()
+}
+
+/// Reports events that change a value which a trace or a fading channel determines. Returns `true` if there is none.
 fn check_events(reader: &Reader<'_>, duplex: &Duplex) -> bool {
     let conflict = |event: &Event| {
         let way = match event.direction {
@@ -270,11 +297,15 @@ fn check_events(reader: &Reader<'_>, duplex: &Duplex) -> bool {
         };
         let changed = [
             ("rate", "capacity", event.change.rate.is_some()),
+            ("rate", "fading", event.change.rate.is_some()),
             ("delay", "delay_trace", event.change.delay.is_some()),
             ("loss", "loss_trace", event.loss.is_some()),
             ("up", "outage_trace", event.change.up.is_some()),
         ];
-        let follows = |trace: &str| way.traces().any(|(key, _)| key == trace);
+        let follows = |key: &str| {
+            way.traces().any(|(trace, _)| trace == key)
+                || (key == "fading" && way.impairments.fading.is_some())
+        };
         changed.into_iter().find(|(_, trace, is_changed)| *is_changed && follows(trace))
     };
     let found = duplex.events.iter().find_map(conflict);
@@ -362,6 +393,7 @@ impl From<&Duplex> for DuplexRows {
     fn from(duplex: &Duplex) -> DuplexRows {
         DuplexRows {
             way: OneWayRows::from(&duplex.forward),
+            half_duplex: duplex.half_duplex,
             reverse: Some(OneWayRows::from(&duplex.reverse)),
             background: duplex.background.clone(),
             events: duplex.events.clone(),

@@ -117,6 +117,12 @@ fn sections_of_one_way() -> Vec<SectionInfo> {
             "Transmission in batches, for which packets wait in the queue.",
             Aggregation::fields(),
         ),
+        section(
+            "Fading",
+            "",
+            "Rayleigh channel whose signal-to-noise ratio determines the rate of a link.",
+            anabranch_sim::Fading::fields(),
+        ),
         section("Queue", "", "Queue of one direction of a link, with its discipline.", QueueRows::fields()),
         section(
             "CapacityTrace",

@@ -70,10 +70,9 @@ impl Lane {
         changes: Vec<(Time, LinkChange)>,
     ) -> Result<Self, ConfigError> {
         changes.iter().try_for_each(|(_, change)| change.check())?;
-        let series = config.series.clone();
+        let schedule = Schedule::new(changes).with_config(&config, seeds);
         let mut link = Link::new(config, seeds)?;
         link.attach(SOURCE, source, seeds);
-        let schedule = Schedule::new(changes).with_series(series);
         Ok(Lane { link, pool: Pool::default(), schedule, departure: None, now: Time::ZERO })
     }
 

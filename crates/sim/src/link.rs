@@ -15,6 +15,7 @@ use anabranch_core::units::WireBytes;
 use crate::aggregation::{Aggregation, Batches};
 use crate::dynamics::LinkChange;
 use crate::error::{ConfigError, probability, require};
+use crate::fading::Fading;
 use crate::jitter::Jitter;
 use crate::loss::{LossModel, LossPlace, SourceLoss};
 use crate::packet::{Fate, PacketId, Pool};
@@ -48,6 +49,8 @@ pub struct LinkConfig {
     pub jitter: Option<Jitter>,
     /// Rule by which packets are sent in batches.
     pub aggregation: Option<Aggregation>,
+    /// Rate adaptation over a fading channel, with `rate` as the highest rate.
+    pub fading: Option<Fading>,
     /// Trace of the capacity, in place of `rate`. [`with_capacity`](Self::with_capacity) sets both.
     pub capacity: Option<Playback<CapacityTrace>>,
     /// Recorded changes of delay, loss and state.
@@ -69,6 +72,7 @@ impl LinkConfig {
             policer: None,
             jitter: None,
             aggregation: None,
+            fading: None,
             capacity: None,
             series: Vec::new(),
             faults: Faults::default(),
@@ -95,6 +99,11 @@ impl LinkConfig {
         LinkConfig { aggregation, ..self }
     }
 
+    /// Sets or removes the rate adaptation.
+    pub fn with_fading(self, fading: Option<Fading>) -> Self {
+        LinkConfig { fading, ..self }
+    }
+
     /// Sets a capacity trace. The rate, which time limits of queues and the average of RED use, becomes the trace's mean.
     pub fn with_capacity(self, capacity: Playback<CapacityTrace>) -> Self {
         LinkConfig { rate: capacity.trace.mean_rate(), capacity: Some(capacity), ..self }
@@ -119,6 +128,9 @@ impl LinkConfig {
         self.policer.as_ref().map_or(Ok(()), Policer::check)?;
         self.jitter.as_ref().map_or(Ok(()), Jitter::check)?;
         self.aggregation.as_ref().map_or(Ok(()), Aggregation::check)?;
+        self.fading.as_ref().map_or(Ok(()), Fading::check)?;
+        let has_one_rate = self.fading.is_none() || self.capacity.is_none();
+        require(has_one_rate, "fading", "must not be given with a trace of the capacity")?;
         probability("duplicate", self.faults.duplicate)?;
         probability("reorder", self.faults.reorder)?;
         probability("corrupt", self.faults.corrupt)
@@ -269,6 +281,7 @@ pub struct Link {
     bucket: Option<TokenBucket>,
     jitter: Option<Jitter>,
     batches: Option<Batches>,
+    medium: Option<Medium>,
     faults: Faults,
     up: bool,
     in_service: Option<Queued>,
@@ -284,6 +297,15 @@ pub struct Link {
     /// Packets on the link, if their times are computed when they are offered. The other lists are empty then.
     ahead: Option<Ahead>,
     per_source: Vec<Option<PerSource>>,
+}
+
+/// State of a medium that two links share, as one of them sees it.
+#[derive(Clone, Copy, Debug)]
+struct Medium {
+    /// Time for which each packet occupies the medium besides its serialisation.
+    access: Span,
+    /// Set while the other link sends.
+    busy: bool,
 }
 
 const ATTACHED: &str = "sources are attached when their route is made";
@@ -306,6 +328,7 @@ impl Link {
             bucket: policer.map(TokenBucket::new),
             jitter,
             batches: aggregation.map(Batches::new),
+            medium: None,
             faults,
             up: true,
             in_service: None,
@@ -413,6 +436,35 @@ impl Link {
         self.per_source[source.index()].as_mut().expect(ATTACHED)
     }
 
+    /// Shares the medium with another link from now on.
+    pub(crate) fn share_medium(&mut self, access: Span) -> Result<(), ConfigError> {
+        require(self.medium.is_none(), "medium", "must be shared by two links")?;
+        require(self.batches.is_none(), "medium", "must not be shared by a link that sends in batches")?;
+        let has_rate = !self.serialiser.follows_trace();
+        require(has_rate, "medium", "must not be shared by a link with a trace of the capacity")?;
+        self.medium = Some(Medium { access, busy: false });
+        Ok(())
+    }
+
+    /// Records whether the other link of the medium sends.
+    pub(crate) fn set_medium_busy(&mut self, busy: bool) {
+        if let Some(medium) = &mut self.medium {
+            medium.busy = busy;
+        }
+    }
+
+    /// Returns `true` if the link must not begin to send.
+    #[inline]
+    fn is_blocked(&self) -> bool {
+        self.in_service.is_some() || self.medium.is_some_and(|medium| medium.busy)
+    }
+
+    /// Begins to send the next waiting packet of a medium that is free. Returns the time of its departure.
+    pub(crate) fn start(&mut self, now: Time, pool: &Pool) -> Option<Time> {
+        self.serialiser.restart(now);
+        self.serve_next(now, pool)
+    }
+
     /// Applies a change at once, except that a packet in the serialiser keeps its departure time.
     pub(crate) fn apply(&mut self, change: &LinkChange) {
         match change {
@@ -451,7 +503,7 @@ impl Link {
         if self.managed.is_some() {
             return self.offer_managed(queued, pool);
         }
-        if self.in_service.is_none() && self.batches.is_none() {
+        if !self.is_blocked() && self.batches.is_none() {
             self.serialiser.restart(now);
             return Offer::Due(self.serve(now, queued));
         }
@@ -459,7 +511,7 @@ impl Link {
             return refused(self, Drop::Queue);
         }
         self.waiting.push(queued);
-        if self.in_service.is_some() {
+        if self.is_blocked() {
             return Offer::Waits;
         }
         self.serialiser.restart(now);
@@ -487,7 +539,7 @@ impl Link {
             queue_drops.push_back((queued.packet, reason.into()));
         });
         self.count_queue_drops(before, pool);
-        if serving.is_some() {
+        if self.is_blocked() {
             return Offer::Waits;
         }
         self.serialiser.restart(queued.since);
@@ -556,7 +608,8 @@ impl Link {
     /// Puts a packet into the serialiser and returns the time of its departure.
     fn serve(&mut self, now: Time, queued: Queued) -> Time {
         self.in_service = Some(queued);
-        self.serialiser.send(now, queued.size)
+        let access = self.medium.map_or(Span::ZERO, |medium| medium.access);
+        self.serialiser.send(now, queued.size) + access
     }
 
     /// Puts the next waiting packet into the serialiser, unless it waits for its batch. Returns the time of the serialiser's next
@@ -595,7 +648,7 @@ impl Link {
         next
     }
 
-    /// Takes the packet out of the serialiser, if there is one, and puts the next one in.
+    /// Takes the packet out of the serialiser, if there is one, and puts the next one in, unless the medium is shared.
     pub(crate) fn depart(&mut self, now: Time, pool: &mut Pool) -> Departure {
         let (mut dropped, mut head) = (None, None);
         let sent = self.in_service.take();
@@ -613,7 +666,8 @@ impl Link {
                 head = self.propagate(now, sent.packet, pool);
             }
         }
-        Departure { dropped, next: self.serve_next(now, pool), head }
+        let next = if self.medium.is_some() { None } else { self.serve_next(now, pool) };
+        Departure { dropped, next, head }
     }
 
     /// Starts the propagation of a packet. Returns the arrival time of the first packet if the first one changed.

@@ -5,31 +5,41 @@ use std::collections::VecDeque;
 use anabranch_core::time::Time;
 
 use crate::dynamics::LinkChange;
-use crate::trace::{Playback, Series, SeriesCursor};
+use crate::fading::FadingCursor;
+use crate::link::LinkConfig;
+use crate::rng::Seeds;
+use crate::trace::SeriesCursor;
 
-/// Changes of one link in the order of their times. Changes at the same time keep their given order and precede those of series.
+/// Changes of one link in the order of their times. Changes at the same time keep their given order and precede those of series and
+/// fading.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Schedule {
     changes: VecDeque<(Time, LinkChange)>,
     series: Vec<SeriesCursor>,
+    fading: Option<Box<FadingCursor>>,
 }
 
 impl Schedule {
     pub(crate) fn new(mut changes: Vec<(Time, LinkChange)>) -> Self {
         changes.sort_by_key(|(time, _)| *time);
-        Schedule { changes: changes.into(), series: Vec::new() }
+        Schedule { changes: changes.into(), ..Schedule::default() }
     }
 
-    /// Adds the changes of series.
-    pub(crate) fn with_series(self, series: Vec<Playback<Series>>) -> Self {
-        Schedule { series: series.into_iter().map(SeriesCursor::new).collect(), ..self }
+    /// Adds the recorded and random changes that the configuration of a link contains.
+    pub(crate) fn with_config(self, config: &LinkConfig, seeds: Seeds) -> Self {
+        let fading = config.fading.map(|fading| {
+            let stream = seeds.stream(&["link", &config.name, "fading"]);
+            Box::new(FadingCursor::new(fading, config.rate, stream))
+        });
+        Schedule { series: config.series.iter().cloned().map(SeriesCursor::new).collect(), fading, ..self }
     }
 
     /// Returns the time of the next change.
     pub(crate) fn next_time(&self) -> Option<Time> {
         let listed = self.changes.front().map(|(time, _)| *time);
         let recorded = self.series.iter().filter_map(SeriesCursor::next_time);
-        listed.into_iter().chain(recorded).min()
+        let faded = self.fading.as_ref().map(|fading| fading.next_time());
+        listed.into_iter().chain(recorded).chain(faded).min()
     }
 
     /// Removes the next change if it is due.
@@ -38,6 +48,7 @@ impl Schedule {
         if self.changes.front().is_some_and(|(time, _)| *time == next) {
             return self.changes.pop_front().map(|(_, change)| change);
         }
-        self.series.iter_mut().find(|series| series.next_time() == Some(next)).map(SeriesCursor::pop)
+        let series = self.series.iter_mut().find(|series| series.next_time() == Some(next));
+        series.map(SeriesCursor::pop).or_else(|| self.fading.as_mut().map(|fading| fading.pop()))
     }
 }

@@ -72,15 +72,15 @@ impl World {
         if self.link_names.contains_key(&config.name) {
             return Err(ConfigError::DuplicateName(config.name));
         }
-        let series = config.series.clone();
+        let schedule = Schedule::default().with_config(&config, self.seeds);
         let link = Link::new(config, self.seeds)?;
         let id = LinkId(self.links.len() as u32);
         self.link_names.insert(link.name().to_owned(), id);
         let departure = self.events.register(Class::Departure, Target::Departure(id));
         let arrival = self.events.register(Class::Arrival, Target::Arrival(id));
-        self.links.push(LinkEntry { link, departure, arrival, background: Vec::new() });
-        if !series.is_empty() {
-            self.push_schedule(id, Schedule::default().with_series(series));
+        self.links.push(LinkEntry { link, departure, arrival, background: Vec::new(), shares_with: None });
+        if schedule.next_time().is_some() {
+            self.push_schedule(id, schedule);
         }
         Ok(id)
     }

@@ -1,6 +1,7 @@
 //! The network and the execution of its events.
 
 mod ahead;
+mod medium;
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -58,6 +59,8 @@ pub(crate) struct LinkEntry {
     pub(crate) arrival: Slot,
     /// Traffic that enters the network at this link, if it is computed ahead.
     pub(crate) background: Vec<usize>,
+    /// Link that shares the medium of this one.
+    pub(crate) shares_with: Option<LinkId>,
 }
 
 pub(crate) struct TrafficEntry {
@@ -242,7 +245,12 @@ impl World {
         self.follow(link, PacketEvent::Sent, packet);
         let entry = &mut self.links[link.index()];
         match entry.link.offer(self.now, packet, &mut self.pool) {
-            Offer::Due(time) => self.events.schedule(entry.departure, time),
+            Offer::Due(time) => {
+                self.events.schedule(entry.departure, time);
+                if let Some(other) = entry.shares_with {
+                    self.links[other.index()].link.set_medium_busy(true);
+                }
+            }
             Offer::Waits => {}
             Offer::Dropped(drop) => self.discard(link, drop, packet),
         }
@@ -270,6 +278,7 @@ impl World {
 
     fn link_departure(&mut self, id: LinkId) {
         let entry = &mut self.links[id.index()];
+        let shares_with = entry.shares_with;
         let departure = entry.link.depart(self.now, &mut self.pool);
         if let Some(time) = departure.next {
             self.events.schedule(entry.departure, time);
@@ -281,6 +290,9 @@ impl World {
             self.discard(id, drop, packet);
         }
         self.discard_queue_drops(id);
+        if let Some(other) = shares_with {
+            self.pass_medium(id, other);
+        }
     }
 
     fn link_arrival(&mut self, id: LinkId) {

@@ -3,5 +3,6 @@
 mod ahead;
 mod impairments;
 mod queues;
+mod radio;
 mod traces;
 mod wireshark;

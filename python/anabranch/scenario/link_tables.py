@@ -100,6 +100,16 @@ class Aggregation(Table):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Fading(Table):
+    """Rayleigh channel whose signal-to-noise ratio determines the rate of a link."""
+
+    snr: float
+    """Mean signal-to-noise ratio in dB. Required."""
+    doppler: float
+    """Largest Doppler shift in Hz: the speed of the station over the wavelength. Required."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Queue(Table):
     """Queue of one direction of a link, with its discipline."""
 
@@ -226,6 +236,7 @@ class Reverse(Table):
         "policer": Policer,
         "jitter": Jitter,
         "aggregation": Aggregation,
+        "fading": Fading,
     }
     UNITS: ClassVar[Mapping[str, str]] = {
         "rate": "Mbit/s",
@@ -255,6 +266,8 @@ class Reverse(Table):
     """Random delay, forward by default."""
     aggregation: Aggregation | None = None
     """Transmission in batches, forward by default."""
+    fading: Fading | None = None
+    """Rate adaptation over a fading channel, forward by default; `rate` is the highest rate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -357,6 +370,7 @@ class Link(Table):
         "policer": Policer,
         "jitter": Jitter,
         "aggregation": Aggregation,
+        "fading": Fading,
         "reverse": Reverse,
         "background": Background,
         "events": LinkEvent,
@@ -365,6 +379,7 @@ class Link(Table):
         "rate": "Mbit/s",
         "delay": "ms",
         "queue": "packets",
+        "half_duplex": "ms",
     }
     name: str | None = None
     """The name, unique among the links. Default: `"link-1"`, …."""
@@ -391,6 +406,11 @@ class Link(Table):
     """Random delay, forward by default."""
     aggregation: Aggregation | None = None
     """Transmission in batches, forward by default."""
+    fading: Fading | None = None
+    """Rate adaptation over a fading channel, forward by default; `rate` is the highest rate."""
+    half_duplex: str | None = None
+    """Both directions share a medium and send in turn. Each packet occupies it for this time besides its
+    transmission. Default: each direction sends at any time."""
     reverse: Reverse | None = None
     """Settings of the reverse direction that differ from the forward one. Default: `rate`, `delay`, `queue`
     and `outage_trace` as forward, and none of the others."""
@@ -417,6 +437,7 @@ class Path(Table):
         "policer": Policer,
         "jitter": Jitter,
         "aggregation": Aggregation,
+        "fading": Fading,
         "reverse": Reverse,
         "background": Background,
         "events": LinkEvent,
@@ -425,6 +446,7 @@ class Path(Table):
         "rate": "Mbit/s",
         "delay": "ms",
         "queue": "packets",
+        "half_duplex": "ms",
     }
     name: str | None = None
     """The name, unique among the paths. Default: `"path-1"`, …."""
@@ -453,6 +475,11 @@ class Path(Table):
     """Random delay, forward by default."""
     aggregation: Aggregation | None = None
     """Transmission in batches, forward by default."""
+    fading: Fading | None = None
+    """Rate adaptation over a fading channel, forward by default; `rate` is the highest rate."""
+    half_duplex: str | None = None
+    """Both directions share a medium and send in turn. Each packet occupies it for this time besides its
+    transmission. Default: each direction sends at any time."""
     reverse: Reverse | None = None
     """Settings of the reverse direction that differ from the forward one. Default: `rate`, `delay`, `queue`
     and `outage_trace` as forward, and none of the others."""

@@ -23,7 +23,7 @@ const ACCESS: OneWay = OneWay {
     loss: Vec::new(),
     loss_trace: None,
     outage_trace: None,
-    impairments: Impairments { policer: None, jitter: None, aggregation: None },
+    impairments: Impairments { policer: None, jitter: None, aggregation: None, fading: None },
 };
 /// Packet sizes of the Pareto sources on each of three paths, and the number of sources.
 const PARETO_SOURCES: [(u64, u64); 3] = [(44, 4), (576, 2), (1500, 2)];
@@ -150,11 +150,17 @@ fn bottleneck(rate: Rate, delay: Span, queue: u64, losses: [f64; 2]) -> Duplex {
         loss: vec![Loss { model: LossModel::Bernoulli(probability), place: LossPlace::BeforeQueue }],
         ..way.clone()
     });
-    Duplex { forward, reverse, background: Vec::new(), events: Vec::new() }
+    Duplex { forward, reverse, half_duplex: None, background: Vec::new(), events: Vec::new() }
 }
 
 fn both_ways(way: OneWay) -> Duplex {
-    Duplex { forward: way.clone(), reverse: way, background: Vec::new(), events: Vec::new() }
+    Duplex {
+        forward: way.clone(),
+        reverse: way,
+        half_duplex: None,
+        background: Vec::new(),
+        events: Vec::new(),
+    }
 }
 
 /// Parses a rate as ns-2 writes it: `10Mb`, `387Kb`, or a number of bits per second.

@@ -198,6 +198,7 @@ fn invalid_options_are_refused_with_an_example() {
             "rate=1Mbit,delay=1ms,loss=[bernoulli(rate=1%),trace(lost=[1])]",
             "`loss`: packets are lost in 2 ways",
         ),
+        ("rate=1Mbit,delay=1ms,half_duplex=160us", "`half_duplex`: both directions send at any time here"),
         ("capacity=no-such.csv,delay=1ms", "no-such.csv: cannot be read"),
         ("rate=1Mbit,delay=1ms,outage_trace=no-such.csv", "`outage_trace` and --cut exclude each other"),
     ] {

@@ -1,6 +1,6 @@
 //! Capacity of a path: the rate of its narrowest link over time.
 
-use anabranch_core::time::Time;
+use anabranch_core::time::{Rate, Time};
 use anabranch_scenario::{Capacity, Direction, Duplex, OneWay, Scenario};
 use anabranch_sim::{CapacityTrace, LinkChange, Playback, Series};
 
@@ -83,6 +83,9 @@ impl<'a> Way<'a> {
         if !up || is_out {
             return 0.0;
         }
+        let fading = self.one_way().impairments.fading;
+        let rate =
+            rate.map(|bps| fading.map_or(bps, |fading| fading.mean_rate(Rate::from_bps(bps)).as_bps()));
         let of_rate = |bps: u64| bps as f64 * (to - from) as f64 / 1e9;
         let recorded = self.capacity.as_ref().map(|trace| trace.bits_between(times[0], times[1]) as f64);
         let sent = recorded.or(rate.map(of_rate)).unwrap_or(f64::INFINITY);
@@ -122,5 +125,18 @@ mod tests {
         // 2 s at 4, 8 s at 1 Mbit/s.
         assert_eq!(mbit(true, 0, 10), Some(16e6));
         assert_eq!(bits(&scenario, &files, "b", false, 0, second), None);
+    }
+
+    #[test]
+    fn mean_rate_of_a_fading_channel_counts() {
+        let text = "[run]\nduration = \"1 s\"\n[[path]]\nname = \"a\"\nrate = \"54 Mbit/s\"\ndelay = \"1 ms\"\n\
+                    half_duplex = \"160 us\"\nfading = { snr = 20, doppler = 5 }\n";
+        let scenario = Scenario::parse(text, "test", &[]).expect("a scenario");
+        let files = ScenarioFiles::default();
+        let second = |reverse| bits(&scenario, &files, "a", reverse, 0, 1_000_000_000).and_then(Result::ok);
+        let fading = anabranch_sim::Fading { snr_db: 20.0, doppler_hz: 5.0 };
+        let mean = fading.mean_rate(Rate::from_bps(54_000_000)).as_bps();
+        assert!((20_000_000..30_000_000).contains(&mean), "{mean}");
+        assert_eq!((second(false), second(true)), (Some(mean as f64), Some(54e6)));
     }
 }

@@ -46,6 +46,12 @@ pub enum LaneError {
         /// Key of the sources.
         key: String,
     },
+    /// Both directions share a medium.
+    #[error("`{key}`: both directions send at any time here; leave the shared medium out")]
+    HalfDuplex {
+        /// Key of the medium.
+        key: String,
+    },
     /// Several processes lose packets.
     #[error("`{key}`: packets are lost in {count} ways; keep one of them")]
     SeveralLosses {
@@ -117,6 +123,9 @@ impl<'a> LaneMaker<'a> {
         if !duplex.background.is_empty() {
             return Err(LaneError::Background { key: format!("{above}background") });
         }
+        if duplex.half_duplex.is_some() {
+            return Err(LaneError::HalfDuplex { key: format!("{above}half_duplex") });
+        }
         let lane = |direction: Direction, word: &str, key: &str| {
             let way = one_way(duplex, direction);
             if way.loss.len() > 1 {
@@ -134,7 +143,7 @@ impl<'a> LaneMaker<'a> {
 
     /// Returns the link itself, with the first of its losses and its traces.
     pub(crate) fn link(&self, name: &str, way: &OneWay) -> Result<LinkConfig, TraceFileError> {
-        let Impairments { policer, jitter, aggregation } = way.impairments;
+        let Impairments { policer, jitter, aggregation, fading } = way.impairments;
         let queue = QueueConfig::limited(way.queue.limit).with_discipline(way.queue.discipline);
         let queue = if self.in_service_counts { queue.counting_in_service() } else { queue };
         // A trace replaces these before the first packet.
@@ -142,7 +151,8 @@ impl<'a> LaneMaker<'a> {
         let mut link = LinkConfig::new(name, rate, delay, queue)
             .with_policer(policer)
             .with_jitter(jitter)
-            .with_aggregation(aggregation);
+            .with_aggregation(aggregation)
+            .with_fading(fading);
         if let Some(loss) = way.loss.first() {
             link = link.with_loss(self.model(&loss.model), loss.place);
         }

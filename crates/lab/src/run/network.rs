@@ -73,6 +73,9 @@ impl Layer<'_> {
         let forward = self.one_way(world, &format!("{name}/forward"), &duplex.forward)?;
         let reverse = self.one_way(world, &format!("{name}/reverse"), &duplex.reverse)?;
         let main = [forward.0, reverse.0];
+        if let Some(access) = duplex.half_duplex {
+            world.share_medium(main[0], main[1], access)?;
+        }
         for direction in [Direction::Forward, Direction::Reverse] {
             let link = main[direction as usize];
             let schedule = self.maker.changes(duplex, direction);

@@ -16,7 +16,7 @@ use anabranch_scenario::{
     SchemeDefinition, SeriesFile, Stop, TraceFile, UDP, VideoFlow,
 };
 use anabranch_sim::{
-    Aggregation, CoDel, Columns, Discipline, FqCoDel, GilbertElliott, Jitter, JitterDistribution,
+    Aggregation, CoDel, Columns, Discipline, Fading, FqCoDel, GilbertElliott, Jitter, JitterDistribution,
     JitterOrder, LossModel, LossPlace, LossTrace, Pie, Policer, QueueLimit, RateUnit, Red, TrafficKind,
 };
 use proptest::collection::{btree_map, btree_set, vec};
@@ -245,8 +245,11 @@ fn impairments() -> impl Strategy<Value = Impairments> {
     let jitter = (distribution, order).prop_map(|(distribution, order)| Jitter { distribution, order });
     let aggregation = (span(), option::of(1u64..=1_000_000))
         .prop_map(|(period, most_packets)| Aggregation { period, most_packets });
-    (option::of(policer), option::of(jitter), option::of(aggregation))
-        .prop_map(|(policer, jitter, aggregation)| Impairments { policer, jitter, aggregation })
+    let fading =
+        (0.0..=40.0f64, 0.1..=1000.0f64).prop_map(|(snr_db, doppler_hz)| Fading { snr_db, doppler_hz });
+    (option::of(policer), option::of(jitter), option::of(aggregation), option::of(fading)).prop_map(
+        |(policer, jitter, aggregation, fading)| Impairments { policer, jitter, aggregation, fading },
+    )
 }
 
 fn background() -> impl Strategy<Value = Background> {
@@ -302,14 +305,25 @@ fn duplex() -> impl Strategy<Value = Duplex> {
     let events = btree_map(0u64..1_000_000, event(), 0..3).prop_map(|events: BTreeMap<u64, Event>| {
         events.into_iter().map(|(at, event)| Event { at: Span::from_nanos(at), ..event }).collect()
     });
-    (one_way(), one_way(), vec(background(), 0..3), events).prop_map(
-        |(forward, mut reverse, background, mut events): (OneWay, OneWay, _, Vec<Event>)| {
+    (one_way(), one_way(), option::of(millis(0..1000)), vec(background(), 0..3), events).prop_map(
+        |(mut forward, mut reverse, mut half_duplex, background, mut events): (
+            OneWay,
+            OneWay,
+            _,
+            _,
+            Vec<Event>,
+        )| {
             // The reverse direction has the outages of the forward one by default.
             reverse.outage_trace = reverse.outage_trace.or_else(|| forward.outage_trace.clone());
-            if forward.traces().next().is_some() || reverse.traces().next().is_some() {
-                events.clear();
+            for way in [&mut forward, &mut reverse] {
+                let has_trace = way.rate().is_none();
+                way.impairments.fading.take_if(|_| has_trace);
+                half_duplex.take_if(|_| has_trace || way.impairments.aggregation.is_some());
+                if way.traces().next().is_some() || way.impairments.fading.is_some() {
+                    events.clear();
+                }
             }
-            Duplex { forward, reverse, background, events }
+            Duplex { forward, reverse, half_duplex, background, events }
         },
     )
 }

@@ -256,7 +256,7 @@ impl Link {
         let is_plain =
             self.jitter.is_none() && self.batches.is_none() && self.managed.is_none() && self.faults.none();
         let is_empty = self.in_service.is_none() && self.waiting.is_empty() && self.propagating.is_empty();
-        self.up && is_plain && !loses_behind_queue && is_empty
+        self.up && self.medium.is_none() && is_plain && !loses_behind_queue && is_empty
     }
 
     /// Accepts a packet of a host at the near end. `order` is its number among the offers of hosts. Returns the arrival time if it

@@ -23,6 +23,11 @@ impl Serialiser {
         self.rate
     }
 
+    /// Returns `true` if the link follows a trace.
+    pub(super) fn follows_trace(&self) -> bool {
+        self.course.is_some()
+    }
+
     /// Begins a busy period.
     #[inline]
     pub(super) fn restart(&mut self, now: Time) {
