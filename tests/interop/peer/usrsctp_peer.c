@@ -21,6 +21,9 @@
 #define MOST_ADDRESSES 8
 /* Of a message that is echoed. */
 #define LARGEST_MESSAGE (1 << 20)
+/* Option that <usrsctp.h> does not define, and its requirement: messages of different streams are read in parts. */
+#define SCTP_INTERLEAVING_SUPPORTED 0x00001206
+#define INTERLEAVE_STREAMS 2
 /* Of what one call receives. */
 #define PIECE_BYTES (64 << 10)
 
@@ -49,6 +52,7 @@ struct options {
 	int additions;
 	uint64_t add_at_bytes;
 	uint16_t streams;
+	bool interleaving;
 	enum ending ending;
 	enum work work;
 	/* Of a flood. */
@@ -187,6 +191,7 @@ static const char usage[] =
 	"  --lifetime MS         after which a message is abandoned\n"
 	"  --retransmissions N   after which a message that is lost again is given up\n"
 	"  --streams N\n"
+	"  --interleave          offer I-DATA\n"
 	"  --expect BYTES        receive as much before the end\n"
 	"  --add ADDRESS --add-at BYTES  bind it once as much was received; may be repeated\n"
 	"  --end wait|shutdown|abort  once standard input is read and what was expected has come\n"
@@ -219,6 +224,7 @@ static void parse(int count, char *words[], char *knobs[], int *knob_count)
 		{"add", required_argument, NULL, 'a'},		{"add-at", required_argument, NULL, 'A'},
 		{"set", required_argument, NULL, 'k'},		{"retransmissions", required_argument, NULL, 'R'},
 		{"count", required_argument, NULL, 'c'},	{"mbit-per-s", required_argument, NULL, 'M'},
+		{"interleave", no_argument, NULL, 'i'},
 		{NULL, 0, NULL, 0},
 	};
 	int which;
@@ -236,6 +242,7 @@ static void parse(int count, char *words[], char *knobs[], int *knob_count)
 		case 'b': options.buffer_bytes = (int)number(optarg); break;
 		case 'm': options.message_bytes = (int)number(optarg); break;
 		case 's': options.streams = (uint16_t)number(optarg); break;
+		case 'i': options.interleaving = true; break;
 		case 'x': options.expected_bytes = number(optarg); break;
 		case 't': options.lifetime_ms = (int)number(optarg); break;
 		case 'R': options.retransmissions = (int)number(optarg); break;
@@ -300,6 +307,13 @@ static struct socket *prepare(void)
 	set(sock, IPPROTO_SCTP, SCTP_NODELAY, &on, sizeof(on), "SCTP_NODELAY");
 	set(sock, SOL_SOCKET, SO_SNDBUF, &options.buffer_bytes, sizeof(int), "SO_SNDBUF");
 	set(sock, SOL_SOCKET, SO_RCVBUF, &options.buffer_bytes, sizeof(int), "SO_RCVBUF");
+	if (options.interleaving) {
+		const int level = INTERLEAVE_STREAMS;
+		const struct sctp_assoc_value offer = {.assoc_id = SCTP_FUTURE_ASSOC, .assoc_value = 1};
+
+		set(sock, IPPROTO_SCTP, SCTP_FRAGMENT_INTERLEAVE, &level, sizeof(level), "SCTP_FRAGMENT_INTERLEAVE");
+		set(sock, IPPROTO_SCTP, SCTP_INTERLEAVING_SUPPORTED, &offer, sizeof(offer), "SCTP_INTERLEAVING_SUPPORTED");
+	}
 	subscribe(sock);
 	for (int i = 0; i < options.locals; i++) {
 		options.local[i].sin_port = htons(options.sctp_port);
@@ -352,7 +366,14 @@ static void tell_addresses(struct socket *sock)
 
 static void on_association(const struct sctp_assoc_change *change)
 {
+	const size_t features = change->sac_length > sizeof(*change) ? change->sac_length - sizeof(*change) : 0;
+
 	switch (change->sac_state) {
+	case SCTP_COMM_UP:
+		if (memchr(change->sac_info, SCTP_ASSOC_SUPPORTS_INTERLEAVING, features) != NULL) {
+			tell("\"event\":\"interleaves\"");
+		}
+		break;
 	case SCTP_RESTART:
 		tell("\"event\":\"restarted\"");
 		break;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anabranch_core::time::Span;
-use anabranch_net::{Config, PathAddress, Reliability};
+use anabranch_net::{Config, PathAddress, Reliability, StreamScheduler};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Opens or accepts one association with another stack. Reports events on standard error, one JSON object per line.
@@ -34,6 +34,9 @@ pub(crate) struct Arguments {
     /// Streams in each direction.
     #[arg(long, default_value_t = 16)]
     streams: u16,
+    /// Offer I-DATA, and let streams take turns.
+    #[arg(long)]
+    interleave: bool,
     /// The shortest and the first retransmission time-out.
     #[arg(long)]
     rto_min_ms: Option<u64>,
@@ -150,6 +153,10 @@ impl Arguments {
             .send_buffer_bytes(self.buffer_bytes..=self.buffer_bytes)
             .recv_buffer_bytes(self.buffer_bytes..=self.buffer_bytes)
             .streams(self.streams);
+        let config = match self.interleave {
+            true => config.interleaving().stream_scheduler(StreamScheduler::RoundRobin),
+            false => config,
+        };
         Ok(config.with_core(|core| {
             core.mtu_bytes = self.mtu_bytes;
             if let Some(ms) = self.rto_min_ms {

@@ -147,6 +147,35 @@ fn messages_of_all_sizes_come_back(opener: Opener) {
     assert_eq!(theirs.end()["bad_checksums"], 0);
 }
 
+fn interleaved_messages_come_back(opener: Opener, their_offer: &str) {
+    let network = Network::new(1);
+    let pair = Pair::new(&network, opener)
+        .ours("--interleave --end shutdown ping --messages 240 --over-streams 8 --unordered")
+        .ours("--sizes 1,1000,1431,1432,1436,10240,40000")
+        .theirs(&format!("{their_offer} echo"));
+    let (ours, theirs) = pair.run(Input::None, Input::None);
+    let (ours, theirs) = (ours.closed(), theirs.closed());
+    assert_eq!(theirs.all("interleaves").count(), usize::from(!their_offer.is_empty()));
+    assert_eq!((&ours.end()["messages"], &ours.end()["wrong"]), (&240.into(), &0.into()));
+    assert_eq!((&theirs.end()["messages"], &theirs.end()["bad_checksums"]), (&240.into(), &0.into()));
+}
+
+#[test]
+#[ignore = "needs usrsctp: make interop"]
+fn interleaved_messages_come_back_when_either_side_connects() {
+    for opener in [Opener::Anabranch, Opener::Usrsctp] {
+        interleaved_messages_come_back(opener, "--interleave");
+    }
+}
+
+#[test]
+#[ignore = "needs usrsctp: make interop"]
+fn usrsctp_without_i_data_gets_data_if_we_offer_it() {
+    for opener in [Opener::Anabranch, Opener::Usrsctp] {
+        interleaved_messages_come_back(opener, "");
+    }
+}
+
 #[test]
 #[ignore = "needs usrsctp: make interop"]
 fn messages_up_to_256_kib_ordered_and_not_come_back_when_we_connect() {
