@@ -16,6 +16,7 @@ use crate::flows::{Context, Flows};
 use crate::limits::{Limits, Place, Users};
 use crate::listen_spec::Listen;
 use crate::listeners::Listeners;
+use crate::measure::answer_measurement;
 use crate::message::{Answer, Notice, Request};
 use crate::policy::Policy;
 use crate::request::{self, Outcome, answer, read_request, refuse};
@@ -170,6 +171,7 @@ impl Served {
         match request {
             Request::Connect(target) => self.connect((sender, receiver), target, place).await,
             Request::Listen { id, listen } => self.listen((sender, receiver), id, listen, place).await,
+            Request::Measure(bounds) => answer_measurement((sender, receiver), bounds).await,
             Request::Incoming { .. } => self.refused(sender, None, Failure::Malformed).await,
         }
     }
@@ -262,6 +264,6 @@ impl Served {
 fn target_of(request: Request) -> Option<Target> {
     match request {
         Request::Connect(target) => Some(target),
-        Request::Listen { .. } | Request::Incoming { .. } => None,
+        Request::Listen { .. } | Request::Incoming { .. } | Request::Measure(_) => None,
     }
 }

@@ -17,6 +17,7 @@ mod limits;
 mod listen_spec;
 mod listeners;
 mod liveness;
+mod measure;
 pub mod message;
 mod policy;
 mod proxy;
@@ -34,6 +35,8 @@ pub use gateway::{Gateway, GatewayOptions, RemoteListen};
 pub use limits::Limits;
 pub use listen_spec::{Bind, Forwarding, ForwardingError, Listen};
 pub use listeners::Listeners;
+pub use measure::{Measured, measure};
+pub use message::MeasureBounds;
 pub use policy::{Policy, Rule, RuleError};
 #[cfg(feature = "fuzzing")]
 pub use proxy::fuzz as fuzz_proxy;

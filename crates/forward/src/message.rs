@@ -6,6 +6,7 @@
 //! All numbers are big-endian. Requests and answers begin with the version, [`VERSION`].
 
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use crate::failure::Failure;
 use crate::listen_spec::{Bind, Listen};
@@ -25,6 +26,7 @@ const MAGIC: [u8; 4] = *b"ANBF";
 const CONNECT: u8 = 1;
 const LISTEN: u8 = 2;
 const INCOMING: u8 = 3;
+const MEASURE: u8 = 4;
 
 const READY: u8 = 0;
 
@@ -38,6 +40,15 @@ pub(crate) const IPV4: u8 = 1;
 pub(crate) const NAME: u8 = 3;
 pub(crate) const IPV6: u8 = 4;
 const ALL: u8 = 5;
+
+/// Bounds of a measurement in each direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MeasureBounds {
+    /// Maximum number of bytes.
+    pub bytes: u32,
+    /// Maximum time, at most 65 s.
+    pub time: Duration,
+}
 
 /// First message of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +69,8 @@ pub enum Request {
         /// Address from which the connection comes.
         from: SocketAddr,
     },
+    /// Send bytes without meaning within these bounds, and discard those of the peer.
+    Measure(MeasureBounds),
 }
 
 impl Request {
@@ -84,6 +97,11 @@ impl Request {
                 bytes.extend(id.to_be_bytes());
                 put_address(&mut bytes, from.ip());
                 bytes.extend(from.port().to_be_bytes());
+            }
+            Request::Measure(MeasureBounds { bytes: amount, time }) => {
+                bytes.push(MEASURE);
+                bytes.extend(amount.to_be_bytes());
+                bytes.extend(u16::try_from(time.as_millis()).unwrap_or(u16::MAX).to_be_bytes());
             }
         }
         bytes
@@ -306,6 +324,11 @@ impl<'a> Reader<'a> {
                 let address = self.address(kind)?;
                 Some(Request::Incoming { id, from: SocketAddr::new(address, self.port()?) })
             }
+            MEASURE => {
+                let bytes = self.array().map(u32::from_be_bytes)?;
+                let time = Duration::from_millis(self.array().map(u16::from_be_bytes)?.into());
+                Some(Request::Measure(MeasureBounds { bytes, time }))
+            }
             _ => None,
         }
     }
@@ -345,6 +368,7 @@ mod tests {
         for text in ["192.0.2.1:2", "[2001:db8::1]:0"] {
             all.push(Request::Incoming { id: u32::MAX, from: text.parse().expect(text) });
         }
+        all.push(Request::Measure(MeasureBounds { bytes: 1 << 20, time: Duration::from_millis(1500) }));
         all
     }
 
@@ -448,7 +472,7 @@ mod tests {
         }
 
         #[test]
-        fn changed_messages_are_decoded_without_a_panic(which in 0..9usize, at in 0..20usize, byte: u8) {
+        fn changed_messages_are_decoded_without_a_panic(which in 0..10usize, at in 0..20usize, byte: u8) {
             let mut bytes = requests()[which].encode();
             let length = bytes.len();
             bytes[at % length] = byte;

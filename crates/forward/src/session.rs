@@ -89,7 +89,7 @@ pub async fn greet((endpoint, association): (Endpoint, Association)) -> Result<C
     Err(ConnectFailed { message: why, is_final: false })
 }
 
-async fn send_probe(association: &Association) -> Option<()> {
+pub(crate) async fn send_probe(association: &Association) -> Option<()> {
     association.send(Notice::Probe.encode(), SendOptions::default().unordered()).await.ok()
 }
 

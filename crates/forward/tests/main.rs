@@ -4,6 +4,7 @@ mod connections;
 mod datagrams;
 mod hostile;
 mod loss;
+mod measure;
 mod proxy;
 mod remote;
 mod rig;

@@ -7,8 +7,8 @@ use anabranch_net::route_selection::{
     RemoteChoice, RouteSelection, Target, connect_failure_message, endpoint_for, read_destination,
 };
 use anabranch_net::{
-    Association, Config, ConnectError, ConnectRetries, DEFAULT_CONNECT_TIMEOUT, Endpoint, EndpointBuilder,
-    PathAddress, Peer,
+    Association, Config, ConnectError, ConnectRetries, DEFAULT_CONNECT_TIMEOUT, Device, Endpoint,
+    EndpointBuilder, PathAddress, Peer,
 };
 use anabranch_observe::Role;
 use anabranch_transfer::escape;
@@ -63,6 +63,11 @@ impl FailedAttempt {
     /// Returns `true` if another attempt may follow after a pause.
     pub(crate) fn admits_another(&self, retries: &mut ConnectRetries) -> bool {
         self.cause.as_ref().is_some_and(|cause| retries.admits_another(cause))
+    }
+
+    /// Returns `true` if no packet of the peer arrived.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        matches!(self.cause, Some(ConnectError::NoAnswer))
     }
 }
 
@@ -194,6 +199,22 @@ impl ConnectOptions {
         Ok(endpoint)
     }
 
+    /// Runs `attempt` with an endpoint for these paths alone, again after a handshake that ended without a verdict of the peer.
+    pub(crate) async fn try_over<T>(
+        &self,
+        paths: &[PathAddress],
+        (config, secured): (&Config, &Connecting),
+        attempt: impl AsyncFn(Endpoint) -> Result<T, FailedAttempt>,
+    ) -> Result<T, FailedAttempt> {
+        let mut retries = self.retries();
+        loop {
+            match attempt(self.bind(paths, config, secured)?).await {
+                Err(failed) if failed.admits_another(&mut retries) => retries.pause().await,
+                tried => return tried,
+            }
+        }
+    }
+
     /// Returns the protection of associations with `HOST[:PORT]`.
     pub(crate) fn secured(&self, target: &str) -> Result<Connecting, CommandError> {
         self.association.protection.to_connect(target, Expected::Known)
@@ -232,5 +253,16 @@ impl ConnectOptions {
 
     fn within(&self) -> Duration {
         self.connect_timeout.unwrap_or(DEFAULT_CONNECT_TIMEOUT)
+    }
+}
+
+/// Returns the binding of the socket besides its address.
+pub(crate) fn through(endpoint: &Endpoint) -> String {
+    match endpoint.devices() {
+        [(_, Device::Bound(interface)), ..] => interface.clone(),
+        [(_, Device::Refused { interface, why }), ..] => {
+            format!("routing table, as {interface} was refused: {why}")
+        }
+        [] => "routing table".to_owned(),
     }
 }

@@ -23,7 +23,7 @@ use crate::{output, quantity};
 
 pub(crate) use access::{AccessOptions, access_notice, networks, typed};
 pub(crate) use caller::AcceptedPeer;
-pub(crate) use connect::{ConnectOptions, FailedAttempt};
+pub(crate) use connect::{ConnectOptions, FailedAttempt, through};
 pub(crate) use listen::{Admitted, ListenOptions};
 pub(crate) use protection::{Connecting, Expected, Listening, ProtectionOptions, peer_key};
 

@@ -10,10 +10,12 @@ use anabranch_net::{Association, ConnectRetries, Endpoint};
 use clap::Args;
 use serde_json::json;
 
+use super::check::check;
 use super::show::{ShowOptions, listed};
 use super::{SETTLED_WITHIN, require_protection, runtime};
 use crate::endpoint::{ConnectOptions, Expected};
 use crate::exit::{CommandError, Status};
+use crate::quantity::read_size;
 use crate::signal::interrupted;
 
 /// Time of one attempt to connect to a lost gateway. Packets that begin an association are then repeated often enough for a gateway
@@ -31,13 +33,15 @@ Examples:
     ssh -p 2222 localhost
   A local web server on port 8080 of HOST:
     anabranch forward -R 8080:localhost:80 HOST
+  Measure each link and all together, before anything is forwarded:
+    anabranch forward --check HOST
 
 HOST runs `anabranch gateway`, which has to know this user's key. Connections
 use all paths at the same time. A lost gateway is tried again until Ctrl-C;
 its connections are reset, and new ones wait for up to 10 seconds.
 Exit status: 130 after Ctrl-C, 1 if it cannot listen or HOST is not reachable
 at the start, 2 if the command line is wrong, 4 if the identity of HOST is
-wrong.";
+wrong. With --check, 0 if a link works.";
 
 /// Forward connections of other programs over all paths to a gateway.
 #[derive(Debug, Args)]
@@ -59,6 +63,14 @@ pub(crate) struct ForwardArguments {
     #[arg(short = 'D', long, value_name = "[BIND:]PORT")]
     dynamic: Vec<Listen>,
 
+    /// Measure round trip, rates and loss of each link and of all together, print them, and end
+    #[arg(long, conflicts_with_all = ["local", "remote", "dynamic", "quiet", "verbose"])]
+    check: bool,
+
+    /// Maximum number of bytes of each measurement in each direction; 3 s pass at most
+    #[arg(long, value_name = "SIZE", default_value = "16MB", value_parser = read_check_size, requires = "check")]
+    check_size: u32,
+
     #[command(flatten)]
     connect: ConnectOptions,
 
@@ -66,9 +78,19 @@ pub(crate) struct ForwardArguments {
     show: ShowOptions,
 }
 
+/// Reads the amount of a measurement, which has to exceed what a link has in flight.
+fn read_check_size(text: &str) -> Result<u32, String> {
+    let bytes = u32::try_from(read_size(text)?).ok().filter(|bytes| (100_000..=64 << 20).contains(bytes));
+    bytes.ok_or_else(|| format!("`{text}` is not between 100 kB and 64 MiB"))
+}
+
 /// Runs the command.
 pub(crate) fn forward(arguments: &ForwardArguments) -> Result<Status, CommandError> {
     require_protection(&arguments.connect.association.protection)?;
+    if arguments.check {
+        let ForwardArguments { host, connect, check_size, show, .. } = arguments;
+        return runtime()?.block_on(check(host, connect, *check_size, show.is_json()));
+    }
     if arguments.local.is_empty() && arguments.remote.is_empty() && arguments.dynamic.is_empty() {
         return Err(CommandError::usage(
             "nothing to forward: give -D PORT, -L PORT:TARGET:PORT or -R PORT:TARGET:PORT",

@@ -1,5 +1,6 @@
 //! `anabranch forward` and `anabranch gateway`.
 
+mod check;
 mod client;
 mod gateway;
 mod show;

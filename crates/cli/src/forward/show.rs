@@ -31,6 +31,11 @@ impl ShowOptions {
         self.quiet || self.json
     }
 
+    /// Returns `true` if objects are printed for programs.
+    pub(super) fn is_json(&self) -> bool {
+        self.json
+    }
+
     /// Prints a line for people, or an object for programs.
     pub(super) fn line(&self, text: &str, object: &Value) {
         if self.json {

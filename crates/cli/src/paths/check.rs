@@ -1,13 +1,14 @@
 //! `anabranch paths --check`: a test of each path alone.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
-use anabranch_net::{Config, Device, Endpoint, PathAddress, udp_address};
+use anabranch_net::{Config, Endpoint, PathAddress, udp_address};
 use anyhow::Context;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::endpoint::{ConnectOptions, Connecting, FailedAttempt};
+use crate::endpoint::{ConnectOptions, Connecting, FailedAttempt, through};
 use crate::exit::{CommandError, Status};
 use crate::output;
 use crate::table::TextTable;
@@ -47,41 +48,20 @@ async fn try_all(target: &str, connect: &ConnectOptions) -> Result<Vec<Outcome>,
     Ok(outcomes)
 }
 
-/// Tries a path again after a handshake that ended without a verdict of the peer.
+/// Tries a path alone.
 async fn check_one(
     target: &str,
     (connect, secured): (&ConnectOptions, &Connecting),
     path: PathAddress,
     config: &Config,
 ) -> Outcome {
-    let mut retries = connect.retries();
-    loop {
-        let (through, tried) = match connect.bind(&[path], config, secured) {
-            Ok(endpoint) => {
-                let tried = try_one(target, (connect, secured), &endpoint, path, config.clone()).await;
-                (through(&endpoint), tried)
-            }
-            Err(stopped) => (String::new(), Err(stopped.into())),
-        };
-        match tried {
-            Err(failed) if failed.admits_another(&mut retries) => retries.pause().await,
-            tried => {
-                let tried = tried.map_err(|failed| failed.error.to_string());
-                return Outcome { path, through, tried };
-            }
-        }
-    }
-}
-
-/// Returns the binding of the socket besides its address.
-fn through(endpoint: &Endpoint) -> String {
-    match endpoint.devices() {
-        [(_, Device::Bound(interface)), ..] => interface.clone(),
-        [(_, Device::Refused { interface, why }), ..] => {
-            format!("routing table, as {interface} was refused: {why}")
-        }
-        [] => "routing table".to_owned(),
-    }
+    let (binding, paths) = (RefCell::default(), [path]);
+    let tried = connect.try_over(&paths, (config, secured), async |endpoint| {
+        binding.replace(through(&endpoint));
+        try_one(target, (connect, secured), &endpoint, path, config.clone()).await
+    });
+    let tried = tried.await.map_err(|failed| failed.error.to_string());
+    Outcome { path, through: binding.into_inner(), tried }
 }
 
 async fn try_one(

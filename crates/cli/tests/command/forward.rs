@@ -1,7 +1,7 @@
 //! `forward` and `gateway`.
 
 use std::io::{Read as _, Write as _};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Command, Stdio};
 use std::thread;
 
@@ -151,4 +151,39 @@ fn port_in_use_ends_the_command_before_it_connects() {
     let err = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{err}");
     assert!(err.contains(&format!("-D {port}: cannot listen")), "{err}");
+}
+
+#[test]
+fn check_of_a_host_that_answers_tcp_only_reports_blocked_udp() {
+    let silent = UdpSocket::bind("127.0.0.76:0").expect("a socket");
+    let target = silent.local_addr().expect("an address").to_string();
+    let check = ["forward", "--check", &target, "--path", "127.0.0.77", "--connect-timeout", "0.3"];
+    let ended = anabranch(&[&check[..], &["--json"]].concat()).with_status(1);
+    let link = &ended.json_lines()[0]["links"][0];
+    assert_eq!((&link["works"], &link["udp_blocked"]), (&false.into(), &true.into()), "{link}");
+    let ended = anabranch(&check).with_status(1);
+    assert!(ended.out.contains("UDP is blocked on the link of 127.0.0.77 to 127.0.0.76:"), "{}", ended.out);
+    assert!(ended.err.contains("at most 32.0 MB and 6 s"), "{}", ended.err);
+}
+
+#[test]
+fn check_of_a_gateway_measures_the_link() {
+    let (users, gateway) = gateway(&[]);
+    let (target, keys) = (&gateway.address, users.text("anna"));
+    let check = [
+        "forward",
+        "--check",
+        target,
+        "--path",
+        "127.0.0.74",
+        "--keys",
+        &keys,
+        "--check-size",
+        "1MB",
+        "--json",
+    ];
+    let report = anabranch(&check).with_status(0).json_lines().remove(0);
+    let link = &report["links"][0];
+    assert_eq!((&link["works"], &report["together"]), (&true.into(), &Value::Null), "{report}");
+    assert!(link["bytes"].as_u64().is_some_and(|bytes| bytes >= 1_000_000), "{report}");
 }
