@@ -30,7 +30,7 @@ pub(crate) enum Stack {
     /// One QUIC stream of quinn, with its defaults.
     Quinn,
     Usrsctp,
-    /// This project.
+    /// An association of this project.
     Anabranch(Association),
 }
 
