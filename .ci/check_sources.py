@@ -27,28 +27,29 @@ LONGEST_NAME = 70
 # fmt: off
 # Crates that each crate must not depend on, so that dependencies point one way.
 LAYERS = {
-    "wire": {"core", "dtls", "keying", "schemes", "sim", "identity", "keylog", "scenario", "lab", "net", "relay", "transfer", "forward", "datachannel", "observe", "cli", "python", "wheel"},
-    "core": {"dtls", "keying", "schemes", "sim", "identity", "keylog", "scenario", "lab", "net", "relay", "transfer", "forward", "datachannel", "observe", "cli", "python", "wheel"},
-    "dtls": {"keying", "schemes", "sim", "identity", "keylog", "scenario", "lab", "net", "relay", "transfer", "forward", "datachannel", "observe", "cli", "python", "wheel"},
-    "keying": {"schemes", "sim", "identity", "keylog", "scenario", "lab", "net", "relay", "transfer", "forward", "datachannel", "observe", "cli", "python", "wheel"},
-    "identity": {"keylog", "schemes", "sim", "scenario", "lab", "net", "relay", "transfer", "forward", "datachannel", "observe", "cli", "python", "wheel"},
-    "keylog": {"identity", "schemes", "scenario", "lab", "net", "relay", "transfer", "forward", "datachannel", "observe", "cli", "python", "wheel"},
-    "schemes": {"dtls", "keying", "sim", "identity", "keylog", "scenario", "lab", "net", "relay", "transfer", "forward", "datachannel", "observe", "cli", "python", "wheel"},
-    "sim": {"dtls", "keying", "identity", "keylog", "scenario", "lab", "net", "relay", "transfer", "forward", "datachannel", "observe", "cli", "python", "wheel"},
-    "scenario": {"dtls", "keying", "identity", "keylog", "lab", "net", "relay", "transfer", "forward", "datachannel", "observe", "cli", "python", "wheel"},
-    "lab": {"identity", "keylog", "net", "relay", "transfer", "forward", "datachannel", "observe", "cli", "python", "wheel"},
-    "net": {"identity", "keylog", "sim", "scenario", "lab", "relay", "transfer", "forward", "datachannel", "observe", "cli", "python", "wheel"},
-    "relay": {"identity", "keylog", "wire", "schemes", "scenario", "lab", "net", "transfer", "forward", "datachannel", "observe", "cli", "python", "wheel"},
-    "transfer": {"wire", "core", "schemes", "sim", "scenario", "lab", "relay", "forward", "datachannel", "observe", "cli", "python", "wheel"},
-    "forward": {"wire", "core", "schemes", "sim", "scenario", "lab", "relay", "transfer", "observe", "cli", "python", "wheel"},
-    "datachannel": {"dtls", "keying", "schemes", "sim", "identity", "keylog", "scenario", "lab", "net", "relay", "transfer", "forward", "observe", "cli", "python", "wheel"},
-    "observe": {"relay", "transfer", "forward", "cli", "python", "wheel"},
+    "wire": {"core", "dtls", "keying", "schemes", "sim", "identity", "keylog", "scenario", "lab", "net", "relay", "transfer", "forward", "datachannel", "tun", "observe", "cli", "python", "wheel"},
+    "core": {"dtls", "keying", "schemes", "sim", "identity", "keylog", "scenario", "lab", "net", "relay", "transfer", "forward", "datachannel", "tun", "observe", "cli", "python", "wheel"},
+    "dtls": {"keying", "schemes", "sim", "identity", "keylog", "scenario", "lab", "net", "relay", "transfer", "forward", "datachannel", "tun", "observe", "cli", "python", "wheel"},
+    "keying": {"schemes", "sim", "identity", "keylog", "scenario", "lab", "net", "relay", "transfer", "forward", "datachannel", "tun", "observe", "cli", "python", "wheel"},
+    "identity": {"keylog", "schemes", "sim", "scenario", "lab", "net", "relay", "transfer", "forward", "datachannel", "tun", "observe", "cli", "python", "wheel"},
+    "keylog": {"identity", "schemes", "scenario", "lab", "net", "relay", "transfer", "forward", "datachannel", "tun", "observe", "cli", "python", "wheel"},
+    "schemes": {"dtls", "keying", "sim", "identity", "keylog", "scenario", "lab", "net", "relay", "transfer", "forward", "datachannel", "tun", "observe", "cli", "python", "wheel"},
+    "sim": {"dtls", "keying", "identity", "keylog", "scenario", "lab", "net", "relay", "transfer", "forward", "datachannel", "tun", "observe", "cli", "python", "wheel"},
+    "scenario": {"dtls", "keying", "identity", "keylog", "lab", "net", "relay", "transfer", "forward", "datachannel", "tun", "observe", "cli", "python", "wheel"},
+    "lab": {"identity", "keylog", "net", "relay", "transfer", "forward", "datachannel", "tun", "observe", "cli", "python", "wheel"},
+    "net": {"identity", "keylog", "sim", "scenario", "lab", "relay", "transfer", "forward", "datachannel", "tun", "observe", "cli", "python", "wheel"},
+    "relay": {"identity", "keylog", "wire", "schemes", "scenario", "lab", "net", "transfer", "forward", "datachannel", "tun", "observe", "cli", "python", "wheel"},
+    "transfer": {"wire", "core", "schemes", "sim", "scenario", "lab", "relay", "forward", "datachannel", "tun", "observe", "cli", "python", "wheel"},
+    "forward": {"wire", "core", "schemes", "sim", "scenario", "lab", "relay", "transfer", "tun", "observe", "cli", "python", "wheel"},
+    "tun": {"wire", "core", "schemes", "sim", "scenario", "lab", "relay", "transfer", "observe", "cli", "python", "wheel"},
+    "datachannel": {"dtls", "keying", "schemes", "sim", "identity", "keylog", "scenario", "lab", "net", "relay", "transfer", "forward", "tun", "observe", "cli", "python", "wheel"},
+    "observe": {"relay", "transfer", "forward", "tun", "cli", "python", "wheel"},
     "cli": {"python", "wheel"},
-    "python": {"cli", "relay", "observe", "transfer", "forward", "wheel"},
+    "python": {"cli", "relay", "observe", "transfer", "forward", "tun", "wheel"},
 }
 # fmt: on
 # Wall clocks, sockets and the system's randomness come in here and nowhere below.
-REAL_WORLD = {"net", "relay", "transfer", "forward", "observe", "cli", "python", "wheel"}
+REAL_WORLD = {"net", "relay", "transfer", "forward", "tun", "observe", "cli", "python", "wheel"}
 REAL_WORLD_PACKAGES = ("tokio", "quinn-udp", "socket2", "getrandom")
 
 

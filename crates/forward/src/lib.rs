@@ -35,6 +35,7 @@ pub use gateway::{Gateway, GatewayOptions, RemoteListen};
 pub use limits::Limits;
 pub use listen_spec::{Bind, Forwarding, ForwardingError, Listen};
 pub use listeners::Listeners;
+pub use liveness::{Liveness, Observation, Verdict};
 pub use measure::{Measured, measure};
 pub use message::MeasureBounds;
 pub use policy::{Policy, Rule, RuleError};

@@ -9,7 +9,7 @@ const PROBED_AFTER: Duration = Duration::from_secs(3);
 
 /// Result of an observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub enum Verdict {
     /// The peer has been heard, or nothing is expected of it.
     Alive,
     /// A probe must be sent, because nothing else would be acknowledged.
@@ -20,28 +20,31 @@ pub(crate) enum Verdict {
 
 /// State of an association as far as its counters show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Observation {
+pub struct Observation {
     /// Sum of counters that grow with the packets of the peer.
-    pub(crate) heard: u64,
+    pub heard: u64,
     /// Set if data waits for an acknowledgement.
-    pub(crate) is_unacknowledged: bool,
+    pub is_unacknowledged: bool,
     /// Set if connections are open or requested.
-    pub(crate) is_used: bool,
+    pub is_used: bool,
 }
 
+/// Detection of a silent gateway from observations of its association.
 #[derive(Debug)]
-pub(crate) struct Liveness {
+pub struct Liveness {
     heard: u64,
     heard_at: Instant,
     waits_since: Option<Instant>,
 }
 
 impl Liveness {
-    pub(crate) fn new(now: Instant) -> Self {
+    /// Returns the state at the beginning of an association.
+    pub fn new(now: Instant) -> Self {
         Liveness { heard: 0, heard_at: now, waits_since: None }
     }
 
-    pub(crate) fn observe(&mut self, now: Instant, observation: Observation) -> Verdict {
+    /// Records an observation, and returns the result.
+    pub fn observe(&mut self, now: Instant, observation: Observation) -> Verdict {
         if observation.heard != self.heard || !observation.is_used {
             self.heard = observation.heard;
             self.heard_at = now;

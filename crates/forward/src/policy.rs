@@ -175,6 +175,17 @@ impl Policy {
             }
         }
     }
+
+    /// Returns the policy for packets without ports: that of the rules with all ports.
+    pub fn without_ports(&self) -> Self {
+        let permits_none = Rule { hosts: Hosts::Address(Ipv4Addr::UNSPECIFIED.into()), ports: 1..=u16::MAX };
+        let mut rules: Vec<Rule> = self.rules.clone();
+        rules.retain(|rule| rule.ports == (1..=u16::MAX));
+        if rules.is_empty() && !self.rules.is_empty() {
+            rules.push(permits_none);
+        }
+        Policy { rules }
+    }
 }
 
 /// Kind of an address.
@@ -325,6 +336,14 @@ mod tests {
             assert_eq!(permits(&rules, host, public, port), expected, "{host}:{port}");
         }
         assert_eq!(rules.check_host(&"other".parse().expect("a name"), 443), Err(Failure::Forbidden));
+    }
+
+    #[test]
+    fn packets_without_ports_need_a_rule_for_all_ports() {
+        let public = "93.184.215.14";
+        let permitted = |rules: &[&str]| permits(&policy(rules).without_ports(), public, public, 1);
+        assert!(permitted(&[]) && permitted(&["*:*"]) && permitted(&["*:80", "93.184.0.0/16:*"]));
+        assert!(!permitted(&["*:80"]) && !permitted(&["*:1-65534", "10.0.0.0/8:*"]));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use serde_reflection::{
 const PAGE: &str = "docs/src/trust-table.md";
 
 /// Short names of folders in the table.
-const FOLDERS: [(&str, &str); 16] = [
+const FOLDERS: [(&str, &str); 18] = [
     ("wire/", "crates/wire/src/"),
     ("core/", "crates/core/src/"),
     ("keying/", "crates/keying/src/"),
@@ -24,6 +24,8 @@ const FOLDERS: [(&str, &str); 16] = [
     ("forwarding/", "crates/forward/tests/"),
     ("datachannel/", "crates/datachannel/src/"),
     ("channels/", "crates/datachannel/tests/"),
+    ("tun/", "crates/tun/src/"),
+    ("tunnels/", "crates/tun/tests/"),
     ("loopback/", "crates/transfer/tests/loopback/"),
     ("sockets/", "crates/net/tests/loopback/"),
     ("of-hosts/", "crates/net/tests/"),

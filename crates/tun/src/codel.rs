@@ -1,0 +1,87 @@
+//! CoDel for one flow, after the pseudocode of RFC 8289 section 5.
+
+use std::time::{Duration, Instant};
+
+/// Time for which a packet waits without congestion. The association accepts packets in bursts.
+const TARGET: Duration = Duration::from_millis(10);
+/// Time for which the wait has to exceed the target before packets are dropped: a long round-trip time.
+const INTERVAL: Duration = Duration::from_millis(100);
+/// Queue length that is never congestion, in bytes: one packet.
+const MTU: usize = 1500;
+
+#[derive(Debug, Default)]
+pub(crate) struct Codel {
+    /// Time at which dropping begins unless the wait falls below the target before.
+    first_above: Option<Instant>,
+    drop_next: Option<Instant>,
+    count: u32,
+    is_dropping: bool,
+}
+
+impl Codel {
+    /// Returns `true` if the packet that was removed has to be dropped. `waited` is its time in the queue, and `left_bytes` the
+    /// length of the queue behind it.
+    pub(crate) fn drops(&mut self, now: Instant, waited: Duration, left_bytes: usize) -> bool {
+        let is_congested = self.is_congested(now, waited, left_bytes);
+        if !is_congested {
+            self.is_dropping = false;
+            return false;
+        }
+        if self.is_dropping {
+            let due = self.drop_next.filter(|next| now >= *next);
+            if let Some(due) = due {
+                self.count += 1;
+                self.drop_next = Some(self.after(due));
+            }
+            return due.is_some();
+        }
+        self.is_dropping = true;
+        let was_recent = self.drop_next.is_some_and(|next| now < next + 16 * INTERVAL);
+        self.count = if was_recent && self.count > 2 { self.count - 2 } else { 1 };
+        self.drop_next = Some(self.after(now));
+        true
+    }
+
+    fn is_congested(&mut self, now: Instant, waited: Duration, left_bytes: usize) -> bool {
+        if waited < TARGET || left_bytes <= MTU {
+            self.first_above = None;
+            return false;
+        }
+        let first_above = *self.first_above.get_or_insert(now + INTERVAL);
+        now >= first_above
+    }
+
+    fn after(&self, time: Instant) -> Instant {
+        time + INTERVAL.div_f64(f64::from(self.count).sqrt())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(milliseconds: u64) -> Duration {
+        Duration::from_millis(milliseconds)
+    }
+
+    #[test]
+    fn short_burst_loses_nothing_and_standing_queue_loses_more_and_more() {
+        let (start, mut codel) = (Instant::now(), Codel::default());
+        let mut drops = |from: u64, to: u64, waited: u64| {
+            let times = from..to;
+            times.filter(|time| codel.drops(start + ms(*time), ms(waited), 10_000)).count()
+        };
+        assert_eq!(drops(0, 99, 50), 0);
+        assert_eq!(drops(99, 200, 5), 0);
+        let first = drops(200, 700, 50);
+        let second = drops(700, 1200, 50);
+        assert!(first >= 3 && second > first, "{first} {second}");
+        assert_eq!(drops(1200, 1300, 5), 0);
+    }
+
+    #[test]
+    fn last_packet_of_a_queue_is_kept() {
+        let (start, mut codel) = (Instant::now(), Codel::default());
+        assert!((0..1000).all(|time| !codel.drops(start + ms(time), ms(500), 1000)));
+    }
+}

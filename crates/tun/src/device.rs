@@ -1,0 +1,77 @@
+//! TUN device of Linux.
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tun_rs::{AsyncDevice, DeviceBuilder};
+
+use crate::link::Output;
+use crate::message::MAX_PACKET_BYTES;
+use crate::system::{Error, ip};
+
+/// TUN device. It is removed with its addresses and routes when it is dropped, and when the process ends.
+#[derive(Clone)]
+pub struct Device {
+    device: Arc<AsyncDevice>,
+    name: String,
+}
+
+impl Device {
+    /// Creates a device with this name.
+    ///
+    /// # Errors
+    /// Returns the error of the system.
+    pub fn create(name: &str) -> io::Result<Self> {
+        let device = DeviceBuilder::new().name(name).build_async()?;
+        Ok(Device { device: Arc::new(device), name: name.to_owned() })
+    }
+
+    /// Returns the name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Sets address and MTU, and starts the device.
+    ///
+    /// # Errors
+    /// Returns the error of `ip`.
+    pub fn start(&self, address: Ipv4Addr, prefix_bits: u8, mtu: usize) -> Result<(), Error> {
+        ip(&format!("addr replace {address}/{prefix_bits} dev {}", self.name))?;
+        ip(&format!("link set dev {} mtu {mtu} up", self.name))
+    }
+
+    /// Removes all addresses.
+    ///
+    /// # Errors
+    /// Returns the error of `ip`.
+    pub fn clear_addresses(&self) -> Result<(), Error> {
+        ip(&format!("addr flush dev {}", self.name))
+    }
+
+    /// Sets the MTU.
+    ///
+    /// # Errors
+    /// Returns the error of `ip`.
+    pub fn set_mtu(&self, mtu: usize) -> Result<(), Error> {
+        ip(&format!("link set dev {} mtu {mtu}", self.name))
+    }
+
+    /// Returns the function that writes packets.
+    pub fn output(&self) -> Output {
+        let device = Arc::clone(&self.device);
+        Arc::new(move |packet| device.try_send(packet).is_ok())
+    }
+
+    /// Passes each packet of the system to `accept`. Returns the error of the device.
+    pub async fn read(&self, mut accept: impl FnMut(Bytes)) -> io::Error {
+        let mut buffer = vec![0; MAX_PACKET_BYTES];
+        loop {
+            match self.device.recv(&mut buffer).await {
+                Ok(length) => accept(Bytes::copy_from_slice(&buffer[..length])),
+                Err(error) => return error,
+            }
+        }
+    }
+}

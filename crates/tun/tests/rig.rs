@@ -1,0 +1,155 @@
+//! Associations over loopback, and devices that keep what is written to them.
+
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anabranch_net::{Association, Config, Endpoint, PathAddress, Peer, Protection, SendOptions};
+use anabranch_tun::message::{Message, Packet, VERSION};
+use anabranch_tun::{Gateway, GatewayOptions, Output};
+use bytes::Bytes;
+use tokio::time::{sleep, timeout};
+
+/// Time in which every step of a test ends on the slowest machine.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Address of the gateway in tunnels, which the policy of the tests permits.
+pub(crate) const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
+
+pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
+    timeout(LIMIT, future).await.expect("an end in time")
+}
+
+/// Waits until a condition is true.
+pub(crate) async fn until(what: &str, condition: impl Fn() -> bool) {
+    let waiting = async {
+        while !condition() {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(LIMIT, waiting).await.unwrap_or_else(|_| panic!("{what}"));
+}
+
+/// Device that keeps the packets that are written to it.
+#[derive(Clone, Default)]
+pub(crate) struct Written(Arc<Mutex<Vec<Vec<u8>>>>);
+
+impl Written {
+    pub(crate) fn output(&self) -> Output {
+        let kept = self.clone();
+        Arc::new(move |packet| {
+            kept.0.lock().unwrap_or_else(PoisonError::into_inner).push(packet.to_vec());
+            true
+        })
+    }
+
+    pub(crate) fn packets(&self) -> Vec<Vec<u8>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Listener of loopback.
+pub(crate) struct Listener(Endpoint);
+
+impl Listener {
+    pub(crate) fn new() -> Self {
+        let local = "127.0.0.1:0".parse().expect("an address");
+        let endpoint = Endpoint::builder(Protection::Insecure).local(local).accept(Config::default()).bind();
+        Listener(endpoint.expect("an endpoint"))
+    }
+
+    pub(crate) async fn accept(&self) -> Association {
+        within(self.0.accept()).await.expect("an association")
+    }
+
+    pub(crate) async fn connect(&self) -> (Endpoint, Association) {
+        let local = "127.0.0.1:0".parse().expect("an address");
+        let endpoint = Endpoint::builder(Protection::Insecure).local(local).bind().expect("an endpoint");
+        let path =
+            PathAddress::over_udp("127.0.0.1".parse().expect("an address"), self.0.local_addresses()[0]);
+        let peer = Peer::new([path]).sctp_port(self.0.sctp_port());
+        let association = within(endpoint.connect(peer, Config::default())).await.expect("an association");
+        (endpoint, association)
+    }
+}
+
+/// Gateway whose device keeps packets. It permits `GATEWAY` and public addresses.
+pub(crate) struct Served {
+    pub(crate) gateway: Gateway,
+    pub(crate) written: Written,
+    listener: Arc<Listener>,
+}
+
+impl Served {
+    pub(crate) fn start(network: &str) -> Self {
+        let written = Written::default();
+        let rules = ["10.1.0.1:*", "*:*"].map(|text| text.parse().expect(text));
+        let policy = anabranch_forward::Policy::new(rules.to_vec());
+        let options = GatewayOptions { network: network.parse().expect(network), policy };
+        let gateway = Gateway::new(options, written.output());
+        Served { gateway, written, listener: Arc::new(Listener::new()) }
+    }
+
+    /// Connects a user who sends this first message.
+    pub(crate) async fn begin(&self, user: &str, hello: Vec<u8>) -> (Endpoint, Association) {
+        let (gateway, listener, user) = (self.gateway.clone(), Arc::clone(&self.listener), user.to_owned());
+        tokio::spawn(async move {
+            let association = listener.accept().await;
+            let Ok(Some(first)) = association.recv().await else { return };
+            gateway.serve(association.clone(), &first.payload, &user, |_| {}).await;
+            let _ = association.closed().await;
+        });
+        let (endpoint, association) = self.listener.connect().await;
+        association.send(hello, UNORDERED).await.expect("a message");
+        (endpoint, association)
+    }
+
+    /// Connects a user, and returns the address that the gateway has assigned.
+    pub(crate) async fn join(&self, user: &str) -> (Endpoint, Association, Ipv4Addr) {
+        let (endpoint, association) = self.begin(user, Message::Hello { version: VERSION }.encode()).await;
+        match receive(&association).await {
+            Some(Message::Welcome { address }) => (endpoint, association, address),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+pub(crate) const UNORDERED: SendOptions = SendOptions {
+    stream: 0,
+    ppid: 0,
+    unordered: true,
+    immediate: false,
+    reliability: anabranch_net::Reliability::Full,
+    context: 0,
+};
+
+pub(crate) async fn receive(association: &Association) -> Option<Message> {
+    let message = within(association.recv()).await.ok().flatten()?;
+    Some(Message::decode(&message.payload).expect("a message"))
+}
+
+/// Sends IP packets as one flow, from this number.
+pub(crate) async fn send(association: &Association, first: u32, packets: impl IntoIterator<Item = Vec<u8>>) {
+    for (sequence, payload) in (first..).zip(packets) {
+        let packet = Packet { flow: 1, sequence, sent_us: 0, payload: payload.into() };
+        association.send(Message::Packet(packet).encode(), UNORDERED).await.expect("a message");
+    }
+}
+
+/// Returns an IPv4 packet of UDP with these addresses and destination port.
+pub(crate) fn udp(source: Ipv4Addr, destination: Ipv4Addr, port: u16) -> Vec<u8> {
+    let mut bytes = vec![0x45, 0, 0, 32, 0, 0, 0, 0, 64, 17, 0, 0];
+    bytes.extend(source.octets());
+    bytes.extend(destination.octets());
+    bytes.extend([0, 7]);
+    bytes.extend(port.to_be_bytes());
+    bytes.extend([0, 12, 0, 0, 1, 2, 3, 4]);
+    bytes
+}
+
+pub(crate) fn payload(message: Option<Message>) -> Bytes {
+    match message {
+        Some(Message::Packet(packet)) => packet.payload,
+        other => panic!("{other:?}"),
+    }
+}
