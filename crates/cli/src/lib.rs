@@ -67,6 +67,8 @@ enum Command {
     Bench(Box<bench::BenchArguments>),
     Forward(Box<forward::ForwardArguments>),
     Gateway(Box<forward::GatewayArguments>),
+    #[cfg(target_os = "linux")]
+    Tun(Box<forward::TunArguments>),
     Completions(completions::CompletionsArguments),
     #[command(hide = true)]
     Man(completions::ManArguments),
@@ -85,6 +87,7 @@ Examples:
   anabranch send FILE HOST            send a file over every path
   anabranch recv HOST NAME            fetch a file from a server
   anabranch forward -D 1080 HOST      proxy for other programs over all paths
+  anabranch tun HOST                  this machine's packets over all paths
   anabranch gateway                   connect to hosts for such proxies
   anabranch keys show                 print your public key
   anabranch relay --help              simulate links between real sockets
@@ -153,6 +156,8 @@ fn run(command_line: Command, typed: &[OsString], external: &[ExternalCommand]) 
         Command::Bench(bench) => bench::bench(&bench),
         Command::Forward(forward) => forward::forward(&forward),
         Command::Gateway(gateway) => forward::gateway(&gateway),
+        #[cfg(target_os = "linux")]
+        Command::Tun(tun) => forward::tun(&tun),
         Command::Completions(completions) => completions::completions(&completions, command(external)),
         Command::Man(man) => completions::man(&man, command(external)),
     };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anabranch_net::{Association, RecvError, RecvStream, SendOptions, SendStream};
+use anabranch_net::{Association, Message, RecvError, RecvStream, SendOptions, SendStream};
 use bytes::Bytes;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -90,8 +90,15 @@ impl Gateway {
         &self.inner.tally
     }
 
-    /// Serves an association of this user until it ends. A peer that violates the protocol is aborted.
-    pub async fn serve(&self, association: Association, user: &str, report: Reporter) {
+    /// Serves an association of this user until it ends. `first` is its first message, if the caller has received it. A peer that
+    /// violates the protocol is aborted.
+    pub async fn serve(
+        &self,
+        association: Association,
+        mut first: Option<Message>,
+        user: &str,
+        report: Reporter,
+    ) {
         let served = Arc::new(Served {
             gateway: Arc::clone(&self.inner),
             association: association.clone(),
@@ -105,7 +112,7 @@ impl Gateway {
                     Ok(Some(stream)) => drop(streams.spawn(Arc::clone(&served).stream(stream))),
                     Ok(None) | Err(_) => break,
                 },
-                message = association.recv() => match message {
+                message = next(&mut first, &association) => match message {
                     Ok(Some(message)) if served.notice(&message.payload, &mut flows).await.is_ok() => {}
                     Err(RecvError::Restarted) => {}
                     Ok(None) | Err(_) => break,
@@ -121,6 +128,14 @@ impl Gateway {
         let ended = async { while streams.join_next().await.is_some() {} };
         // Connections whose programs do not read are reset.
         let _ = timeout(DRAIN, ended).await;
+    }
+}
+
+/// Returns the first message, or the next one of the association. Cancel-safe.
+async fn next(first: &mut Option<Message>, association: &Association) -> Result<Option<Message>, RecvError> {
+    match first.take() {
+        Some(message) => Ok(Some(message)),
+        None => association.recv().await,
     }
 }
 

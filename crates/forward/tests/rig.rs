@@ -76,7 +76,7 @@ impl Server {
         let serving = gateway.clone();
         let serve = move |association| {
             let gateway = serving.clone();
-            async move { gateway.serve(association, "user", Arc::new(|_| {})).await }
+            async move { gateway.serve(association, None, "user", Arc::new(|_| {})).await }
         };
         (Server::start(address, serve), gateway)
     }

@@ -12,6 +12,8 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::show::{ShowOptions, listed};
+#[cfg(target_os = "linux")]
+use super::tunnel::{Tunnel, TunnelOptions};
 use super::{SETTLED_WITHIN, require_protection, runtime};
 use crate::endpoint::{AcceptedPeer, Admitted, ListenOptions, access_notice, networks};
 use crate::exit::{CommandError, Status};
@@ -39,7 +41,7 @@ It runs until Ctrl-C.
 Exit status: 130 after Ctrl-C, 1 if it cannot listen, 2 if the command line is
 wrong.";
 
-/// Connect to hosts for users of `anabranch forward`.
+/// Connect to hosts for users of `forward` and `tun`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct GatewayArguments {
@@ -67,6 +69,10 @@ pub(crate) struct GatewayArguments {
     /// Let users listen on ports of this machine (`forward -R`): on loopback, or on any address
     #[arg(long, value_enum, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_missing_value = "loopback")]
     allow_remote_listen: Option<ListenWhere>,
+
+    #[cfg(target_os = "linux")]
+    #[command(flatten)]
+    tunnel: TunnelOptions,
 
     #[command(flatten)]
     listen: ListenOptions,
@@ -137,6 +143,12 @@ async fn run(
 ) -> Result<Status, CommandError> {
     let stop = interrupted()?;
     let endpoint = arguments.listen.bind_bounded(admitted, MAX_ASSOCIATIONS, configure)?;
+    let services = Services {
+        gateway: gateway.clone(),
+        #[cfg(target_os = "linux")]
+        tunnel: arguments.tunnel.start(Policy::new(arguments.allow.clone()), &arguments.show)?,
+    };
+    let services = Arc::new(services);
     listening(&endpoint, admitted, &arguments.show);
     let mut users = JoinSet::new();
     let accepting = async {
@@ -145,7 +157,7 @@ async fn run(
                 accepted = endpoint.accept() => {
                     let association = accepted.context("can no longer accept users").map_err(CommandError::from)?;
                     match user_of(arguments, admitted, &association) {
-                        Ok(user) => drop(users.spawn(serve(gateway.clone(), association, user, arguments.show.clone()))),
+                        Ok(user) => drop(users.spawn(serve(Arc::clone(&services), association, user, arguments.show.clone()))),
                         Err(refused) => {
                             association.abort();
                             let text = format!("a user was refused: {refused}");
@@ -177,10 +189,33 @@ fn listening(endpoint: &Endpoint, admitted: &Admitted, show: &ShowOptions) {
     access_notice(&admitted.from, show.is_silent());
 }
 
+/// Services for users. The first message of an association selects one.
+struct Services {
+    gateway: Gateway,
+    #[cfg(target_os = "linux")]
+    tunnel: Option<Tunnel>,
+}
+
+impl Services {
+    async fn serve(&self, association: Association, user: &User, report: Reporter) {
+        #[cfg(target_os = "linux")]
+        if let Some(tunnel) = &self.tunnel {
+            let Ok(Some(first)) = association.recv().await else { return };
+            if Tunnel::is_requested(&first) {
+                return tunnel.serve(association, &first, &user.id, &user.name).await;
+            }
+            return self.gateway.serve(association, Some(first), &user.id, report).await;
+        }
+        self.gateway.serve(association, None, &user.id, report).await;
+    }
+}
+
 /// User of an association.
 struct User {
     /// Name for limits.
     id: String,
+    /// Name for messages.
+    name: String,
     peer: AcceptedPeer,
 }
 
@@ -204,10 +239,10 @@ fn user_of(
         (None, Some(PeerIdentity::Certificates(certificates))) => format!("{:?}", certificates.first()),
         (None, _) => return Err(CommandError::untrusted("the peer has shown no identity")),
     };
-    Ok(User { id, peer })
+    Ok(User { id, name: shown, peer })
 }
 
-async fn serve(gateway: Gateway, association: Association, user: User, show: ShowOptions) {
+async fn serve(services: Arc<Services>, association: Association, user: User, show: ShowOptions) {
     let address = association.paths().await.first().map_or_else(String::new, |path| path.remote.to_string());
     let name = user.peer.at(&address);
     show.line(&format!("{name} connected"), &json!({ "event": "connected", "user": name }));
@@ -215,7 +250,7 @@ async fn serve(gateway: Gateway, association: Association, user: User, show: Sho
         let (show, name) = (show.clone(), name.clone());
         move |event| show.event(Some(&name), &event)
     });
-    gateway.serve(association.clone(), &user.id, report).await;
+    services.serve(association.clone(), &user, report).await;
     let ended = timeout(SETTLED_WITHIN, association.closed()).await;
     let why = match ended {
         Ok(Ok(())) => "disconnected".to_owned(),

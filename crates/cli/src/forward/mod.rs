@@ -1,9 +1,13 @@
-//! `anabranch forward` and `anabranch gateway`.
+//! `anabranch forward`, `anabranch tun` and `anabranch gateway`.
 
 mod check;
 mod client;
 mod gateway;
 mod show;
+#[cfg(target_os = "linux")]
+mod tun;
+#[cfg(target_os = "linux")]
+mod tunnel;
 
 use std::time::Duration;
 
@@ -15,6 +19,8 @@ use crate::exit::CommandError;
 
 pub(crate) use client::{ForwardArguments, forward};
 pub(crate) use gateway::{GatewayArguments, gateway};
+#[cfg(target_os = "linux")]
+pub(crate) use tun::{TunArguments, tun};
 
 /// Maximum time for connections to end after the command was stopped.
 const SETTLED_WITHIN: Duration = Duration::from_secs(2);
@@ -29,10 +35,11 @@ fn require_protection(options: &ProtectionOptions) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Removes the option that both commands refuse from their help.
+/// Removes the option that all these commands refuse from their help.
 pub(crate) fn hide_insecure(command: clap::Command) -> clap::Command {
     let hide = |command: clap::Command| command.mut_arg("insecure", |option| option.hide(true));
-    command.mut_subcommand("forward", hide).mut_subcommand("gateway", hide)
+    let command = command.mut_subcommand("forward", hide).mut_subcommand("gateway", hide);
+    if cfg!(target_os = "linux") { command.mut_subcommand("tun", hide) } else { command }
 }
 
 /// Starts threads for a network task and for connections, and raises the limit of open files as far as the system allows.

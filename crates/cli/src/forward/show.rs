@@ -58,6 +58,18 @@ impl ShowOptions {
         self.line(&text, &object);
     }
 
+    /// Prints the counters of packets at the end.
+    #[cfg(target_os = "linux")]
+    pub(super) fn counters(&self, tally: &anabranch_tun::Tally) {
+        use anabranch_tun::Count;
+        let mut object = Map::from_iter([("event".to_owned(), json!("packets"))]);
+        object.extend(Count::ALL.map(|count| (count.name().to_owned(), json!(tally.get(count)))));
+        let [sent, received] = [Count::Sent, Count::Received].map(|count| tally.get(count));
+        let dropped: u64 = Count::DROPPED.map(|count| tally.get(count)).iter().sum();
+        let text = format!("{sent} packets sent, {received} received, {dropped} dropped");
+        self.line(&text, &Value::Object(object));
+    }
+
     /// Prints the totals at the end.
     pub(super) fn end(&self, totals: &Totals) {
         let failed: Map<String, Value> =

@@ -48,4 +48,6 @@ mod terminal;
 mod trace;
 mod transfer;
 #[cfg(target_os = "linux")]
+mod tun;
+#[cfg(target_os = "linux")]
 mod unreachable;

@@ -102,13 +102,14 @@ impl Network {
         }
     }
 
-    /// Returns the command at an end, with a home of its own. It resolves names by the file `hosts`, if that exists.
+    /// Returns the command at an end, with a home of its own. It sees the files `hosts` and `resolv.conf` in `/etc`, if they exist.
     pub(super) fn anabranch(&self, end: End, arguments: &[&str]) -> Command {
-        let hosts = self.path("hosts");
-        let bound = format!("mount --bind '{}' /etc/hosts && exec \"$@\"", hosts.display());
-        let mut words = vec![];
-        if hosts.exists() {
-            words.extend(["unshare", "-m", "sh", "-c", bound.as_str(), "sh"]);
+        let files = ["hosts", "resolv.conf"].into_iter().filter(|name| self.path(name).exists());
+        let bind = |name| format!("mount --bind '{}' /etc/{name} && ", self.path(name).display());
+        let bound = files.map(bind).collect::<String>() + "exec \"$@\"";
+        let mut words = vec!["unshare", "-m", "sh", "-c", bound.as_str(), "sh"];
+        if !bound.contains("mount") {
+            words.clear();
         }
         words.push(env!("CARGO_BIN_EXE_anabranch"));
         words.extend(arguments);
@@ -127,7 +128,11 @@ impl Network {
 
     /// Starts a program of Python, which prints a line at its beginning.
     pub(super) fn python(&self, end: End, source: &str) -> Running {
-        let mut command = self.namespace(end).enter(&["python3", "-u", "-c", source]);
+        self.python_in(self.namespace(end), source)
+    }
+
+    pub(super) fn python_in(&self, namespace: &Namespace, source: &str) -> Running {
+        let mut command = namespace.enter(&["python3", "-u", "-c", source]);
         command.current_dir(self.folder.path()).stdin(Stdio::null());
         self.start_command(command)
     }
@@ -199,12 +204,14 @@ impl Running {
     pub(super) fn event(&mut self, event: &str) -> Value {
         let mut line = std::mem::take(&mut self.first);
         loop {
+            if line.is_empty() {
+                assert!(self.out.read_line(&mut line).expect("text") > 0, "no event {event}");
+            }
             let value: Value = serde_json::from_str(&line).expect("JSON");
             if value["event"] == event {
                 return value;
             }
             line.clear();
-            assert!(self.out.read_line(&mut line).expect("text") > 0, "no event {event}");
         }
     }
 

@@ -1,0 +1,259 @@
+//! `anabranch tun`.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use anabranch_net::{Association, ConnectRetries, Endpoint, Snapshot};
+use anabranch_tun::{
+    Changes, Device, Header, MAX_PENDING, Outgoing, Routing, Tally, carry, greet, mtu_for, overlapping,
+};
+use clap::Args;
+use ipnet::Ipv4Net;
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+
+use super::show::ShowOptions;
+use super::tunnel::{no_device, open_record, read_interface};
+use super::{SETTLED_WITHIN, require_protection, runtime};
+use crate::endpoint::{ConnectOptions, Expected};
+use crate::exit::{CommandError, Status};
+use crate::signal::interrupted;
+
+/// Time of one attempt to connect to a lost gateway.
+const ATTEMPT: Duration = Duration::from_secs(3);
+/// Pause after a failed attempt.
+const PAUSE: Duration = Duration::from_millis(250);
+
+const EXAMPLES: &str = "\
+Examples:
+  All IPv4 traffic of this machine over all paths to HOST, and from there on:
+    anabranch tun HOST
+  One network only, and its name server:
+    anabranch tun HOST --route 10.1.0.0/16 --dns 10.1.0.53
+  Revert routes and DNS after a crash:
+    anabranch tun --clean
+
+It needs root or CAP_NET_ADMIN. HOST runs `anabranch gateway --tun`, which has
+to know this user's key. Networks of this machine's links are reached without
+the tunnel. A lost gateway is tried again until Ctrl-C; connections survive
+this, because the address stays. The end reverts all routes and DNS.
+Exit status: 130 after Ctrl-C, 1 if the device cannot be created or HOST is
+not reachable at the start, 2 if the command line is wrong, 4 if the identity
+of HOST is wrong.";
+
+/// Carry IP packets of this machine over all paths to a gateway.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct TunArguments {
+    /// Gateway, a host that runs `anabranch gateway --tun` [port: 9899]
+    #[arg(value_name = "HOST[:PORT]", required_unless_present = "clean")]
+    host: Option<String>,
+
+    /// Lead this network through the tunnel; can be repeated [default: all of IPv4]
+    #[arg(long, value_name = "NETWORK")]
+    route: Vec<Ipv4Net>,
+
+    /// Use this name server while the tunnel exists; can be repeated
+    #[arg(long, value_name = "ADDR")]
+    dns: Vec<IpAddr>,
+
+    /// Name of the device
+    #[arg(long, value_name = "NAME", default_value = "anabranch0", value_parser = read_interface)]
+    device: String,
+
+    /// Revert what a process that crashed has left, and exit
+    #[arg(long, conflicts_with_all = ["host", "route", "dns"])]
+    clean: bool,
+
+    #[command(flatten)]
+    connect: ConnectOptions,
+
+    #[command(flatten)]
+    show: ShowOptions,
+}
+
+/// Runs the command.
+pub(crate) fn tun(arguments: &TunArguments) -> Result<Status, CommandError> {
+    require_protection(&arguments.connect.association.protection)?;
+    let (changes, left) = open_record("tun")?;
+    if left > 0 {
+        let text = format!("reverted {left} changes of a process that crashed");
+        arguments.show.line(&text, &json!({ "event": "reverted", "changes": left }));
+    }
+    let Some(host) = &arguments.host else { return Ok(Status::Success) };
+    let runtime = runtime()?;
+    let tally = Tally::default();
+    let client = Client { arguments, host, tally: &tally };
+    let ended = runtime.block_on(client.run(changes));
+    runtime.shutdown_timeout(SETTLED_WITHIN);
+    arguments.show.counters(&tally);
+    ended
+}
+
+struct Client<'a> {
+    arguments: &'a TunArguments,
+    host: &'a str,
+    tally: &'a Tally,
+}
+
+/// Device and routes of this machine.
+struct System {
+    device: Device,
+    routing: Routing,
+    mtu: usize,
+}
+
+/// Association with a gateway, and the address that it has assigned.
+struct Opened {
+    /// Endpoint of the association. Its paths follow changes of this machine's addresses while it is kept.
+    _endpoint: Endpoint,
+    association: Association,
+    address: Ipv4Addr,
+}
+
+impl Client<'_> {
+    async fn run(&self, changes: Changes) -> Result<Status, CommandError> {
+        let stop = interrupted()?;
+        tokio::pin!(stop);
+        let connect = &self.arguments.connect;
+        let first = tokio::select! {
+            opened = self.open(connect, self.arguments.show.is_silent(), connect.retries()) => opened?,
+            () = &mut stop => return Ok(Status::Interrupted),
+        };
+        let mut system = self.set_up(&first, changes).await?;
+        let (sender, mut packets) = mpsc::channel(MAX_PENDING);
+        let device = system.device.clone();
+        tokio::select! {
+            failed = self.keep(first, &mut system, &mut packets) => Err(failed),
+            error = device.read(|packet| pass(packet, &sender)) => {
+                Err(CommandError::failure(format!("the device {} has ended: {error}", device.name())))
+            }
+            () = stop => Ok(Status::Interrupted),
+        }
+    }
+
+    async fn open(
+        &self,
+        connect: &ConnectOptions,
+        quiet: bool,
+        retries: ConnectRetries,
+    ) -> Result<Opened, CommandError> {
+        let opened =
+            connect.open_with(self.host, quiet, (Expected::Known, retries), anabranch_forward::configure);
+        let (endpoint, association) = opened.await?;
+        let failed = |why: String| CommandError::failure(format!("{}: {why}", self.host));
+        let address = greet(&association).await.map_err(|error| failed(error.to_string()))?;
+        if let Some((network, interface)) = overlapping(address.into(), &self.arguments.device) {
+            return Err(failed(format!(
+                "the gateway assigned {address}, which is in the network {network} of {interface}; start the gateway with another --tun=NETWORK"
+            )));
+        }
+        Ok(Opened { _endpoint: endpoint, association, address })
+    }
+
+    /// Creates the device and its routes.
+    async fn set_up(&self, opened: &Opened, changes: Changes) -> Result<System, CommandError> {
+        let failed = |error: anabranch_tun::Error| CommandError::failure(error.to_string());
+        let name = &self.arguments.device;
+        let device = Device::create(name).map_err(|error| no_device(name, &error))?;
+        let snapshot = opened.association.snapshot().await;
+        let mtu = mtu_for(&snapshot);
+        device.start(opened.address, 32, mtu).map_err(failed)?;
+        let mut routing = Routing::new(changes);
+        routing.keep_outside(remotes(&snapshot)).map_err(failed)?;
+        routing.lead(&device, &self.arguments.route).map_err(failed)?;
+        if !self.arguments.dns.is_empty() {
+            routing.set_dns(&device, &self.arguments.dns).map_err(failed)?;
+        }
+        let text = format!("{name}: address {}, through {}", opened.address, self.host);
+        self.arguments
+            .show
+            .line(&text, &json!({ "event": "tun", "device": name, "address": opened.address }));
+        Ok(System { device, routing, mtu })
+    }
+
+    /// Keeps the tunnel connected. Returns the error that makes further attempts useless.
+    async fn keep(
+        &self,
+        first: Opened,
+        system: &mut System,
+        packets: &mut mpsc::Receiver<Outgoing>,
+    ) -> CommandError {
+        let show = &self.arguments.show;
+        let output = system.device.output();
+        let mut current = first;
+        loop {
+            let Opened { association, address, .. } = &current;
+            let paths = association.paths().await;
+            let why = carry(association, *address, packets, (&output, self.tally), |snapshot| {
+                self.adapt(system, snapshot);
+            })
+            .await;
+            show.line(
+                &format!("the connection to the gateway was lost: {why}; trying again"),
+                &json!({ "event": "lost", "why": why }),
+            );
+            let remote = paths.first().map(|path| path.remote);
+            let next = match self.reconnect(remote).await {
+                Ok(next) => next,
+                Err(failed) => return failed,
+            };
+            if next.address != current.address
+                && let Err(error) = system.change_address(next.address)
+            {
+                return CommandError::failure(error.to_string());
+            }
+            current = next;
+            let object = json!({ "event": "restored", "address": current.address });
+            show.line("connected to the gateway again", &object);
+        }
+    }
+
+    /// Connects until it succeeds. Names are not resolved again, because their server may be behind the tunnel.
+    async fn reconnect(&self, remote: Option<std::net::SocketAddr>) -> Result<Opened, CommandError> {
+        let mut connect = self.arguments.connect.clone();
+        connect.connect_timeout = Some(ATTEMPT);
+        if connect.to.is_empty() && self.host.parse::<IpAddr>().is_err() {
+            connect.to.extend(remote);
+        }
+        loop {
+            match self.open(&connect, true, ConnectRetries::none()).await {
+                Err(error) if !error.is_final() => sleep(PAUSE).await,
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Adapts MTU and routes to the paths.
+    fn adapt(&self, system: &mut System, snapshot: &Snapshot) {
+        let mtu = mtu_for(snapshot);
+        let mut changed = system.routing.keep_outside(remotes(snapshot));
+        if mtu != system.mtu {
+            system.mtu = mtu;
+            changed = changed.and(system.device.set_mtu(mtu));
+        }
+        if let Err(error) = changed {
+            let object = json!({ "event": "note", "text": error.to_string() });
+            self.arguments.show.line(&error.to_string(), &object);
+        }
+    }
+}
+
+impl System {
+    fn change_address(&self, address: Ipv4Addr) -> Result<(), anabranch_tun::Error> {
+        self.device.clear_addresses()?;
+        self.device.start(address, 32, self.mtu)
+    }
+}
+
+fn remotes(snapshot: &Snapshot) -> impl Iterator<Item = IpAddr> {
+    snapshot.paths.iter().map(|path| path.remote.ip())
+}
+
+/// Passes a packet of the device to the queue of the association. The tunnel has IPv4 only.
+fn pass(packet: bytes::Bytes, sender: &mpsc::Sender<Outgoing>) {
+    let Some(header) = Header::read(&packet).filter(|header| header.source.is_ipv4()) else { return };
+    // A full channel drops packets, as the queue of a network card does.
+    let _ = sender.try_send((header.flow(), packet));
+}
