@@ -182,25 +182,46 @@ fn unwritable_file_or_used_port_is_reported_before_connecting() {
 }
 
 #[test]
-fn systemd_accepts_the_unit() {
-    let unit = workspace().join("contrib/systemd/anabranch-serve.service");
-    let text = std::fs::read_to_string(&unit).expect("the unit");
-    for line in ["DynamicUser=yes", "ProtectSystem=strict", "NoNewPrivileges=yes", "CapabilityBoundingSet="] {
-        assert!(text.lines().any(|found| found == line), "{line}");
+fn systemd_accepts_the_units() {
+    for name in ["anabranch-serve", "anabranch-forward", "anabranch-gateway"] {
+        let unit = workspace().join(format!("contrib/systemd/{name}.service"));
+        let text = std::fs::read_to_string(&unit).expect("the unit");
+        for line in
+            ["DynamicUser=yes", "ProtectSystem=strict", "NoNewPrivileges=yes", "CapabilityBoundingSet="]
+        {
+            assert!(text.lines().any(|found| found == line), "{name}: {line}");
+        }
+        // A drop-in has further options as words, so the variable has neither quotes nor braces.
+        let start = text.lines().find_map(|line| line.strip_prefix("ExecStart=")).expect("what it starts");
+        let variable = start.rsplit(' ').next().expect("a word");
+        assert!(["$ANABRANCH_ACCESS", "$ANABRANCH_OPTIONS"].contains(&variable), "{start}");
+        // The program is not installed at the unit's path, which may be the only error.
+        let folder = tempfile::tempdir().expect("a folder");
+        let copy = folder.path().join(format!("{name}.service"));
+        let there = text.replace("/usr/local/bin/anabranch", env!("CARGO_BIN_EXE_anabranch"));
+        std::fs::write(&copy, there).expect("a copy");
+        let Ok(verified) = Command::new("systemd-analyze").arg("verify").arg(&copy).output() else {
+            println!("skipped: systemd-analyze is not installed");
+            return;
+        };
+        let errors = String::from_utf8_lossy(&verified.stderr);
+        assert!(!errors.lines().any(|line| line.contains(name)), "{errors}");
     }
-    // A drop-in lists the admitted peers as words, so the variable has neither quotes nor braces.
-    let starts = text.lines().find(|line| line.starts_with("ExecStart=")).expect("what it starts");
-    assert!(starts.ends_with(" $ANABRANCH_ACCESS"), "{starts}");
-    // The program is not installed at the unit's path, which may be the only error.
-    let folder = tempfile::tempdir().expect("a folder");
-    let copy = folder.path().join("anabranch-serve.service");
-    let there = text.replace("/usr/local/bin/anabranch", env!("CARGO_BIN_EXE_anabranch"));
-    std::fs::write(&copy, there).expect("a copy");
-    let Ok(verified) = Command::new("systemd-analyze").arg("verify").arg(&copy).output() else {
-        println!("skipped: systemd-analyze is not installed");
-        return;
-    };
-    let said = String::from_utf8_lossy(&verified.stderr);
-    let about_ours: Vec<&str> = said.lines().filter(|line| line.contains("anabranch-serve")).collect();
-    assert!(about_ours.is_empty(), "{said}");
+}
+
+#[test]
+fn commands_of_the_units_accept_their_options() {
+    let drop_ins =
+        [("anabranch-forward", "-D 1080 gateway.example.org"), ("anabranch-gateway", "--allow *:443")];
+    for (name, options) in drop_ins {
+        let unit = workspace().join(format!("contrib/systemd/{name}.service"));
+        let text = std::fs::read_to_string(&unit).expect("the unit");
+        let start = text
+            .lines()
+            .find_map(|line| line.strip_prefix("ExecStart=/usr/local/bin/anabranch "))
+            .expect("a command");
+        let line = start.replace("$ANABRANCH_OPTIONS", options) + " --no-such-option";
+        let ended = anabranch(&line.split(' ').collect::<Vec<_>>()).with_status(2);
+        assert!(ended.err.contains("--no-such-option"), "{name}: {}", ended.err);
+    }
 }
