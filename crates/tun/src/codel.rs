@@ -15,6 +15,8 @@ pub(crate) struct Codel {
     first_above: Option<Instant>,
     drop_next: Option<Instant>,
     count: u32,
+    /// Count with which the latest state of dropping began.
+    last_count: u32,
     is_dropping: bool,
 }
 
@@ -36,8 +38,11 @@ impl Codel {
             return due.is_some();
         }
         self.is_dropping = true;
+        // A queue that exceeds the target soon after it was controlled resumes near the drop rate that controlled it.
         let was_recent = self.drop_next.is_some_and(|next| now < next + 16 * INTERVAL);
-        self.count = if was_recent && self.count > 2 { self.count - 2 } else { 1 };
+        let delta = self.count.wrapping_sub(self.last_count);
+        self.count = if was_recent && delta > 1 { delta } else { 1 };
+        self.last_count = self.count;
         self.drop_next = Some(self.after(now));
         true
     }
@@ -77,6 +82,21 @@ mod tests {
         let second = drops(700, 1200, 50);
         assert!(first >= 3 && second > first, "{first} {second}");
         assert_eq!(drops(1200, 1300, 5), 0);
+    }
+
+    #[test]
+    fn queue_that_was_controlled_lately_resumes_at_its_drop_rate() {
+        // The gap is shorter or longer than 16 intervals.
+        for (gap, resumes) in [(200, true), (3000, false)] {
+            let (start, mut codel) = (Instant::now(), Codel::default());
+            let mut drops = |from: u64, to: u64, waited: u64| {
+                (from..to).filter(|time| codel.drops(start + ms(*time), ms(waited), 10_000)).count()
+            };
+            drops(0, 2000, 50);
+            drops(2000, 2000 + gap, 5);
+            let again = drops(2000 + gap, 2400 + gap, 50);
+            assert_eq!(again > 8, resumes, "{again} drops after {gap} ms");
+        }
     }
 
     #[test]

@@ -92,6 +92,8 @@ impl Reorder {
         self.held_bytes -= flow.release(&mut deliver);
         self.schedule(packet.flow);
         while self.held_bytes > MAX_HELD_BYTES && self.skip(&mut deliver) {}
+        // A receiver that is never idle calls this only.
+        self.expire(now, deliver);
     }
 
     /// Delivers the packets whose wait has ended.
@@ -224,6 +226,15 @@ mod tests {
         bench.push(100_000, packet(1, 1, ms(0)));
         bench.push(100_000, packet(1, 3, ms(100_000)));
         assert_eq!(bench.reorder.deadline(), Some(bench.start + ms(100_000) + MAX_HOLD));
+    }
+
+    #[test]
+    fn wait_ends_in_time_while_packets_of_other_flows_arrive() {
+        let mut bench = Bench::new();
+        bench.push(0, packet(1, 1, ms(0)));
+        let deadline = bench.reorder.deadline().expect("it waits") - bench.start;
+        bench.push(deadline.as_millis() as u64 + 1, packet(2, 0, deadline));
+        assert_eq!(bench.delivered, [0, 1]);
     }
 
     #[test]
