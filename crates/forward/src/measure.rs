@@ -118,7 +118,7 @@ pub async fn measure(connected: &Connected, bounds: MeasureBounds) -> Result<Mea
         loaded_rtt: snapshot.paths.iter().filter_map(|path| path.srtt).max(),
         from_gateway_bps: received.rate_bps(),
         to_gateway_bps: sent.rate_bps(),
-        loss: share(after.lost - before.lost, after.sent - before.sent),
+        loss: share(after.lost.saturating_sub(before.lost), after.sent.saturating_sub(before.sent)),
         bytes: received.total() + sent.total(),
     })
 }
@@ -188,7 +188,8 @@ async fn send_and_sample(
     let sampling = async {
         while progress.total() < bounds.bytes.into() {
             sleep(SAMPLED_EVERY).await;
-            let delivered = sums(&association.snapshot().await).delivered - before;
+            // A path that is removed in the meantime takes its count along.
+            let delivered = sums(&association.snapshot().await).delivered.saturating_sub(before);
             if delivered > progress.total() {
                 progress.add(Instant::now(), delivered);
             }

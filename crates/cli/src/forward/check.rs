@@ -17,6 +17,8 @@ use crate::table::TextTable;
 
 /// Maximum time of a measurement in each direction.
 const TIME: Duration = Duration::from_secs(3);
+/// Time for a graceful end, after which the gateway is told an abort.
+const ENDS_WITHIN: Duration = Duration::from_secs(1);
 /// Time for a TCP connection that shows whether a link drops UDP only.
 const TCP_WITHIN: Duration = Duration::from_secs(2);
 
@@ -123,6 +125,8 @@ impl Check<'_> {
             };
             let connected = greet((endpoint, association)).await.map_err(|failed| failure(failed.message))?;
             let measured = measure(&connected, self.bounds).await;
+            // Bytes that are still buffered are not needed.
+            let _ = timeout(ENDS_WITHIN, connected.association().shutdown()).await;
             connected.association().abort();
             measured.map_err(|why| failure(format!("the measurement failed: {why}")))
         });
