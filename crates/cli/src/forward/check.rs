@@ -17,7 +17,7 @@ use crate::table::TextTable;
 
 /// Maximum time of a measurement in each direction.
 const TIME: Duration = Duration::from_secs(3);
-/// Time for a graceful end, after which the gateway is told an abort.
+/// Time for a graceful end, after which the association is aborted.
 const ENDS_WITHIN: Duration = Duration::from_secs(1);
 /// Time for a TCP connection that shows whether a link drops UDP only.
 const TCP_WITHIN: Duration = Duration::from_secs(2);
