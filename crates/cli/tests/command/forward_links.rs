@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use super::network::{End, LONGEST_PAUSE, Network, assert_same, longest_pause};
+use super::network::{End, Network, assert_cut_links_stop_no_download};
 
 /// Serves the folder `served` over HTTP on port 8000 of loopback.
 const WEB_SERVER: &str = "
@@ -36,20 +36,7 @@ fn cables_pulled_during_downloads_cost_no_connection() {
     let mut forwarding =
         network.start(End::Client, &["forward", "10.91.1.2", "--json", "-L", "8001:127.0.0.1:8000"]);
     forwarding.event("listening");
-    let mut download = network.python(End::Client, DOWNLOAD);
-    let pause = longest_pause(
-        &mut download,
-        &network.path("got"),
-        &[
-            &|| network.pull(End::Server, 1),
-            &|| network.plug(End::Server, 1),
-            &|| network.interrupt(2),
-            &|| network.restore(2),
-        ],
-    );
-    download.wait();
-    assert_same(&network.path("served"), &network.path("got"), 14);
-    assert!(pause < LONGEST_PAUSE, "{pause:?} without progress");
+    assert_cut_links_stop_no_download(&network, network.python(End::Client, DOWNLOAD));
     gateway.interrupt();
     let end = gateway.event("end");
     assert_eq!((&end["complete"], &end["reset"]), (&14.into(), &0.into()), "{end}");

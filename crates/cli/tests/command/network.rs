@@ -286,6 +286,24 @@ pub(super) fn longest_pause(running: &mut Running, folder: &Path, steps: &[&dyn 
     longest
 }
 
+/// Cuts one link after the other, each once, while a program downloads the 14 files of `served` to `got`.
+#[track_caller]
+pub(super) fn assert_cut_links_stop_no_download(network: &Network, mut download: Running) {
+    let pause = longest_pause(
+        &mut download,
+        &network.path("got"),
+        &[
+            &|| network.pull(End::Server, 1),
+            &|| network.plug(End::Server, 1),
+            &|| network.interrupt(2),
+            &|| network.restore(2),
+        ],
+    );
+    download.wait();
+    assert_same(&network.path("served"), &network.path("got"), 14);
+    assert!(pause < LONGEST_PAUSE, "{pause:?} without progress");
+}
+
 /// Returns the pairs that have carried data.
 pub(super) fn pairs(end: &Value) -> Vec<String> {
     let paths = end["paths"].as_array().expect("paths");

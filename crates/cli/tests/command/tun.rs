@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
 
-use super::network::{End, LONGEST_PAUSE, Network, Running, assert_same, longest_pause};
+use super::network::{End, Network, Running, assert_cut_links_stop_no_download};
 
 /// Serves the folder `served` over HTTP on port 8000 of all addresses.
 const WEB_SERVER: &str = "
@@ -79,20 +79,7 @@ fn downloads_through_the_tunnel_survive_cut_links() {
     fs::create_dir_all(network.path("got")).expect("a folder");
     let _web = network.python(End::Server, WEB_SERVER);
     let (mut gateway, mut client) = start(&network, &["--allow", "10.99.0.1:*"], &[]);
-    let mut download = network.python(End::Client, DOWNLOAD);
-    let pause = longest_pause(
-        &mut download,
-        &network.path("got"),
-        &[
-            &|| network.pull(End::Server, 1),
-            &|| network.plug(End::Server, 1),
-            &|| network.interrupt(2),
-            &|| network.restore(2),
-        ],
-    );
-    download.wait();
-    assert_same(&network.path("served"), &network.path("got"), 14);
-    assert!(pause < LONGEST_PAUSE, "{pause:?} without progress");
+    assert_cut_links_stop_no_download(&network, network.python(End::Client, DOWNLOAD));
     client.interrupt();
     let packets = client.event("packets");
     assert!(packets["received"].as_u64().expect("a number") > 15_000, "{packets}");
