@@ -5,9 +5,13 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::system::{Error, run};
+
+/// Folder of the settings of the network, which no line of a record leaves.
+const SETTINGS: &str = "/proc/sys/net/";
 
 /// First line of a file that a change has replaced.
 const MARK: &str = "# Written by anabranch tun. Its end restores the previous content.";
@@ -71,7 +75,9 @@ fn revert(line: &str) {
     let _ = match (kind, rest.split_once(' ')) {
         ("rule", Some((family, words))) => run("ip", &format!("-{family} rule del {words}"), None),
         ("nft", None) => run("nft", &format!("delete table inet {rest}"), None),
-        ("sysctl", Some((value, path))) => write(Path::new(path), value),
+        ("sysctl", Some((value, path))) if path.starts_with(SETTINGS) && !path.contains("..") => {
+            write(Path::new(path), value)
+        }
         ("file", Some((previous, path))) => restore(Path::new(path), previous),
         _ => Ok(()),
     };
@@ -98,6 +104,9 @@ pub enum RecordError {
     /// Another process uses it.
     #[error("another process with this role is running")]
     InUse,
+    /// The file belongs to another user, whose commands a privileged process must not execute.
+    #[error("the record of changes belongs to another user; remove it, and revert its changes by hand")]
+    NotOwned,
     /// The file cannot be read or written.
     #[error(transparent)]
     File(#[from] io::Error),
@@ -107,18 +116,22 @@ impl Changes {
     /// Opens a record, and reverts what a process that crashed has left. Returns the number of these changes, too.
     ///
     /// # Errors
-    /// Returns [`RecordError::InUse`] while another process has the record open.
+    /// Returns [`RecordError::InUse`] while another process has the record open, and [`RecordError::NotOwned`] for a file of another
+    /// user.
     pub fn open(path: &Path) -> Result<(Self, usize), RecordError> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
         let mut options = OpenOptions::new();
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut record = options.read(true).write(true).create(true).truncate(false).open(path)?;
+        let mut record =
+            options.mode(0o600).read(true).write(true).create(true).truncate(false).open(path)?;
         record.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => RecordError::InUse,
             TryLockError::Error(error) => error.into(),
         })?;
+        if record.metadata()?.uid() != fs::metadata("/proc/self")?.uid() {
+            return Err(RecordError::NotOwned);
+        }
         let mut text = String::new();
         record.read_to_string(&mut text)?;
         // A line that was not written completely belongs to a change that was not applied.
@@ -236,5 +249,35 @@ mod tests {
         fs::write(&path, MARK).expect("written");
         assert_eq!(Changes::open(&bench.record()).expect("a record").1, 6);
         assert_eq!(bench.content(), MARK);
+    }
+
+    #[test]
+    fn record_of_another_user_is_refused_unread() {
+        let bench = Bench::new();
+        let (mut changes, _) = Changes::open(&bench.record()).expect("a record");
+        changes.apply(&bench.change()).expect("applied");
+        let record = fs::read_to_string(bench.record()).expect("text");
+        drop(changes);
+        bench.change().apply().expect("applied");
+        fs::write(bench.record(), record).expect("written");
+        if std::os::unix::fs::chown(bench.record(), Some(65_534), None).is_err() {
+            eprintln!("skipped: only root gives files to other users");
+            return;
+        }
+        assert!(matches!(Changes::open(&bench.record()), Err(RecordError::NotOwned)));
+        assert!(bench.content().starts_with(MARK), "nothing is reverted");
+    }
+
+    #[test]
+    fn lines_change_no_file_outside_the_settings_of_the_network() {
+        let bench = Bench::new();
+        let before = bench.content();
+        for path in [
+            bench.file(),
+            Path::new(SETTINGS).join("../../..").join(bench.file().strip_prefix("/").expect("absolute")),
+        ] {
+            revert(&format!("sysctl 1 {}", path.display()));
+            assert_eq!(bench.content(), before);
+        }
     }
 }
