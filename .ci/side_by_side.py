@@ -2,16 +2,22 @@
 
 `cargo test` runs one binary after the other. Many binaries spend their time in one long test or wait for time-outs on
 sockets, so a processor is idle for most of it. The output of a binary is shown in one piece after its end. The exit
-status is 1 if a binary failed; all of them run in any case. Doc tests are not included: `cargo test --doc` runs them.
+status is 1 if a binary failed; all of them run in any case. A binary that exceeds the deadline is killed with the
+processes that it started, and its output names the tests that still run. Doc tests are not included:
+`cargo test --doc` runs them.
 
-Usage: side_by_side.py [--jobs N] [CARGO_TEST_OPTION...] [-- TEST_OPTION...]
+Usage: side_by_side.py [--jobs N] [--deadline SECONDS] [CARGO_TEST_OPTION...] [-- TEST_OPTION...]
 """
 
+import argparse
+import contextlib
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -61,39 +67,83 @@ def binaries(messages):
     return sorted(found)
 
 
-def run(binary, options):
-    """Runs a binary and shows its output. Returns `True` if it succeeded."""
-    began = time.monotonic()
-    environment = {**os.environ, "CARGO_MANIFEST_DIR": str(binary.folder)}
-    ended = subprocess.run(
-        [binary.program, *options],
-        cwd=binary.folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        check=False,
-    )
-    seconds = time.monotonic() - began
-    # A binary that a signal ends cannot report which tests failed.
-    how = "" if ended.returncode in (0, 101) else f", exit status {ended.returncode}"
-    head = f"     Running {binary.target} of {binary.folder.name}: {seconds:.1f} s{how}\n"
-    # The output is written in one call, so that output of other binaries does not interrupt it.
-    sys.stdout.buffer.write(head.encode() + ended.stdout)
-    sys.stdout.buffer.flush()
-    return ended.returncode == 0
+class Runner:
+    """Runs binaries, each in its own session, so that a signal reaches a binary and the processes that it started."""
+
+    def __init__(self, deadline_s):
+        self._deadline_s = deadline_s
+        self._started = []
+
+    def run(self, binary, options):
+        """Runs a binary and shows its output. Returns `True` if it succeeded."""
+        began = time.monotonic()
+        # A file instead of a pipe: a process that survives its parent would keep a pipe open.
+        with tempfile.TemporaryFile() as output:
+            how = self._outcome(self._start(binary, options, output))
+            output.seek(0)
+            head = f"     Running {binary.target} of {binary.folder.name}: {time.monotonic() - began:.1f} s{how}\n"
+            # The output is written in one call, so that output of other binaries does not interrupt it.
+            sys.stdout.buffer.write(head.encode() + output.read())
+            sys.stdout.buffer.flush()
+        return not how
+
+    def kill_all(self):
+        """Kills the binaries and the processes that they started."""
+        for process in list(self._started):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+    def _start(self, binary, options, output):
+        process = subprocess.Popen(
+            [binary.program, *options],
+            cwd=binary.folder,
+            env={**os.environ, "CARGO_MANIFEST_DIR": str(binary.folder)},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self._started.append(process)
+        return process
+
+    def _outcome(self, process):
+        """Waits for a binary. Returns the empty string after a success, and else a text for the head of its output."""
+        try:
+            status = process.wait(self._deadline_s)
+        except subprocess.TimeoutExpired:
+            status = None
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        self._started.remove(process)
+        if status is None:
+            return f", killed after the deadline of {self._deadline_s} s"
+        return f", exit status {status}" if status else ""
 
 
-def main(arguments):
-    jobs = os.process_cpu_count() if hasattr(os, "process_cpu_count") else os.cpu_count()
-    if arguments[:1] == ["--jobs"]:
-        jobs, arguments = int(arguments[1]), arguments[2:]
-    divided = arguments.index("--") if "--" in arguments else len(arguments)
-    tests = built(arguments[:divided])
+def arguments_of(line):
+    """Returns the options of this program, those of cargo and those of the tests."""
+    divided = line.index("--") if "--" in line else len(line)
+    parser = argparse.ArgumentParser(description=__doc__, add_help=False, allow_abbrev=False)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    # The longest binary takes four minutes on two idle cores.
+    parser.add_argument("--deadline", type=float, default=1200)
+    own, for_cargo = parser.parse_known_args(line[:divided])
+    return own, for_cargo, line[divided + 1 :]
+
+
+def main(line):
+    own, for_cargo, for_tests = arguments_of(line)
+    tests = built(for_cargo)
     began = time.monotonic()
-    with ThreadPoolExecutor(jobs) as pool:
-        succeeded = list(pool.map(lambda binary: run(binary, arguments[divided + 1 :]), tests))
-    print(f"{len(tests)} test binaries, {jobs} at a time, in {time.monotonic() - began:.1f} s")
+    runner = Runner(own.deadline)
+    pool = ThreadPoolExecutor(own.jobs)
+    try:
+        succeeded = list(pool.map(lambda binary: runner.run(binary, for_tests), tests))
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        runner.kill_all()
+    print(f"{len(tests)} test binaries, {own.jobs} at a time, in {time.monotonic() - began:.1f} s")
     failed = [binary for binary, good in zip(tests, succeeded, strict=True) if not good]
     for binary in failed:
         print(f"FAILED: {binary.target} of {binary.folder}: {binary.program}")

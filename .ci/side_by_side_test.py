@@ -5,6 +5,7 @@ import io
 import json
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -25,6 +26,14 @@ def artifact(name, *, kind="test", test=True, program="/target/x"):
     )
 
 
+def is_running(pid):
+    try:
+        # A killed process is a zombie until its new parent reaps it.
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 class Printed(io.StringIO):
     """Stream that accepts bytes, as standard output does."""
 
@@ -34,7 +43,7 @@ class Printed(io.StringIO):
 
 
 class SideBySide(unittest.TestCase):
-    def outcome(self, scripts, options=()):
+    def outcome(self, scripts, options=(), deadline="60"):
         """Returns exit status and output of a run in which the binaries are Python programs."""
         with tempfile.TemporaryDirectory() as folder:
             tests = []
@@ -45,7 +54,7 @@ class SideBySide(unittest.TestCase):
                 tests.append(Binary(Path(folder), f"test {name}", str(program)))
             printed = Printed()
             with mock.patch.object(side_by_side, "built", return_value=tests), contextlib.redirect_stdout(printed):
-                status = side_by_side.main(["--jobs", "2", "--workspace", "--", *options])
+                status = side_by_side.main(["--jobs", "2", "--deadline", deadline, "--workspace", "--", *options])
             return status, printed.buffer.getvalue().decode() + printed.getvalue()
 
     def test_only_binaries_of_tests_are_found(self):
@@ -72,6 +81,22 @@ class SideBySide(unittest.TestCase):
         status, printed = self.outcome({"dies": "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"})
         self.assertEqual(status, 1)
         self.assertIn("exit status -9", printed)
+
+    def test_a_binary_beyond_the_deadline_is_killed_with_its_children_and_shows_its_output(self):
+        # The child survives its parent and has its output open.
+        hangs = (
+            "import subprocess, time\n"
+            "child = subprocess.Popen(['sleep', '1000'])\n"
+            "print('child', child.pid, flush=True); time.sleep(1000)"
+        )
+        status, printed = self.outcome({"hangs": hangs}, deadline="1")
+        self.assertEqual(status, 1)
+        self.assertIn("killed after the deadline of 1.0 s", printed)
+        child = int(printed.split("child ")[1].split()[0])
+        ended_by = time.monotonic() + 10
+        while is_running(child):
+            self.assertLess(time.monotonic(), ended_by, "the child still runs")
+            time.sleep(0.01)
 
     def test_options_reach_each_binary_and_success_is_reported(self):
         echo = "import sys; print('given', sys.argv[1:])"
