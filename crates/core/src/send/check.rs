@@ -121,7 +121,7 @@ impl Sender {
         let unplaced = || recount.unplaced.iter().copied();
         assert_same(|| self.bound().unplaced(), unplaced, || "chunks without a path".to_owned());
         assert_eq!(self.outstanding().payload_bytes(), recount.payload_bytes, "outstanding payload bytes");
-        assert_eq!(self.queue().bytes(), self.queue().recounted_bytes(), "queued bytes");
+        self.queue().check();
         assert_eq!(self.held().bytes(), self.held().recounted_bytes(), "held bytes");
         let lost = || recount.lost.iter().copied();
         assert_same(|| self.lost().iter(), lost, || "the list of lost chunks".to_owned());

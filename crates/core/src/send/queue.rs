@@ -49,6 +49,14 @@ enum Lane {
     KeyManagement,
 }
 
+/// Message of the next chunk. Each packet reads it several times, so it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Next {
+    lane: Lane,
+    /// User bytes that are in no chunk yet; zero if no message waits.
+    uncut: usize,
+}
+
 /// Messages of the user in the order of the stream scheduler, ahead of them the urgent ones, and ahead of both the messages of the
 /// key management: new keys must not wait for data that uses up the old ones.
 ///
@@ -60,6 +68,7 @@ pub(crate) struct SendQueue {
     user: UserMessages,
     urgent: VecDeque<Waiting>,
     key_management: VecDeque<Waiting>,
+    next: Next,
     form: DataForm,
     /// Numbers of the current or next ordered and unordered message of each stream.
     numbers: Vec<[u32; 2]>,
@@ -78,6 +87,7 @@ impl SendQueue {
             user: UserMessages::new(scheduler),
             urgent: VecDeque::new(),
             key_management: VecDeque::new(),
+            next: Next { lane: Lane::User, uncut: 0 },
             form: DataForm::Data,
             numbers: vec![[u32::from(first_ssn); 2]; usize::from(streams)],
             first_ssn,
@@ -100,6 +110,7 @@ impl SendQueue {
         // A peer that accepts fewer streams in a second handshake than in its first gets the rest of a message that has begun:
         // the fragments of one message have consecutive TSNs.
         let refused = self.user.refuse(self.streams);
+        self.find_next();
         self.bytes -= refused.iter().map(|message| message.bytes).sum::<u64>();
         refused
     }
@@ -156,6 +167,7 @@ impl SendQueue {
     pub(crate) fn push(&mut self, payload: Bytes, options: SendOptions, limit: Option<MessageKey>) {
         self.bytes += payload.len() as u64;
         self.user.push(Waiting::new(payload, options, limit));
+        self.find_next();
     }
 
     pub(crate) fn push_key_management(&mut self, payload: Bytes, options: SendOptions) {
@@ -170,7 +182,7 @@ impl SendQueue {
         self.finish_begun();
     }
 
-    fn lane(&self) -> Lane {
+    fn find_lane(&self) -> Lane {
         let begun = |lane: &VecDeque<Waiting>| lane.front().is_some_and(|message| message.cut > 0);
         match () {
             () if self.urgent.is_empty() && self.key_management.is_empty() => Lane::User,
@@ -181,12 +193,19 @@ impl SendQueue {
         }
     }
 
-    fn next(&self) -> Option<&Waiting> {
-        match self.lane() {
+    fn search_next(&self) -> Next {
+        let lane = self.find_lane();
+        let message = match lane {
             Lane::User => self.user.front(),
             Lane::Urgent => self.urgent.front(),
             Lane::KeyManagement => self.key_management.front(),
-        }
+        };
+        Next { lane, uncut: message.map_or(0, Waiting::uncut) }
+    }
+
+    /// Updates the next message after a change of the messages or their order.
+    fn find_next(&mut self) {
+        self.next = self.search_next();
     }
 
     fn next_mut(&mut self, lane: Lane) -> Option<&mut Waiting> {
@@ -197,12 +216,14 @@ impl SendQueue {
         }
     }
 
-    /// Has a message of the user that has begun sent to its end if the next message of another lane follows it in its stream.
+    /// Has a message of the user that has begun sent to its end if the next message of another lane follows it in its stream. Updates
+    /// the next message.
     fn finish_begun(&mut self) {
         for message in [self.key_management.front(), self.urgent.front()].into_iter().flatten() {
             let SendOptions { stream, unordered, .. } = message.options;
             self.user.finish_begun_on(stream, unordered);
         }
+        self.find_next();
     }
 
     /// Records that a chunk was cut from the next message of a lane, which is removed if the chunk is its last one.
@@ -217,13 +238,13 @@ impl SendQueue {
     }
 
     /// Returns the number of a message that has begun or is next, and advances it if the message ends.
-    fn number_of(&mut self, options: SendOptions, ending: bool) -> u32 {
-        if options.unordered && self.form == DataForm::Data {
+    fn number_of(&mut self, stream: u16, unordered: bool, ending: bool) -> u32 {
+        if unordered && self.form == DataForm::Data {
             //= docs/rfc9260.txt#section-6.5
             //# For unordered user messages, the Stream Sequence Number MUST NOT be changed.
             return 0;
         }
-        let next = &mut self.numbers[usize::from(options.stream)][usize::from(options.unordered)];
+        let next = &mut self.numbers[usize::from(stream)][usize::from(unordered)];
         let number = *next;
         //= docs/rfc9260.txt#section-6.5
         //# The Stream Sequence Number of an outgoing stream MUST be incremented by 1 for each ordered user message sent on
@@ -238,23 +259,27 @@ impl SendQueue {
     /// Sets the priority of a stream for the schedulers that distinguish streams.
     pub(crate) fn set_priority(&mut self, stream: u16, priority: NonZeroU16) {
         self.user.set_priority(stream, priority);
+        self.find_next();
     }
 
     /// Sets the priorities of streams to those of another queue.
     pub(crate) fn adopt_priorities(&mut self, other: &SendQueue) {
         self.user.adopt_priorities(&other.user);
+        self.find_next();
     }
 
     /// Ends the packet to which the latest chunks were added.
     #[inline]
     pub(crate) fn end_packet(&mut self) {
-        self.user.end_packet();
+        if self.user.end_packet() {
+            self.find_next();
+        }
     }
 
     /// Returns `true` if the stream scheduler permits the next chunk in the current packet.
     #[inline]
     pub(crate) fn shares_packet(&self) -> bool {
-        self.user.shares_packet() || self.lane() != Lane::User
+        self.user.shares_packet() || self.next.lane != Lane::User
     }
 
     /// Returns the user bytes of a stream's message at this place that are in no chunk yet.
@@ -278,7 +303,7 @@ impl SendQueue {
             payload: Bytes::new(),
             form: self.form,
             stream: options.stream,
-            number: self.number_of(options, true),
+            number: self.number_of(options.stream, options.unordered, true),
             ppid_or_fsn: options.ppid,
             unordered: options.unordered,
             beginning: false,
@@ -292,18 +317,20 @@ impl SendQueue {
         self.bytes
     }
 
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.user.is_empty() && self.urgent.is_empty() && self.key_management.is_empty()
+        self.next.uncut == 0
     }
 
     /// Returns the number of user bytes of the next chunk, at most `most`; `None` if no message waits.
+    #[inline]
     pub(crate) fn next_payload(&self, most: usize) -> Option<usize> {
-        self.next().map(|message| message.uncut().min(most))
+        (!self.is_empty()).then(|| self.next.uncut.min(most))
     }
 
     /// Returns the same if the next chunk belongs to the key management.
     pub(crate) fn next_key_management(&self, most: usize) -> Option<usize> {
-        match self.lane() {
+        match self.next.lane {
             Lane::User | Lane::Urgent => None,
             Lane::KeyManagement => self.next_payload(most),
         }
@@ -313,7 +340,7 @@ impl SendQueue {
     pub(crate) fn cut(&mut self, most: usize) -> Option<Draft> {
         //= docs/rfc9260.txt#section-3.3.1
         //# This means that the TSNs for each fragment of a fragmented user message MUST be strictly sequential.
-        let lane = self.lane();
+        let lane = self.next.lane;
         let form = self.form;
         let message = self.next_mut(lane)?;
         let (start, options, limit) = (message.cut, message.options, message.limit);
@@ -329,11 +356,14 @@ impl SendQueue {
         //# 1)  The data sender MUST break the user message into a series of DATA chunks.
         let end = message.payload.len().min(start + most);
         message.cut = end;
-        let (payload, ending) = (message.payload.slice(start..end), end == message.payload.len());
+        let ending = end == message.payload.len();
+        // The last chunk takes over the message's reference.
+        let payload =
+            if ending { message.payload.split_off(start) } else { message.payload.slice(start..end) };
         //= docs/rfc9260.txt#section-3.3.1
         //# When a user message is fragmented by SCTP for transport, the same Stream Sequence Number MUST be carried in
         //# each of the fragments of the message.
-        let number = self.number_of(options, ending);
+        let number = self.number_of(options.stream, options.unordered, ending);
         let draft = Draft {
             payload,
             form,
@@ -368,6 +398,15 @@ impl SendQueue {
     pub(crate) fn recounted_bytes(&self) -> u64 {
         let all = self.user.iter().chain(&self.urgent).chain(&self.key_management);
         all.map(|message| message.uncut() as u64).sum()
+    }
+
+    /// Compares the running total and the next message with a recount.
+    ///
+    /// # Panics
+    /// Panics if they differ.
+    pub(crate) fn check(&self) {
+        assert_eq!(self.bytes, self.recounted_bytes(), "queued bytes");
+        assert_eq!(self.next, self.search_next(), "next message");
     }
 }
 
@@ -578,7 +617,9 @@ mod tests {
             let mut queue = SendQueue::new(4, 7, scheduler);
             push_on(&mut queue, &[3, 3, 1, 0, 1, 3]);
             let drafts: Vec<_> = std::iter::from_fn(|| {
+                queue.check();
                 let draft = queue.cut(1);
+                queue.check();
                 queue.end_packet();
                 draft
             })
@@ -602,6 +643,7 @@ mod tests {
         assert_eq!(queue.cut(1).map(|draft| draft.stream), Some(0));
         push_on(&mut queue, &[2]);
         queue.push_urgent(Bytes::from_static(b"U"), SendOptions { stream: 1, ..SendOptions::default() });
+        queue.check();
         let streams: Vec<_> = std::iter::from_fn(|| queue.cut(9)).map(|draft| draft.stream).collect();
         assert_eq!(streams, [0, 1, 2, 0]);
     }
@@ -630,6 +672,7 @@ mod tests {
             assert_eq!((end.stream, end.ssn(), end.ending), (1, 0, true));
             assert!(queue.withdraw(options, 1).is_none(), "nothing of it has left");
             assert_eq!((queue.bytes(), queue.bytes_at(1, 1), queue.bytes_at(2, 2)), (2, 0, 2));
+            queue.check();
             assert_eq!(queue.cut(9).map(|draft| draft.stream), Some(2), "{scheduler:?}");
             assert!(queue.is_empty(), "{scheduler:?}");
         }
@@ -641,7 +684,8 @@ mod tests {
             let mut queue = SendQueue::new(4, 0, scheduler);
             push_on(&mut queue, &[3, 0, 2, 3]);
             assert_eq!(queue.limit_streams(2).len(), 3);
-            assert_eq!((queue.bytes(), queue.recounted_bytes()), (2, 2));
+            assert_eq!(queue.bytes(), 2);
+            queue.check();
             assert_eq!(queue.cut(9).map(|draft| draft.stream), Some(0));
             assert!(queue.is_empty(), "{scheduler:?}");
         }
@@ -658,7 +702,9 @@ mod tests {
         queue.push_urgent(Bytes::from_static(b"U"), SendOptions::default());
         assert!(queue.shares_packet(), "urgent messages are not scheduled");
         queue.cut(9);
+        queue.check();
         queue.end_packet();
+        queue.check();
         assert!(queue.shares_packet());
         assert_eq!(queue.cut(9).map(|draft| draft.stream), Some(2));
     }

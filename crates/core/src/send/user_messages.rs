@@ -110,8 +110,9 @@ impl UserMessages {
             order.note_chunk(list);
         }
         if ending {
-            let message = self.lists[usize::from(list)].pop_front();
-            let message_bytes = message.map_or(0, |message| message.cut);
+            let messages = &mut self.lists[usize::from(list)];
+            let message_bytes = messages.front().map_or(0, |message| message.cut);
+            messages.pop_front();
             self.begun = None;
             self.end_message(list, if self.interleaves { bytes } else { message_bytes } as u64);
         } else if !self.interleaves {
@@ -149,10 +150,6 @@ impl UserMessages {
     #[inline]
     pub(super) fn has_begun(&self) -> bool {
         self.begun.is_some()
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.front().is_none()
     }
 
     /// Returns the lowest place of a message, or the next place if no message waits.
@@ -236,12 +233,10 @@ impl UserMessages {
         }
     }
 
-    /// Ends the packet to which the latest chunks were added.
+    /// Ends the packet to which the latest chunks were added. Returns `true` if this may change the next message.
     #[inline]
-    pub(super) fn end_packet(&mut self) {
-        if let Some(order) = &mut self.order {
-            order.end_packet();
-        }
+    pub(super) fn end_packet(&mut self) -> bool {
+        self.order.as_mut().is_some_and(StreamOrder::end_packet)
     }
 
     /// Returns `true` if the next chunk may be added to the current packet.

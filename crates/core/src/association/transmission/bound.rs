@@ -49,10 +49,10 @@ impl Outlet<'_> {
     /// Cuts the next chunk and puts it into a path's queue.
     pub(super) fn bind_next(&mut self, path: PathId) {
         let most = self.payload_bytes_per_chunk();
-        let Some(draft) = self.d.sender.cut(most) else { return };
+        let Some(mut draft) = self.d.sender.cut(most) else { return };
         // The packet of a bound chunk is not known yet.
         self.d.sender.end_packet();
-        let draft = self.finish_draft(draft, path);
+        draft.immediate |= self.asks_for_sack(&draft, path);
         let Admitted { tsn, bytes } = self.d.update_sender(|sender| {
             let admitted = sender.admit(draft, path);
             sender.bind(path, admitted.tsn);

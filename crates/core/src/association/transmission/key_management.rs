@@ -40,8 +40,8 @@ impl Outlet<'_> {
     fn fill_with_key_management(&mut self, path: PathId, writer: &mut PacketWriter<'_>) -> bool {
         let mut any = false;
         while let Some(payload) = self.early_payload(path, writer.remaining()) {
-            let Some(draft) = self.d.sender.cut(payload) else { break };
-            let draft = self.finish_draft(draft, path);
+            let Some(mut draft) = self.d.sender.cut(payload) else { break };
+            draft.immediate |= self.asks_for_sack(&draft, path);
             let header = DataHeader::new(self.d.sender.outstanding().next_tsn(), &draft);
             if Contents::Carried.write(writer, &header, &draft.payload).is_err() {
                 debug_assert!(false, "early_payload promised room");

@@ -185,9 +185,8 @@ impl Outlet<'_> {
         self.bundle_control(path, first, writer);
         let mut chunks = 0;
         while self.next_fits(most, writer.remaining(), ask, chunks) {
-            let Some(draft) = self.d.sender.cut(most) else { break };
-            let mut draft = self.finish_draft(draft, path);
-            draft.immediate |= self.sets_immediate_bit(ask.window_probe);
+            let Some(mut draft) = self.d.sender.cut(most) else { break };
+            draft.immediate |= self.asks_for_sack(&draft, path) || self.sets_immediate_bit(ask.window_probe);
             let header = DataHeader::new(self.d.sender.outstanding().next_tsn(), &draft);
             if self.identity.contents.write(writer, &header, &draft.payload).is_err() {
                 debug_assert!(false, "next_fits promised room");
@@ -215,8 +214,8 @@ impl Outlet<'_> {
         let Some(payload) = self.d.sender.queue().next_payload(most) else { return false };
         let window = if ask.window_probe { chunks == 0 } else { !self.d.sender.exceeds_window(payload) };
         window
-            && (chunks == 0 || self.d.sender.queue().shares_packet())
             && self.d.sender.queue().form().chunk_len(payload) <= remaining
+            && (chunks == 0 || self.d.sender.queue().shares_packet())
             && self.d.sender.outstanding().len() < MAX_OUTSTANDING_CHUNKS
     }
 }

@@ -203,15 +203,14 @@ impl Outlet<'_> {
             && self.d.view().admits_new_data(path)
     }
 
-    /// Sets the I bit of a last chunk, which asks for a SACK at once: before a shutdown (RFC 7053 section 4.1), or if no later
-    /// chunk would make the receiver acknowledge.
-    pub(crate) fn finish_draft(&self, mut draft: Draft, path: PathId) -> Draft {
-        let last = self.d.sender.queue().is_empty() && draft.ending;
-        draft.immediate |= match self.d.paths.profile().immediate_sack {
-            ImmediateSack::BeforeShutdown => last && self.shuts_down,
-            ImmediateSack::Tails => last || self.fills_small_window(path, draft.payload.len()),
-        };
-        draft
+    /// Returns `true` if a new chunk asks for a SACK at once by the I bit: the last one before a shutdown (RFC 7053 section 4.1), or
+    /// one after which no later chunk would make the receiver acknowledge.
+    pub(crate) fn asks_for_sack(&self, draft: &Draft, path: PathId) -> bool {
+        let last = || self.d.sender.queue().is_empty() && draft.ending;
+        match self.d.paths.profile().immediate_sack {
+            ImmediateSack::BeforeShutdown => self.shuts_down && last(),
+            ImmediateSack::Tails => last() || self.fills_small_window(path, draft.payload.len()),
+        }
     }
 
     /// Returns `true` if this chunk fills a window that has too few packets for a delayed acknowledgement.

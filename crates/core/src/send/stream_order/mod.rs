@@ -146,14 +146,14 @@ impl StreamOrder {
         }
     }
 
-    /// Ends the current packet.
-    pub(super) fn end_packet(&mut self) {
-        if let Some(stream) = self.packet.take()
-            && matches!(self.rule, Rule::RoundRobinPerPacket)
-            && self.is_active(stream)
-        {
+    /// Ends the current packet. Returns `true` if that ends the turn of its stream.
+    pub(super) fn end_packet(&mut self) -> bool {
+        let per_packet = matches!(self.rule, Rule::RoundRobinPerPacket);
+        let ended = self.packet.take().filter(|&stream| per_packet && self.is_active(stream));
+        if let Some(stream) = ended {
             self.rank(stream);
         }
+        ended.is_some()
     }
 
     /// Returns `true` if a chunk of this stream may be added to the current packet.

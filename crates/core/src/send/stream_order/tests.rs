@@ -131,7 +131,9 @@ proptest! {
                 0 => { order.activate(stream); active.insert(stream); }
                 1 => { order.deactivate(stream); active.remove(&stream); }
                 2 => order.set_priority(stream, priority(number)),
-                3 => order.end_packet(),
+                3 => {
+                    order.end_packet();
+                }
                 _ => if order.first().is_some() { serve(&mut order, 1, |_| u64::from(number)); }
             }
             let ranked: BTreeSet<u16> = order.active.iter().map(|&(_, stream)| stream).collect();
