@@ -494,8 +494,8 @@ impl Endpoint {
     /// Writes the next packet into `buf`, replacing its content; `None` if there is no packet to send now.
     pub fn poll_transmit(&mut self, now: Time, buf: &mut PacketBuffer) -> Option<Transmit> {
         self.now = self.now.max(now);
-        if let Some(reply) = self.poll_reply(buf) {
-            return Some(reply);
+        if !self.replies.is_empty() {
+            return self.poll_reply(buf);
         }
         while let Some(id) = self.table.next_busy() {
             if let Some(association) = self.table.get_mut(id) {

@@ -38,11 +38,14 @@ impl<A: Application> SctpHost<A> {
         SctpHost { endpoint, application, encapsulation, stale: true }
     }
 
-    /// Calls the application if anything happened to the endpoint. Otherwise returns `false` and leaves the endpoint unchanged.
-    fn settle(&mut self, now: Time) -> bool {
-        while let Some((id, event)) = self.endpoint.poll_event() {
+    /// Calls the application if anything happened to the endpoint, whose first event the caller has polled. Otherwise returns `false`
+    /// and leaves the endpoint unchanged.
+    fn settle(&mut self, now: Time, first: Option<(AssociationId, AssociationEvent)>) -> bool {
+        let mut next = first;
+        while let Some((id, event)) = next {
             self.application.on_event(now, &mut self.endpoint, id, &event);
             self.stale = true;
+            next = self.endpoint.poll_event();
         }
         let stale = std::mem::take(&mut self.stale);
         if stale {
@@ -81,11 +84,15 @@ impl<A: Application> Host for SctpHost<A> {
 
     fn poll_transmit(&mut self, now: Time, buf: &mut PacketBuffer) -> Option<Envelope> {
         if self.stale {
-            self.settle(now);
+            let event = self.endpoint.poll_event();
+            self.settle(now, event);
         }
         let mut transmit = self.endpoint.poll_transmit(now, buf);
         // Sending may have produced events, and the application may have answered them with messages.
-        if transmit.is_none() && self.settle(now) {
+        if transmit.is_none()
+            && let event @ Some(_) = self.endpoint.poll_settled_event()
+            && self.settle(now, event)
+        {
             transmit = self.endpoint.poll_transmit(now, buf);
         }
         if transmit.is_none() {

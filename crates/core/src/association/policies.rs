@@ -127,6 +127,8 @@ pub(crate) struct PolicyState {
     /// Slots whose deadline may have changed since it was read.
     stale: SlotSet,
     deadlines: [Option<Time>; SlotName::COUNT],
+    /// Earliest of the deadlines.
+    earliest: Option<Time>,
 }
 
 /// Shows the policies and their randomness alone. The other fields say which answers are up to date.
@@ -149,6 +151,7 @@ impl PolicyState {
             news: SlotSet::ALL,
             stale: SlotSet::ALL,
             deadlines: [None; SlotName::COUNT],
+            earliest: None,
         }
     }
 
@@ -191,10 +194,15 @@ impl PolicyState {
         if self.reads_all {
             self.stale = SlotSet::ALL;
         }
+        let mut changed = false;
         for slot in std::mem::replace(&mut self.stale, SlotSet::NONE).iter() {
-            self.deadlines[slot as usize] = slot.of(&mut self.slots).deadline();
+            let deadline = slot.of(&mut self.slots).deadline();
+            changed |= std::mem::replace(&mut self.deadlines[slot as usize], deadline) != deadline;
         }
-        earliest(self.deadlines)
+        if changed {
+            self.earliest = earliest(self.deadlines);
+        }
+        self.earliest
     }
 
     /// Returns `true` once after congestion control has read an event.
