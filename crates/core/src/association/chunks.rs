@@ -100,6 +100,8 @@ impl Association {
         }
     }
 
+    // Inlining this into the loop over chunks leaves too few registers for the loop.
+    #[inline(never)]
     fn handle_chunk(&mut self, raw: &RawChunk<'_>, packet: &mut Packet<'_>) -> Result<Continue, Discard> {
         let source = packet.source;
         let chunk = raw.decode().map_err(|_| Discard::Malformed)?;

@@ -66,6 +66,8 @@ impl Association {
             && !self.transmission.is_open()
     }
 
+    // Inlining this into the loop of `poll_transmit` makes the compiler compute the addresses of 25 fields before the loop.
+    #[inline(never)]
     fn next_packet(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
         let awaits_keys = self.protection.awaits_keys();
         if awaits_keys {

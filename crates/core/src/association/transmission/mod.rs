@@ -299,6 +299,8 @@ impl Transmission {
         None
     }
 
+    // Not inlined for the same reason as `Association::next_packet`.
+    #[inline(never)]
     fn next_in_opportunity(&mut self, out: &mut Outlet<'_>, buf: &mut PacketBuffer) -> Option<PathId> {
         if !std::mem::replace(&mut self.announced, true) {
             for id in out.d.paths.ids() {
