@@ -105,7 +105,7 @@ impl Setup {
     }
 
     fn node(&self, side: Side) -> Node {
-        Node::new(side, self.endpoint(side), self.sides[side.index()].profile.lost_counts_until_resent)
+        Node::new(side, self.endpoint(side), &self.sides)
     }
 }
 

@@ -126,6 +126,17 @@ pub(crate) enum Integrity {
     Driver,
 }
 
+/// Method that detects errors in the packets of an association.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorDetection {
+    /// CRC32c in the common header.
+    #[default]
+    Crc32c,
+    /// DTLS below SCTP (RFC 8261), with CRC32c only where RFC 9653 section 5.2 requires it or the peer does not announce the method.
+    LowerLayerDtls,
+}
+
 /// Configuration of an association.
 #[derive(Clone)]
 pub struct AssociationConfig {
@@ -155,6 +166,9 @@ pub struct AssociationConfig {
     /// `true` to offer I-DATA chunks (RFC 8260), with which messages of different streams interleave. They replace DATA chunks if the
     /// peer offers them too ([`Association::interleaves_messages`](crate::Association::interleaves_messages)).
     pub interleaving: bool,
+    /// Method that detects errors. Select [`ErrorDetection::LowerLayerDtls`] only if the driver discards datagrams that an authenticated
+    /// lower layer has not accepted ([`Association::sends_zero_checksums`](crate::Association::sends_zero_checksums)).
+    pub error_detection: ErrorDetection,
     /// First SSN of every stream in both directions. Only tests set it to a value other than zero, and on both sides.
     pub first_ssn: u16,
     /// Initial TSN; random if `None`. Only tests set it.
@@ -199,6 +213,7 @@ impl AssociationConfig {
             stream_control: false,
             stream_scheduler: StreamScheduler::default(),
             interleaving: false,
+            error_detection: ErrorDetection::default(),
             first_ssn: 0,
             initial_tsn: None,
             trace: false,

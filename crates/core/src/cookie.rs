@@ -36,6 +36,11 @@ const HAS_PARAMETERS: u8 = 0x10;
 const HAS_TRANSCRIPT: u8 = 0x08;
 /// Bit in the first byte: the cookie contains the offers of both sides for authentication.
 const HAS_OFFERS: u8 = 0x20;
+/// Bit in the first byte: the cookie contains the high byte of the features. Few peers announce one of these.
+const HAS_HIGH_FEATURES: u8 = 0x04;
+/// Bits in the first byte that announce optional parts.
+const OPTIONAL_PARTS: u8 =
+    HAS_UDP_PORT | HAS_TIE_TAGS | HAS_OFFERS | HAS_PARAMETERS | HAS_TRANSCRIPT | HAS_HIGH_FEATURES;
 /// Length in bytes of the HMAC-SHA256 at the end of a cookie: the minimum of RFC 2104 section 5.
 const MAC_LEN: usize = 16;
 /// Length of the screen in bytes. A screen of eight bytes would make the answer too long for the shortest INIT.
@@ -76,7 +81,7 @@ pub(crate) struct CookieBody {
     /// Addresses that the INIT listed.
     pub(crate) peer_addresses: ArrayVec<IpAddr, MAX_PEER_ADDRESSES>,
     /// Extensions that the INIT announced, one bit each; the caller defines the bits.
-    pub(crate) peer_features: u8,
+    pub(crate) peer_features: u16,
     /// Offers of both sides for authentication, if they use it.
     pub(crate) authentication: Option<Offers>,
     /// Offers of both sides for protection, if they agree.
@@ -211,6 +216,7 @@ impl CookieJar {
         write_body(now, body, out);
         if self.fills_up {
             let carried = if body.tie_tags == (0, 0) { 0 } else { 8 };
+            let carried = carried + usize::from(body.peer_features > u16::from(u8::MAX));
             let wider = if body.peer_address.is_ipv6() { 12 } else { 0 };
             out.resize(out.len() + FILLER + wider - carried, 0);
         }
@@ -333,7 +339,9 @@ fn write_body(created: Time, body: &CookieBody, out: &mut Vec<u8>) {
     layout |= if body.authentication.is_some() { HAS_OFFERS } else { 0 };
     layout |= if body.protection.is_some() { HAS_PARAMETERS } else { 0 };
     layout |= if body.transcript.is_some() { HAS_TRANSCRIPT } else { 0 };
-    out.extend_from_slice(&[layout, body.peer_features]);
+    let [high_features, features] = body.peer_features.to_be_bytes();
+    layout |= if high_features != 0 { HAS_HIGH_FEATURES } else { 0 };
+    out.extend_from_slice(&[layout, features]);
     //= docs/rfc9260.txt#section-5.1.3
     //# The State Cookie SHOULD also contain a timestamp on when the State Cookie is created and the lifespan of the State
     //# Cookie, along with all the information necessary for it to establish the association, including the port numbers
@@ -348,6 +356,7 @@ fn write_body(created: Time, body: &CookieBody, out: &mut Vec<u8>) {
     for number in [body.outbound_streams, body.inbound_streams] {
         out.extend_from_slice(&number.to_be_bytes());
     }
+    out.extend((high_features != 0).then_some(high_features));
     out.extend(body.peer_udp_port.iter().flat_map(|port| port.to_be_bytes()));
     write_address(body.peer_address, out);
     out.push(body.peer_addresses.len() as u8);
@@ -383,10 +392,10 @@ fn write_address(address: IpAddr, out: &mut Vec<u8>) {
 fn read_body(bytes: &[u8], header: Header) -> Option<GenuineCookie> {
     let mut rest = Reader(bytes);
     let layout = rest.u8()?;
-    if layout & !(HAS_UDP_PORT | HAS_TIE_TAGS | HAS_OFFERS | HAS_PARAMETERS | HAS_TRANSCRIPT) != LAYOUT {
+    if layout & !OPTIONAL_PARTS != LAYOUT {
         return None;
     }
-    let peer_features = rest.u8()?;
+    let features = rest.u8()?;
     let created = Time::from_nanos(u64::from_be_bytes(rest.take()?));
     // The fields of a struct expression are evaluated in the order in which they are written.
     let mut body = CookieBody {
@@ -400,10 +409,13 @@ fn read_body(bytes: &[u8], header: Header) -> Option<GenuineCookie> {
         tie_tags: if layout & HAS_TIE_TAGS == 0 { (0, 0) } else { (rest.u32()?, rest.u32()?) },
         outbound_streams: rest.u16()?,
         inbound_streams: rest.u16()?,
+        peer_features: u16::from_be_bytes([
+            if layout & HAS_HIGH_FEATURES == 0 { 0 } else { rest.u8()? },
+            features,
+        ]),
         peer_udp_port: if layout & HAS_UDP_PORT == 0 { None } else { Some(rest.u16()?) },
         peer_address: rest.address()?,
         peer_addresses: ArrayVec::new(),
-        peer_features,
         authentication: None,
         protection: None,
         transcript: None,
@@ -664,7 +676,7 @@ mod tests {
             peer_address: IpAddr,
             peer_udp_port: Option<u16>,
             listed in prop::collection::vec(any::<IpAddr>(), 0..=MAX_PEER_ADDRESSES),
-            peer_features: u8,
+            peer_features: u16,
             randoms: Option<([u8; 32], [u8; 32])>,
             transcript: Option<[u8; 32]>,
         ) -> CookieBody {

@@ -268,7 +268,10 @@ impl Endpoint {
         //# When an SCTP packet is received, the receiver MUST first check the CRC32c checksum as follows:
         //= docs/rfc9260.txt#section-6.8
         //# If it is not, the receiver MUST treat the packet as an invalid SCTP packet.
-        if self.integrity == Integrity::Checksum && !packet.checksum_is_valid() {
+        if self.integrity == Integrity::Checksum
+            && !self.accepts_zero_checksum(origin, &packet)
+            && !packet.checksum_is_valid()
+        {
             return Handled::Discarded(Discard::Checksum);
         }
         let header = packet.header();
@@ -318,6 +321,16 @@ impl Endpoint {
             }
             _ => self.deliver(origin, header, &first, &packet),
         }
+    }
+
+    /// Returns `true` if the packet has a zero checksum and belongs to an association that accepts it (RFC 9653 section 5.3). The checksum
+    /// is not computed then. Packets out of the blue need a correct one.
+    fn accepts_zero_checksum(&self, origin: Origin, packet: &PacketView<'_>) -> bool {
+        packet.checksum_field() == 0
+            && packet.chunks().next().is_some_and(|first| {
+                let id = first.ok().and_then(|first| self.find(origin, packet.header(), &first));
+                id.and_then(|id| self.table.get(id)).is_some_and(Association::accepts_zero_checksum)
+            })
     }
 
     /// Returns `true` if associations may be opened or restarted from this address.

@@ -41,8 +41,8 @@ pub use address::{LocalEnd, PathAddress};
 pub use anabranch_wire::QuotedInit;
 pub use association::{Association, AssociationEvent, StreamDirection, StreamRefusal, StreamRequest};
 pub use config::{
-    AddressChanges, AssociationConfig, BufferGrowth, Encapsulation, EndpointConfig, Guard, InterfaceMtu,
-    ListedAddresses, RateLimit, SharedKey, StreamChanges,
+    AddressChanges, AssociationConfig, BufferGrowth, Encapsulation, EndpointConfig, ErrorDetection, Guard,
+    InterfaceMtu, ListedAddresses, RateLimit, SharedKey, StreamChanges,
 };
 pub use endpoint::{AssociationId, Endpoint, Handled, Transmit};
 pub use error::{AbortReason, ConnectError, PathError, Refusal, SendError, StreamsError};

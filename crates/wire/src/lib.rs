@@ -87,8 +87,8 @@ pub use header::{COMMON_HEADER_LEN, Header};
 pub use list::{Item, Items, List};
 pub use packet::{Chunks, PacketView};
 pub use param::{
-    DtlsKeyManagement, KeyManagementMethod, OutgoingReset, Param, ParamList, ParamType, Params, RawParam,
-    RawParams, ReconfigResult,
+    DtlsKeyManagement, ErrorDetectionMethod, KeyManagementMethod, OutgoingReset, Param, ParamList, ParamType,
+    Params, RawParam, RawParams, ReconfigResult,
 };
 pub use quoted::QuotedInit;
 pub use reader::padded_len;

@@ -3,9 +3,9 @@
 use crate::cursor::Cursor;
 use crate::{
     AuthRepr, Cause, CauseCode, Chunk, ChunkType, ConfirmationRepr, DataFlags, DataRepr, DtlsKeyManagement,
-    GapBlock, Header, IDataRepr, InitRepr, KeyManagementMethod, List, Mid, NoSpace, OutgoingReset,
-    PacketView, PacketWriter, Param, ParamList, ParamType, ParseError, ParseErrorKind, PlainEnd, RawCauses,
-    RawChunk, RawParam, ReconfigResult, SackRepr, SkippedMid, Ssn, StreamId, Tsn,
+    ErrorDetectionMethod, GapBlock, Header, IDataRepr, InitRepr, KeyManagementMethod, List, Mid, NoSpace,
+    OutgoingReset, PacketView, PacketWriter, Param, ParamList, ParamType, ParseError, ParseErrorKind,
+    PlainEnd, RawCauses, RawChunk, RawParam, ReconfigResult, SackRepr, SkippedMid, Ssn, StreamId, Tsn,
 };
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -120,7 +120,7 @@ const INIT: InitRepr = InitRepr {
     initial_tsn: Tsn::new(0x1000),
 };
 
-const INIT_PARAMS: [Param<'static>; 12] = [
+const INIT_PARAMS: [Param<'static>; 13] = [
     Param::Ipv4Address(Ipv4Addr::new(192, 0, 2, 1)),
     Param::Ipv6Address(Ipv6Addr::new(0x2001, 0xDB8, 0, 0, 0, 0, 0, 1)),
     Param::CookiePreservative { increment_ms: 1000 },
@@ -133,6 +133,7 @@ const INIT_PARAMS: [Param<'static>; 12] = [
     Param::ForwardTsnSupported,
     Param::SupportedExtensions(List::new(&[ChunkType::FORWARD_TSN])),
     Param::AdaptationIndication(6),
+    Param::ZeroChecksumAcceptable(ErrorDetectionMethod::LOWER_LAYER_DTLS),
     Param::Random(&[9; 32]),
     Param::ChunkList(List::new(&[ChunkType(0xC1), ChunkType(0x80)])),
     Param::HmacAlgorithms(List::new(&[3, 1])),
@@ -368,6 +369,7 @@ pub(crate) fn param() -> impl Strategy<Value = Param<'static>> {
         key_management().prop_map(Param::DtlsKeyManagement),
         Just(Param::ForwardTsnSupported),
         any::<u32>().prop_map(Param::AdaptationIndication),
+        any::<u32>().prop_map(|identifier| Param::ZeroChecksumAcceptable(ErrorDetectionMethod(identifier))),
         any::<(u32, IpAddr)>().prop_map(|(correlation, address)| Param::AddIp { correlation, address }),
         any::<(u32, IpAddr)>().prop_map(|(correlation, address)| Param::DeleteIp { correlation, address }),
         any::<(u32, IpAddr)>().prop_map(|(correlation, address)| Param::SetPrimary { correlation, address }),

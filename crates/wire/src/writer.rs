@@ -105,6 +105,11 @@ impl<'b> PacketWriter<'b> {
         self.buf.get_mut(..self.len).unwrap_or_default()
     }
 
+    /// Returns the chunks written so far, which [`Chunks::of`](crate::Chunks::of) iterates over.
+    pub fn chunk_bytes(&self) -> &[u8] {
+        self.buf.get(self.start..self.len).unwrap_or_default()
+    }
+
     /// Stores the checksum and returns the length of the packet, a multiple of four.
     pub fn finish(self) -> usize {
         if let Some(packet) = self.buf.get_mut(..self.len) {
@@ -119,7 +124,8 @@ impl<'b> PacketWriter<'b> {
         self.len
     }
 
-    /// Completes the packet with a zero checksum field, for packets that never leave memory. Returns the length.
+    /// Completes the packet with a zero checksum field, for packets that never leave memory or whose errors a lower layer detects
+    /// (RFC 9653). Returns the length.
     pub const fn finish_without_checksum(self) -> usize {
         self.len
     }

@@ -10,6 +10,7 @@ mod restart;
 mod tags;
 mod undelivered;
 mod unknown;
+mod zero_checksum;
 
 use anabranch_core::SendOptions;
 use anabranch_core::time::Span;

@@ -1,8 +1,8 @@
 //! Interoperation with dcSCTP.
 
-use anabranch_core::{AssociationConfig, StreamScheduler};
+use anabranch_core::{AssociationConfig, ErrorDetection, StreamScheduler};
 
-use crate::peers::dcsctp_host::Dcsctp;
+use crate::peers::dcsctp_host::{Dcsctp, Features};
 use crate::peers::exchange::{exchange, exchange_with};
 use crate::rig::association;
 
@@ -42,9 +42,10 @@ fn interleaving() -> AssociationConfig {
 
 #[test]
 fn interleaved_messages_are_exchanged_with_dcsctp() {
+    let features = Features { interleaving: true, ..Features::default() };
     for (seed, loss) in [(13, 0.0), (14, LOSS), (15, LOSS), (16, LOSS)] {
         for we_connect in [true, false] {
-            exchange_with(interleaving(), |task| Dcsctp::interleaving(task, seed), we_connect, loss, seed);
+            exchange_with(interleaving(), |task| Dcsctp::with(task, seed, features), we_connect, loss, seed);
         }
     }
 }
@@ -52,4 +53,17 @@ fn interleaved_messages_are_exchanged_with_dcsctp() {
 #[test]
 fn dcsctp_without_i_data_gets_data() {
     exchange_with(interleaving(), |task| Dcsctp::new(task, 17), true, LOSS, 17);
+}
+
+#[test]
+fn dcsctp_exchanges_packets_with_zero_checksums() {
+    let features = Features { zero_checksum: true, ..Features::default() };
+    let over_dtls =
+        || AssociationConfig { error_detection: ErrorDetection::LowerLayerDtls, ..association("sctp") };
+    for (seed, loss) in [(18, 0.0), (19, LOSS), (20, LOSS)] {
+        for we_connect in [true, false] {
+            exchange_with(over_dtls(), |task| Dcsctp::with(task, seed, features), we_connect, loss, seed);
+            exchange_with(over_dtls(), |task| Dcsctp::new(task, seed), we_connect, loss, seed);
+        }
+    }
 }

@@ -30,22 +30,27 @@ pub(crate) struct Dcsctp {
     connected: bool,
     closed: bool,
     closing: bool,
-    interleaving: bool,
+    features: Features,
     failures: Vec<(ErrorKind, String)>,
+}
+
+/// Extensions that a socket offers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Features {
+    /// I-DATA.
+    pub(crate) interleaving: bool,
+    /// Zero checksums, as below DTLS.
+    pub(crate) zero_checksum: bool,
 }
 
 impl Dcsctp {
     /// Returns a socket with plain RFC 9260: checksums, DATA chunks, no partial reliability.
     pub(crate) fn new(task: Task, seed: u64) -> Self {
-        Self::with(task, seed, false)
+        Self::with(task, seed, Features::default())
     }
 
-    /// Returns a socket that offers I-DATA.
-    pub(crate) fn interleaving(task: Task, seed: u64) -> Self {
-        Self::with(task, seed, true)
-    }
-
-    fn with(task: Task, seed: u64, interleaving: bool) -> Self {
+    /// Returns a socket that offers these extensions, which its peer offers too.
+    pub(crate) fn with(task: Task, seed: u64, features: Features) -> Self {
         fastrand::seed(seed);
         let options = Options {
             local_port: PORT,
@@ -54,9 +59,11 @@ impl Dcsctp {
             announced_maximum_incoming_streams: 16,
             announced_maximum_outgoing_streams: 8,
             enable_partial_reliability: false,
-            enable_message_interleaving: interleaving,
-            zero_checksum_alternate_error_detection_method:
-                api::ZERO_CHECKSUM_ALTERNATE_ERROR_DETECTION_METHOD_NONE,
+            enable_message_interleaving: features.interleaving,
+            zero_checksum_alternate_error_detection_method: match features.zero_checksum {
+                true => api::ZERO_CHECKSUM_ALTERNATE_ERROR_DETECTION_METHOD_LOWER_LAYER_DTLS,
+                false => api::ZERO_CHECKSUM_ALTERNATE_ERROR_DETECTION_METHOD_NONE,
+            },
             disable_checksum_verification: false,
             ..Options::default()
         };
@@ -74,7 +81,7 @@ impl Dcsctp {
             connected: false,
             closed: false,
             closing: false,
-            interleaving,
+            features,
             failures: Vec::new(),
         }
     }
@@ -106,9 +113,10 @@ impl Dcsctp {
     }
 
     fn send(&mut self) {
-        let metrics = self.socket.get_metrics();
-        let interleaving = self.interleaving;
-        assert!(metrics.is_none_or(|m| m.uses_message_interleaving == interleaving && !m.uses_zero_checksum));
+        if let Some(metrics) = self.socket.get_metrics() {
+            assert_eq!(metrics.uses_message_interleaving, self.features.interleaving);
+            assert_eq!(metrics.uses_zero_checksum, self.features.zero_checksum);
+        }
         for message in std::mem::take(&mut self.task.messages) {
             self.sent += 1;
             let options = SendOptions {

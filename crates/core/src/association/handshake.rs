@@ -11,14 +11,15 @@ use crate::association::control::Control;
 use crate::association::recovery::LossRecovery;
 use crate::association::state::{Opening, Stagger, State};
 use crate::association::stream_changes::StreamChangeState;
+use crate::association::zero_checksum::ZeroChecksum;
 use crate::association::{Association, AssociationEvent};
 use crate::authentication::{AuthOffer, BadRandom, Keys, RANDOM_LEN};
-use crate::config::ListedAddresses;
+use crate::config::{ErrorDetection, ListedAddresses};
 use crate::cookie::{CookieBody, Offers};
 use crate::error::AbortReason;
 use crate::init::{
     Announced, address_params, announced, chunk_types, extensions, init_ack_violation, init_padding,
-    listed_addresses, listed_locals, reportable_params, sack_flags, stream_control,
+    listed_addresses, listed_locals, reportable_params, sack_flags, stream_control, zero_checksum,
 };
 use crate::path_id::{MAX_PATHS, PathId, PathSet, PathState};
 use crate::policy::{AckForm, Event, LivenessProof, StateCause};
@@ -169,6 +170,7 @@ impl Association {
             .chain(auth)
             .chain(sack_flags)
             .chain(stream_control)
+            .chain(zero_checksum::param(self.announces().zero_checksum))
             .chain(self.protection_param());
         if self.protection.offer().is_none() {
             return writer.init(&repr, params);
@@ -189,6 +191,7 @@ impl Association {
             re_config: self.config.stream_changes.is_some(),
             i_data: self.config.interleaving,
             i_forward_tsn: self.config.interleaving,
+            zero_checksum: self.config.error_detection == ErrorDetection::LowerLayerDtls,
         }
     }
 
@@ -433,6 +436,7 @@ impl Association {
         let foreign = self.profile.sack_flags == SackFlags::Announced && !peer.announced.sack_flags;
         self.sender.set_foreign_sack_flags(foreign);
         self.identity.peer_controls_streams = peer.announced.stream_control;
+        self.identity.zero_checksum.agree(self.config.error_detection, peer.announced.zero_checksum);
         let buffer = self.config.recv_buffer_bytes;
         let first = self.config.first_ssn;
         let interleaves = peer.announced.i_data && self.announces().i_data;
@@ -584,6 +588,7 @@ impl Association {
     pub(crate) fn restart(&mut self, source: CookieSource, body: &CookieBody) {
         self.identity.restarts = self.identity.restarts.wrapping_add(1);
         self.identity.local_tag = body.local_tag;
+        self.identity.zero_checksum = ZeroChecksum::default();
         self.identity.initial_tsn = (1 << 32) + u64::from(body.local_initial_tsn);
         let config = &self.config;
         let queue = SendQueue::new(config.streams, config.first_ssn, config.stream_scheduler);

@@ -46,6 +46,7 @@ mod testing;
 mod timers;
 mod transmission;
 mod unvalidated;
+mod zero_checksum;
 
 use std::num::NonZeroU16;
 use std::sync::Arc;
@@ -84,6 +85,7 @@ use state::State;
 use stream_changes::StreamChangeState;
 pub use stream_changes::{StreamDirection, StreamRefusal, StreamRequest};
 use transmission::Transmission;
+use zero_checksum::ZeroChecksum;
 
 /// Maximum number of outstanding chunks: within reach of a SACK's 16-bit gap offsets, and low enough that the stream sequence
 /// numbers of their messages stay within half of their space.
@@ -198,6 +200,7 @@ pub(crate) struct Identity {
     /// Number of restarts of the peer.
     restarts: u32,
     integrity: Integrity,
+    zero_checksum: ZeroChecksum,
     contents: Contents,
 }
 
@@ -271,6 +274,10 @@ impl Association {
                 peer_controls_streams: false,
                 restarts: 0,
                 integrity: seed.integrity,
+                zero_checksum: match seed.initiator {
+                    true => ZeroChecksum::of_initiator(config.error_detection),
+                    false => ZeroChecksum::default(),
+                },
                 contents: if config.protection.is_some() { Contents::Carried } else { seed.contents },
             },
             addresses: AddressManager::new(

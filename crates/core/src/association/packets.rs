@@ -112,6 +112,9 @@ pub(crate) trait PacketContext: Sized {
             lead(self, &mut writer);
             let filled = fill(self, &mut writer);
             let (length, unwritten_bytes) = match self.identity().integrity {
+                Integrity::Checksum if self.identity().zero_checksum.permits(&writer) => {
+                    (writer.finish_without_checksum(), 0)
+                }
                 // A checksum covers all bytes of the packet.
                 Integrity::Checksum => (writer.finish(), 0),
                 Integrity::Driver => {

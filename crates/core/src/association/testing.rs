@@ -15,6 +15,7 @@ use crate::association::policies::PolicyState;
 use crate::association::reachability::Reachability;
 use crate::association::recovery::{Acknowledgement, LossRecovery};
 use crate::association::transmission::Outlet;
+use crate::association::zero_checksum::ZeroChecksum;
 use crate::config::Integrity;
 use crate::contents::Contents;
 use crate::entropy::Entropy;
@@ -269,6 +270,7 @@ impl PacketParts {
                 peer_controls_streams: false,
                 restarts: 0,
                 integrity: Integrity::Checksum,
+                zero_checksum: ZeroChecksum::default(),
                 contents: Contents::Carried,
             },
             protection: PacketProtection::new(None),

@@ -1,11 +1,12 @@
 //! Extensions that an INIT ACK announces: those of the existing association with the peer, or else those of a new association.
 
-use anabranch_wire::Param;
+use anabranch_wire::{InitView, Param};
 
 use crate::address::Origin;
 use crate::association::Association;
+use crate::config::ErrorDetection;
 use crate::endpoint::Endpoint;
-use crate::init::{sack_flags, stream_control};
+use crate::init::{sack_flags, stream_control, zero_checksum};
 
 impl Endpoint {
     /// Returns `true` if the association supports ASCONF.
@@ -48,5 +49,20 @@ impl Endpoint {
         let accepted = || self.config.accept.as_ref().is_some_and(|accept| accept.stream_control);
         let announced = existing.map_or_else(accepted, |association| association.announces().stream_control);
         stream_control::param(announced)
+    }
+
+    /// Returns the parameter about zero checksums, if the INIT has it too. An answer to another INIT would be longer for nothing: its
+    /// sender never sends a zero checksum.
+    pub(super) fn announced_zero_checksum(
+        &self,
+        origin: Origin,
+        peer_port: u16,
+        init: &InitView<'_>,
+    ) -> Option<Param<'static>> {
+        let existing = self.by_address(origin, peer_port).and_then(|id| self.table.get(id));
+        let detection = || self.config.accept.as_ref().map(|accept| accept.error_detection);
+        let accepted = || detection() == Some(ErrorDetection::LowerLayerDtls);
+        let announced = existing.map_or_else(accepted, |association| association.announces().zero_checksum);
+        zero_checksum::param(announced && zero_checksum::is_announced(init))
     }
 }

@@ -376,8 +376,9 @@ impl Endpoint {
         //= docs/rfc9260.txt#section-3.3.3.1
         //# The Host Name Address parameter is described in Section 3.3.2.1.4 and MUST NOT be included in an INIT ACK
         //# chunk.
+        let zero_checksum = self.announced_zero_checksum(origin, header.source_port, init);
         let needed: Vec<Param<'_>> =
-            [Param::StateCookie(&cookie)].into_iter().chain(auth).chain(offer).collect();
+            [Param::StateCookie(&cookie)].into_iter().chain(auth).chain(offer).chain(zero_checksum).collect();
         let nr_sack = self.announces_nr_sack(origin, header.source_port);
         let (asconf, proof) = match offer {
             Some(_) => (self.accepts_asconf(origin, header.source_port), AsconfProof::Record),
@@ -420,7 +421,10 @@ impl Endpoint {
         if !written {
             return None;
         }
-        let length = writer.finish();
+        let length = match zero_checksum {
+            Some(_) => writer.finish_without_checksum(),
+            None => writer.finish(),
+        };
         bytes.truncate(length);
         Some(bytes)
     }

@@ -4,6 +4,7 @@ mod padding;
 pub(crate) mod sack_flags;
 pub(crate) mod stream_control;
 mod transcript;
+pub(crate) mod zero_checksum;
 
 use std::net::IpAddr;
 
@@ -35,11 +36,13 @@ pub(crate) struct Announced {
     pub(crate) i_data: bool,
     /// Support of I-FORWARD-TSN.
     pub(crate) i_forward_tsn: bool,
+    /// Acceptance of zero checksums below which DTLS detects errors.
+    pub(crate) zero_checksum: bool,
 }
 
 impl Announced {
     /// Returns one bit for each extension, in the form in which cookies store them.
-    pub(crate) fn bits(self) -> u8 {
+    pub(crate) fn bits(self) -> u16 {
         let bits = [
             (self.nr_sack, NR_SACK),
             (self.sack_flags, SACK_FLAGS),
@@ -49,11 +52,12 @@ impl Announced {
             (self.re_config, RE_CONFIG),
             (self.i_data, I_DATA),
             (self.i_forward_tsn, I_FORWARD_TSN),
+            (self.zero_checksum, ZERO_CHECKSUM),
         ];
         bits.into_iter().filter(|(announced, _)| *announced).fold(0, |all, (_, bit)| all | bit)
     }
 
-    pub(crate) fn of_bits(bits: u8) -> Self {
+    pub(crate) fn of_bits(bits: u16) -> Self {
         Announced {
             nr_sack: bits & NR_SACK != 0,
             asconf: bits & ASCONF != 0,
@@ -63,31 +67,35 @@ impl Announced {
             re_config: bits & RE_CONFIG != 0,
             i_data: bits & I_DATA != 0,
             i_forward_tsn: bits & I_FORWARD_TSN != 0,
+            zero_checksum: bits & ZERO_CHECKSUM != 0,
         }
     }
 }
 
 /// Bit of NR-SACK in the features that a cookie stores.
-const NR_SACK: u8 = 1;
+const NR_SACK: u16 = 1;
 
 /// Bit of the SACK flags.
-const SACK_FLAGS: u8 = 2;
+const SACK_FLAGS: u16 = 2;
 
 /// Bit of ASCONF.
-const ASCONF: u8 = 4;
+const ASCONF: u16 = 4;
 
 /// Bit of a peer that does not support FORWARD-TSN, so that the cookies of most peers have no bit for it.
-const NO_FORWARD_TSN: u8 = 8;
+const NO_FORWARD_TSN: u16 = 8;
 
 /// Bit of the control of streams.
-const STREAM_CONTROL: u8 = 16;
+const STREAM_CONTROL: u16 = 16;
 /// Bit of RE-CONFIG.
-const RE_CONFIG: u8 = 32;
+const RE_CONFIG: u16 = 32;
 
 /// Bit of I-DATA.
-const I_DATA: u8 = 64;
+const I_DATA: u16 = 64;
 /// Bit of I-FORWARD-TSN.
-const I_FORWARD_TSN: u8 = 128;
+const I_FORWARD_TSN: u16 = 128;
+
+/// Bit of the acceptance of zero checksums.
+const ZERO_CHECKSUM: u16 = 256;
 
 /// Chunk types to announce, at most all that this side supports.
 pub(crate) type ChunkTypes = ArrayVec<ChunkType, 7>;
@@ -127,6 +135,7 @@ pub(crate) fn announced(init: &InitView<'_>) -> Announced {
     let mut announced = Announced {
         sack_flags: sack_flags::is_announced(init),
         stream_control: stream_control::is_announced(init),
+        zero_checksum: zero_checksum::is_announced(init),
         ..Announced::default()
     };
     for param in init.params().take_while(|param| !stops(param)).flatten() {

@@ -26,7 +26,7 @@ fn read<T>(params: &[Param<'_>], read: impl FnOnce(&InitView<'_>) -> T) -> T {
 
 /// Returns every combination of extensions.
 fn combinations() -> impl Iterator<Item = Announced> {
-    (0..=u8::MAX).map(|bits| Announced {
+    (0..512).map(|bits| Announced {
         nr_sack: bits & 1 > 0,
         asconf: bits & 2 > 0,
         sack_flags: bits & 4 > 0,
@@ -35,6 +35,7 @@ fn combinations() -> impl Iterator<Item = Announced> {
         re_config: bits & 32 > 0,
         i_data: bits & 64 > 0,
         i_forward_tsn: bits & 128 > 0,
+        zero_checksum: bits & 256 > 0,
     })
 }
 
@@ -56,6 +57,7 @@ fn extensions_are_read_as_they_were_announced() {
             .into_iter()
             .chain(sack_flags::param(&profile))
             .chain(stream_control::param(wanted.stream_control))
+            .chain(zero_checksum::param(wanted.zero_checksum))
             .chain(forward_tsn);
         assert_eq!(read(&params.collect::<Vec<_>>(), announced), wanted);
     }
@@ -66,6 +68,7 @@ fn a_side_that_uses_no_extension_adds_no_parameter() {
     assert!(extensions(&chunk_types(Announced::default(), AsconfProof::Auth)).is_none());
     assert!(sack_flags::param(&Profile::rfc9260()).is_none());
     assert!(stream_control::param(false).is_none());
+    assert!(zero_checksum::param(false).is_none());
 }
 
 #[test]

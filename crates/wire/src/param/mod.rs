@@ -18,6 +18,7 @@ mod extension;
 mod reconfig_response;
 mod reconfiguration;
 mod stream_reset;
+mod zero_checksum;
 
 use crate::chunk_type::ChunkType;
 use crate::cursor::Cursor;
@@ -32,6 +33,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub use dtls::{DtlsKeyManagement, KeyManagementMethod};
 pub use reconfig_response::ReconfigResult;
 pub use stream_reset::OutgoingReset;
+pub use zero_checksum::ErrorDetectionMethod;
 
 /// Type of a parameter (RFC 9260 section 3.2.1).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -93,6 +95,8 @@ param_types! {
     ADD_INCOMING_STREAMS = 0x0012, "Add Incoming Streams Request";
     /// Support for ECNE and CWR (RFC 4960 appendix A).
     ECN_CAPABLE = 0x8000, "ECN Capable";
+    /// Method by which the sender detects errors in packets with a zero checksum (RFC 9653 section 4).
+    ZERO_CHECKSUM_ACCEPTABLE = 0x8001, "Zero Checksum Acceptable";
     /// Random number for AUTH (RFC 4895 section 3.1).
     RANDOM = 0x8002, "Random";
     /// Chunk types that must be authenticated (RFC 4895 section 3.2).
@@ -193,6 +197,7 @@ impl<'a> RawParam<'a> {
             ParamType::HOST_NAME_ADDRESS => Param::HostNameAddress(bytes),
             ParamType::SUPPORTED_ADDRESS_TYPES => Param::SupportedAddressTypes(list(value)?),
             ParamType::ECN_CAPABLE => value.end().map(|()| Param::EcnCapable)?,
+            ParamType::ZERO_CHECKSUM_ACCEPTABLE => Param::ZeroChecksumAcceptable(zero_checksum::read(value)?),
             ParamType::RANDOM => Param::Random(bytes),
             ParamType::CHUNK_LIST => Param::ChunkList(list(value)?),
             ParamType::HMAC_ALGORITHMS => Param::HmacAlgorithms(list(value)?),
@@ -285,6 +290,8 @@ pub enum Param<'a> {
     SupportedAddressTypes(List<'a, ParamType>),
     /// Support for ECNE and CWR.
     EcnCapable,
+    /// Method by which the sender detects errors in packets with a zero checksum.
+    ZeroChecksumAcceptable(ErrorDetectionMethod),
     /// Random number for AUTH.
     Random(&'a [u8]),
     /// Chunk types that must be authenticated.
@@ -385,6 +392,7 @@ impl Param<'_> {
             Self::HostNameAddress(_) => ParamType::HOST_NAME_ADDRESS,
             Self::SupportedAddressTypes(_) => ParamType::SUPPORTED_ADDRESS_TYPES,
             Self::EcnCapable => ParamType::ECN_CAPABLE,
+            Self::ZeroChecksumAcceptable(_) => ParamType::ZERO_CHECKSUM_ACCEPTABLE,
             Self::Random(_) => ParamType::RANDOM,
             Self::ChunkList(_) => ParamType::CHUNK_LIST,
             Self::HmacAlgorithms(_) => ParamType::HMAC_ALGORITHMS,
@@ -435,6 +443,7 @@ impl Param<'_> {
             Self::DtlsKeyManagement(offer) => dtls::write(value, offer),
             Self::EcnCapable | Self::ForwardTsnSupported => Ok(()),
             Self::AdaptationIndication(indication) => value.u32(indication),
+            Self::ZeroChecksumAcceptable(ErrorDetectionMethod(identifier)) => value.u32(identifier),
             Self::AddIp { correlation, address }
             | Self::DeleteIp { correlation, address }
             | Self::SetPrimary { correlation, address } => {
@@ -561,7 +570,7 @@ mod tests {
 
     #[test]
     fn unknown_types_are_read_completely() {
-        for kind in [0x0001, 0x3FFF, 0x4001, 0x8001, 0xC0DE] {
+        for kind in [0x0001, 0x3FFF, 0x4001, 0x8009, 0xC0DE] {
             let bytes = tlv(kind, b"value");
             let raw = RawParam::parse(&bytes).unwrap();
             assert_eq!((raw.bytes(), raw.value()), (&bytes[..], &b"value"[..]));
