@@ -64,7 +64,7 @@ impl Association {
         if cover == ChunkProtection::Record { self.check_blocked_without_gap() } else { Ok(()) }
     }
 
-    /// Ends the association if the peer sends chunks of the form that was not negotiated (RFC 8260 section 2.2.1).
+    /// Ends the association if the peer sends chunks of the form that was not negotiated (RFC 8260 sections 2.2.3 and 2.3.1).
     fn check_form(&mut self, interleaved: bool) -> Result<(), Discard> {
         if self.receiver.as_ref().is_none_or(|receiver| receiver.is_interleaved() == interleaved) {
             return Ok(());

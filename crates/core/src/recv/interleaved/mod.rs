@@ -445,7 +445,7 @@ impl Interleaved {
         });
     }
 
-    /// Resets the MIDs of streams to zero (RFC 8260 section 2.3.3). Returns `false`, without any change, if a message on one of them
+    /// Resets the MIDs of streams to zero (RFC 8260 section 2.3.2). Returns `false`, without any change, if a message on one of them
     /// waits for an earlier one or for a fragment.
     pub(crate) fn reset(&mut self, streams: &StreamSet) -> bool {
         let named: Vec<usize> = match streams {
