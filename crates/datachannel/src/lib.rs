@@ -5,23 +5,21 @@
 //! [`Endpoint`](anabranch_core::Endpoint) over any transport of datagrams, such as the DTLS of a WebRTC stack, and passes on the events of
 //! the association.
 //!
-//! The configuration of the association needs [stream changes](anabranch_core::AssociationConfig::stream_changes), by which channels
-//! end, and as many [streams](anabranch_core::AssociationConfig::streams) as there may be channels.
+//! [`configure`] sets what the channels need of the association. It assumes DTLS below, which replaces the checksum of packets.
 //!
 //! ```
 //! use std::net::IpAddr;
 //!
 //! use anabranch_core::profile::Profile;
 //! use anabranch_core::time::Time;
-//! use anabranch_core::{AssociationConfig, StreamChanges};
+//! use anabranch_core::AssociationConfig;
 //! # use anabranch_core::{AcceptFrom, Encapsulation, Endpoint, EndpointConfig, PacketBuffer, PathAddress};
-//! use anabranch_datachannel::{ChannelEvent, DataChannels, Limits, MessageKind, Role, Settings};
+//! use anabranch_datachannel::{ChannelEvent, DataChannels, Limits, MessageKind, Role, Settings, configure};
 //! use anabranch_schemes::registry;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let mut config = AssociationConfig::new(registry::parse("sctp")?.into_scheme(), Profile::net());
-//! config.streams = 64;
-//! config.stream_changes = Some(StreamChanges { max_streams: 64 });
+//! configure(&mut config, 64);
 //! # let addresses: [IpAddr; 2] = [[10, 0, 0, 1].into(), [10, 0, 0, 2].into()];
 //! # let mut endpoints = addresses.map(|address| {
 //! #     let settings = EndpointConfig {
@@ -69,12 +67,14 @@
 
 mod channel;
 mod channels;
+mod configure;
 mod control;
 mod error;
 mod resets;
 
 pub use channel::{ChannelId, ChannelReliability, Role, Settings};
 pub use channels::{ChannelEvent, CloseCause, DataChannels, Limits, MessageKind};
+pub use configure::configure;
 pub use error::{ChannelError, Malformed};
 
 /// Passes bytes to the decoder of control messages.

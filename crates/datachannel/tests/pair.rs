@@ -7,9 +7,11 @@ use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{
     AcceptFrom, Association, AssociationConfig, AssociationEvent, AssociationId, Encapsulation, Endpoint,
-    EndpointConfig, PacketBuffer, PathAddress, StreamChanges,
+    EndpointConfig, PacketBuffer, PathAddress,
 };
-use anabranch_datachannel::{ChannelEvent, ChannelId, DataChannels, Limits, MessageKind, Role, Settings};
+use anabranch_datachannel::{
+    ChannelEvent, ChannelId, DataChannels, Limits, MessageKind, Role, Settings, configure,
+};
 use anabranch_schemes::registry;
 
 pub(crate) const STREAMS: u16 = 16;
@@ -43,8 +45,7 @@ fn config() -> AssociationConfig {
     let scheme = registry::parse("sctp").expect("a scheme").into_scheme();
     let mut config = AssociationConfig::new(scheme, Profile::net());
     config.send_buffer_bytes = Some(1 << 20);
-    config.streams = STREAMS;
-    config.stream_changes = Some(StreamChanges { max_streams: STREAMS });
+    configure(&mut config, STREAMS);
     config
 }
 

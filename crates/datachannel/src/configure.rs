@@ -1,0 +1,16 @@
+//! Configuration of an association for channels.
+
+use anabranch_core::{AssociationConfig, ErrorDetection, StreamChanges, StreamScheduler};
+
+/// Sets up an association for channels on a transport that is DTLS (RFC 8261): `streams` in each direction, which end by resets (RFC
+/// 6525), and if the peer supports it, messages that interleave (RFC 8260) and packets without a checksum (RFC 9653).
+///
+/// A transport that may deliver corrupted or forged datagrams needs
+/// [`error_detection`](AssociationConfig::error_detection) set back to [`ErrorDetection::Crc32c`].
+pub fn configure(config: &mut AssociationConfig, streams: u16) {
+    config.streams = streams;
+    config.stream_changes = Some(StreamChanges { max_streams: streams });
+    config.interleaving = true;
+    config.stream_scheduler = StreamScheduler::RoundRobin;
+    config.error_detection = ErrorDetection::LowerLayerDtls;
+}
