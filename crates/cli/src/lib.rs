@@ -28,6 +28,8 @@ mod served_peers;
 mod signal;
 mod table;
 mod tilde;
+#[cfg(unix)]
+mod top;
 mod trace;
 mod transfer;
 
@@ -69,6 +71,8 @@ enum Command {
     Gateway(Box<forward::GatewayArguments>),
     #[cfg(target_os = "linux")]
     Tun(Box<forward::TunArguments>),
+    #[cfg(unix)]
+    Top(top::TopArguments),
     Completions(completions::CompletionsArguments),
     #[command(hide = true)]
     Man(completions::ManArguments),
@@ -89,6 +93,7 @@ Examples:
   anabranch forward -D 1080 HOST      proxy for other programs over all paths
   anabranch tun HOST                  this machine's packets over all paths
   anabranch gateway                   connect to hosts for such proxies
+  anabranch top                       show paths and connections of a command
   anabranch keys show                 print your public key
   anabranch relay --help              simulate links between real sockets
   anabranch compare two-path          run in the simulator and over sockets
@@ -158,6 +163,8 @@ fn run(command_line: Command, typed: &[OsString], external: &[ExternalCommand]) 
         Command::Gateway(gateway) => forward::gateway(&gateway),
         #[cfg(target_os = "linux")]
         Command::Tun(tun) => forward::tun(&tun),
+        #[cfg(unix)]
+        Command::Top(top) => top::top(&top),
         Command::Completions(completions) => completions::completions(&completions, command(external)),
         Command::Man(man) => completions::man(&man, command(external)),
     };

@@ -106,6 +106,16 @@ pub(crate) fn prompt(text: &str) {
     notices(text);
 }
 
+/// Returns `true` if standard output is a terminal.
+pub(crate) fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Returns standard output for a screen, if it is a terminal and keys can be read from standard input.
+pub(crate) fn screen() -> Option<io::Stdout> {
+    (io::stdout().is_terminal() && io::stdin().is_terminal()).then(io::stdout)
+}
+
 /// Returns `true` if standard error is a terminal, so that progress can be drawn there.
 pub(crate) fn is_err_terminal() -> bool {
     io::stderr().is_terminal()

@@ -75,7 +75,10 @@ impl Forwarder {
 async fn serve(uplink: Uplink, connection: TcpStream, service: Service) {
     match service {
         Service::Target(target) => match uplink.open(&target).await {
-            Ok(streams) => splice(connection, Bytes::new(), streams, uplink.tally()).await,
+            Ok(streams) => {
+                let counted = uplink.tally().opened(target.to_string());
+                splice(connection, Bytes::new(), streams, counted).await;
+            }
             Err(failure) => {
                 uplink.failed(Some(target), failure);
                 reset(&connection);

@@ -211,8 +211,9 @@ impl Served {
         if answer(&mut sender, Answer::Ready { port }).await.is_err() {
             return reset(&connection);
         }
+        let counted = self.gateway.tally.opened(target.to_string());
         (self.report)(Event::Opened { target });
-        splice(connection, Bytes::new(), (sender, receiver), &self.gateway.tally).await;
+        splice(connection, Bytes::new(), (sender, receiver), counted).await;
     }
 
     async fn listen(
@@ -250,6 +251,7 @@ impl Served {
 
     /// Forwards a connection to a listener of the user.
     async fn incoming(self: Arc<Self>, connection: TcpStream, request: Request) {
+        let listener = connection.local_addr().map(|local| local.to_string()).unwrap_or_default();
         let opened = async {
             let place = self.gateway.users.enter(&self.user, Instant::now())?;
             let opened = timeout(INCOMING_WITHIN, async {
@@ -266,7 +268,7 @@ impl Served {
         };
         match opened.await {
             Ok((streams, _place)) => {
-                splice(connection, Bytes::new(), streams, &self.gateway.tally).await;
+                splice(connection, Bytes::new(), streams, self.gateway.tally.opened(listener)).await;
             }
             Err(failure) => {
                 self.gateway.tally.failed(failure);

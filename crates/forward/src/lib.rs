@@ -42,5 +42,5 @@ pub use policy::{Policy, Rule, RuleError};
 #[cfg(feature = "fuzzing")]
 pub use proxy::fuzz as fuzz_proxy;
 pub use session::{ConnectFailed, Connected, configure, greet};
-pub use tally::{Tally, Totals};
+pub use tally::{OpenConnection, Tally, Totals};
 pub use target::{HostName, MAX_NAME_BYTES, Target, TargetError, TargetHost};

@@ -265,15 +265,17 @@ async fn serve_incoming(
     };
     let dialled = match target {
         Ok(target) => {
-            dial(target, None, DIALLED_WITHIN).await.map_err(|failure| (Some(target.clone()), failure))
+            let dialled = dial(target, None, DIALLED_WITHIN).await;
+            dialled.map(|connection| (connection, target)).map_err(|failure| (Some(target.clone()), failure))
         }
         Err(failure) => Err((None, failure)),
     };
     match dialled {
-        Ok(connection) => {
+        Ok((connection, target)) => {
             let port = connection.local_addr().map_or(0, |local| local.port());
             if answer(&mut sender, Answer::Ready { port }).await.is_ok() {
-                splice(connection, Bytes::new(), (sender, receiver), uplink.tally()).await;
+                let counted = uplink.tally().opened(target.to_string());
+                splice(connection, Bytes::new(), (sender, receiver), counted).await;
             }
         }
         Err((target, failure)) => {

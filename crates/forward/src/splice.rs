@@ -10,7 +10,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 
-use crate::tally::Tally;
+use crate::tally::Counted;
 
 /// Maximum length of a message with bytes of a connection. Messages of other streams wait while one is sent.
 const MESSAGE_BYTES: usize = 16 << 10;
@@ -63,15 +63,14 @@ pub(crate) async fn splice(
     connection: TcpStream,
     first: Bytes,
     (mut sender, mut receiver): (SendStream, RecvStream),
-    tally: &Tally,
+    mut counted: Counted,
 ) {
     prepare(&connection);
-    let mut counted = tally.opened();
     let mut ends = ResetOnDrop { connection, is_complete: false };
     let (mut read, mut write) = ends.connection.split();
     let both = tokio::try_join!(
-        outwards(first, &mut read, &mut sender, tally),
-        inwards(&mut receiver, &mut write, tally)
+        outwards(first, &mut read, &mut sender, &counted),
+        inwards(&mut receiver, &mut write, &counted)
     );
     // Dropped halves of a stream that has not ended reset and stop it.
     if both.is_ok() {
@@ -86,10 +85,10 @@ async fn outwards(
     first: Bytes,
     read: &mut ReadHalf<'_>,
     sender: &mut SendStream,
-    tally: &Tally,
+    counted: &Counted,
 ) -> Result<(), Broken> {
     if !first.is_empty() {
-        tally.sent_to_peer(first.len());
+        counted.sent_to_peer(first.len());
         if send(sender, first).await? == Peer::Stopped {
             return Ok(());
         }
@@ -105,7 +104,7 @@ async fn outwards(
         match read.try_read_buf(&mut buffer) {
             Ok(0) => return sender.finish().map_err(|_| Broken),
             Ok(bytes) => {
-                tally.sent_to_peer(bytes);
+                counted.sent_to_peer(bytes);
                 if send(sender, buffer.split().freeze()).await? == Peer::Stopped {
                     return Ok(());
                 }
@@ -132,10 +131,14 @@ async fn send(sender: &mut SendStream, bytes: Bytes) -> Result<Peer, Broken> {
 }
 
 /// Forwards bytes of the peer to the connection. The end of the stream half-closes the connection.
-async fn inwards(receiver: &mut RecvStream, write: &mut WriteHalf<'_>, tally: &Tally) -> Result<(), Broken> {
+async fn inwards(
+    receiver: &mut RecvStream,
+    write: &mut WriteHalf<'_>,
+    counted: &Counted,
+) -> Result<(), Broken> {
     while let Some(message) = receiver.recv().await.map_err(|_| Broken)? {
         write.write_all(&message.payload).await?;
-        tally.received_from_peer(message.payload.len());
+        counted.received_from_peer(message.payload.len());
     }
     write.shutdown().await?;
     Ok(())

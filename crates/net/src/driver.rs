@@ -32,6 +32,7 @@ use crate::shared::{
 use crate::snapshot::{AssociationReport, EndpointReport, EndpointStatistics, Snapshot};
 use crate::socket::{ArrivalInfo, RecvBuffers, Socket, SocketCounters};
 use crate::stream_state::{STREAM_CONTROL_PPID, UNREAD_LIMIT, Violation};
+use crate::withheld::WithheldEnds;
 
 /// Receive calls on one socket before the other sockets and the endpoint get their turn.
 const RECV_CALLS: usize = 4;
@@ -50,6 +51,8 @@ pub(crate) struct Driver {
     pub(crate) clock: Clock,
     pub(crate) endpoint: Endpoint,
     pub(crate) sockets: Vec<Socket>,
+    /// Local ends that are out of use.
+    pub(crate) withheld: WithheldEnds,
     /// Sums of the counters of closed sockets.
     pub(crate) closed: SocketCounters,
     commands: mpsc::UnboundedReceiver<Command>,
@@ -96,6 +99,7 @@ impl Driver {
             clock,
             endpoint,
             sockets,
+            withheld: WithheldEnds::default(),
             closed: SocketCounters::default(),
             commands,
             handles,
@@ -223,6 +227,12 @@ impl Driver {
             Command::RemoveLocal(address, reply) => {
                 let _ = reply.send(self.remove_local(address));
             }
+            Command::WithholdLocal(end, reply) => {
+                let _ = reply.send(self.withhold_local(end));
+            }
+            Command::RestoreLocal(end, reply) => {
+                let _ = reply.send(self.restore_local(end));
+            }
             Command::LookAtInterfaces => self.update_interface_mtus(),
             Command::Reconnected(local) => self.reconnected(local),
             Command::PairAgain => self.pair_again(),
@@ -255,7 +265,11 @@ impl Driver {
             let established = association.is_established();
             Some(AssociationReport { number: id.number(), established, snapshot: Snapshot::of(association) })
         });
-        EndpointReport { statistics: self.statistics(), associations: associations.collect() }
+        EndpointReport {
+            statistics: self.statistics(),
+            associations: associations.collect(),
+            withheld: self.withheld.iter().collect(),
+        }
     }
 
     fn statistics(&self) -> EndpointStatistics {
@@ -280,7 +294,8 @@ impl Driver {
     fn connect(&mut self, connect: Connect) -> Result<Handle, ConnectError> {
         let Connect { paths, sctp_port, mut config, dtls, restart } = connect;
         config.trace = self.watch.wants_decisions();
-        let paths = self.check_paths(&paths, sctp_port)?;
+        let checked = self.check_paths(&paths, sctp_port)?;
+        let (paths, withheld) = self.withheld.divide(checked);
         let handles = self.handles.upgrade().ok_or(ConnectError::EndpointGone)?;
         let (streams, stream_control) = (config.streams, config.stream_control);
         let now = self.clock.now();
@@ -291,6 +306,7 @@ impl Driver {
         if let Some(dtls) = dtls {
             self.keys.opened(id, dtls);
         }
+        self.withheld.keep(id, withheld);
         self.refusals.watch(now, id);
         self.report_errors();
         Ok(self.enter(id, streams, stream_control, handles))
@@ -356,15 +372,16 @@ impl Driver {
         let now = self.clock.now();
         let (calls, mut room) =
             if self.behind { (RECV_CALLS_BEHIND, TURN_BYTES) } else { (RECV_CALLS, usize::MAX) };
-        let Driver { endpoint, sockets, watch, keys, due, .. } = self;
+        let Driver { endpoint, sockets, watch, keys, due, withheld, .. } = self;
         for index in 0..sockets.len() {
             let (local, end) = (sockets[index].local(), sockets[index].end());
+            let is_dropped = withheld.drops(now, end);
             for _ in 0..calls {
                 let filled = sockets[index].recv(buffers, ask);
                 if filled == 0 {
                     break;
                 }
-                for (from, datagram) in buffers.datagrams(filled) {
+                for (from, datagram) in buffers.datagrams(filled).filter(|_| !is_dropped) {
                     let address = PathAddress::over_udp(local.ip(), from).from_end(end);
                     let handled = endpoint.handle_datagram(now, address, datagram);
                     watch.datagram(now, local, from, datagram_outcome(handled), datagram);
@@ -606,6 +623,7 @@ impl Driver {
         self.entries.remove(&id);
         self.keys.forget(id);
         self.pairing.forget(id);
+        self.withheld.forget(id);
         self.spent.push(id);
     }
 

@@ -411,8 +411,13 @@ impl Endpoint {
 
     /// Returns a handle that reads the endpoint's state and does not keep it running.
     pub fn monitor(&self) -> Monitor {
-        let EndpointInner { commands, sctp_port, gone, .. } = &*self.inner;
-        Monitor { commands: commands.downgrade(), sctp_port: *sctp_port, gone: gone.clone() }
+        let EndpointInner { commands, sctp_port, accepts, gone, .. } = &*self.inner;
+        Monitor {
+            commands: commands.downgrade(),
+            sctp_port: *sctp_port,
+            accepts: *accepts,
+            gone: gone.clone(),
+        }
     }
 
     /// Returns the endpoint's counters, or zeros if its task has ended.
@@ -425,15 +430,29 @@ impl Endpoint {
     }
 }
 
-/// Reader of the state of an [`Endpoint`]. Unlike a handle it does not keep the endpoint's task running.
+/// Reader of the state of an [`Endpoint`], which also takes local addresses out of use. Unlike a handle it does not keep the endpoint's task running.
 #[derive(Clone, Debug)]
 pub struct Monitor {
     commands: mpsc::WeakUnboundedSender<Command>,
     sctp_port: u16,
+    accepts: bool,
     gone: watch::Receiver<()>,
 }
 
 impl Monitor {
+    /// Returns `true` if the endpoint accepts associations.
+    pub fn accepts(&self) -> bool {
+        self.accepts
+    }
+
+    /// Sends a command to the endpoint's task, unless it has ended.
+    pub(crate) fn order(&self, command: Command) {
+        if let Some(commands) = self.commands.upgrade() {
+            // A task that ends meanwhile drops the command.
+            let _ = commands.send(command);
+        }
+    }
+
     /// Returns the endpoint's SCTP port.
     pub fn sctp_port(&self) -> u16 {
         self.sctp_port
@@ -446,6 +465,11 @@ impl Monitor {
         let (reply, answer) = oneshot::channel();
         self.commands.upgrade()?.send(Command::Report(reply)).ok()?;
         answer.await.ok()
+    }
+
+    /// Returns `true` once the endpoint's task has ended.
+    pub fn is_gone(&self) -> bool {
+        self.gone.has_changed().is_err()
     }
 
     /// Waits until the endpoint's task has ended. Its ports are free afterwards.

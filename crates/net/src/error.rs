@@ -63,7 +63,7 @@ pub enum BindError {
     NoRuntime,
 }
 
-/// Reason for which a local address could not be added or removed.
+/// Reason for which a local address could not be added, removed or withheld.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LocalError {
@@ -71,13 +71,19 @@ pub enum LocalError {
     #[error(transparent)]
     Bind(#[from] BindError),
     /// The endpoint does not have the address.
-    #[error("{address} is not among the endpoint's addresses ({known:?}), so it cannot be removed")]
+    #[error("{address} is not among the endpoint's addresses ({known:?}); name one of them")]
     Unknown {
         /// Requested address.
         address: IpAddr,
         /// Addresses of the endpoint.
         known: Vec<IpAddr>,
     },
+    /// An association has no other active path than those of the address.
+    #[error("{0} has the only usable path; restore another one first, or end the association")]
+    LastUsable(IpAddr),
+    /// The endpoint accepts associations, whose paths its peers choose.
+    #[error("this side accepts associations; take the path out at the side that connects")]
+    Accepts,
     /// The endpoint's task has ended.
     #[error("the endpoint has ended: its runtime has stopped; bind a new one")]
     EndpointGone,

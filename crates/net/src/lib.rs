@@ -121,7 +121,10 @@ mod stream_service;
 mod stream_state;
 mod streams;
 mod undelivered;
+mod withheld;
+mod withhold;
 
+pub use anabranch_core::policy::Limiter;
 pub use anabranch_core::{
     AbandonCause, Abandoned, AbandonedMessages, AbortReason, AcceptFrom, AddressChanges, AssociationEvent,
     BufferGrowth, FairPool, Guard, ListedAddresses, LocalEnd, MAX_NETWORKS, Network, NetworkError, Networks,

@@ -139,6 +139,9 @@ impl Driver {
         self.sockets.push(socket);
         self.list_addresses();
         self.update_interface_mtus();
+        if self.withheld.contains(at) {
+            return Ok(local);
+        }
         self.for_each_association(|association, now| {
             if !association.follows_addresses() {
                 return;
@@ -190,8 +193,8 @@ impl Driver {
     }
 
     /// Updates the addresses that new associations announce.
-    fn list_addresses(&mut self) {
-        let addresses = self.sockets.iter().map(Socket::end).collect();
+    pub(crate) fn list_addresses(&mut self) {
+        let addresses = self.used_ends().collect();
         self.endpoint.set_addresses(addresses);
     }
 

@@ -46,8 +46,7 @@ impl Driver {
             let found = known.iter().find(|local| is_here(local) && local.obstacle.is_none());
             found.map(|local| (end, local))
         };
-        let locals: Vec<(LocalEnd, &LocalAddress)> =
-            self.sockets.iter().filter_map(|socket| usable(socket.end())).collect();
+        let locals: Vec<(LocalEnd, &LocalAddress)> = self.used_ends().filter_map(usable).collect();
         for id in due {
             if let Some(association) = self.endpoint.association_mut(id) {
                 self.pairing.offer(now, id, association, &locals);

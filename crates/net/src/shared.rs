@@ -49,6 +49,10 @@ pub(crate) enum Command {
     AddLocal(BindAddress, oneshot::Sender<Result<SocketAddr, LocalError>>),
     /// Closes the sockets of a local address, on all interfaces if none is named.
     RemoveLocal(LocalEnd, oneshot::Sender<Result<(), LocalError>>),
+    /// Takes a local address out of use.
+    WithholdLocal(LocalEnd, oneshot::Sender<Result<(), LocalError>>),
+    /// Puts a withheld local address into use again.
+    RestoreLocal(LocalEnd, oneshot::Sender<Result<(), LocalError>>),
     /// Updates the MTUs of interfaces.
     LookAtInterfaces,
     /// Reports that the interface of a local address is connected again.

@@ -3,7 +3,8 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use anabranch_core::{Association, Discards, PathAddress, PathId, PathState, Statistics};
+use anabranch_core::policy::Limiter;
+use anabranch_core::{Association, Discards, LocalEnd, PathAddress, PathId, PathState, Statistics};
 
 /// State of a path.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +37,10 @@ pub struct PathSnapshot {
     pub lost_bytes: u64,
     /// Bytes of DATA chunks acknowledged.
     pub delivered_bytes: u64,
+    /// Bytes of SCTP packets received on the path.
+    pub received_bytes: u64,
+    /// Limit of the path at the latest opportunity to send data.
+    pub limiter: Limiter,
     /// Latest sample of the delivery rate, in bits per second.
     pub delivery_rate_bps: Option<u64>,
     /// Number of consecutive errors.
@@ -117,6 +122,8 @@ pub struct EndpointReport {
     pub statistics: EndpointStatistics,
     /// Open associations, in the order in which they began.
     pub associations: Vec<AssociationReport>,
+    /// Local addresses that are [withheld](crate::Monitor::withhold_local).
+    pub withheld: Vec<LocalEnd>,
 }
 
 impl Snapshot {
@@ -149,6 +156,8 @@ fn paths(association: &Association) -> impl Iterator<Item = PathSnapshot> {
             sent_bytes: facts.sent.get(),
             lost_bytes: facts.lost.get(),
             delivered_bytes: facts.delivered.get(),
+            received_bytes: association.path_received_bytes(facts.id)?,
+            limiter: facts.limiter,
             delivery_rate_bps: facts.delivery_rate.map(|rate| rate.as_bps()),
             errors: facts.error_count,
         })

@@ -4,7 +4,8 @@
 //! [observers](Recording::observer) copy events of endpoints into memory, and its own thread writes them. If the disk is slower than
 //! the network, records are dropped and counted, and the endpoint does not wait.
 //!
-//! [`metrics::Exporter`] answers HTTP scrapes with metrics of endpoints in the OpenMetrics text format.
+//! [`metrics::Exporter`] answers HTTP scrapes with metrics of endpoints in the OpenMetrics text format. On Unix, a
+//! [`control::Control`] socket answers local clients, which can also take paths out of use.
 //!
 //! ```
 //! use anabranch_net::{Protection, Endpoint, PathAddress, Peer, SendOptions};
@@ -33,6 +34,8 @@
 //! ```
 
 mod batch;
+#[cfg(unix)]
+pub mod control;
 mod directory;
 mod feed;
 pub mod metrics;

@@ -129,6 +129,8 @@ impl Meter {
 mod tests {
     use std::time::Duration;
 
+    use anabranch_net::Limiter;
+
     use super::*;
 
     fn snapshot(delivered: [u64; 2], lost: u64, retransmissions: u64) -> Snapshot {
@@ -147,6 +149,8 @@ mod tests {
             sent_bytes: 0,
             lost_bytes: lost,
             delivered_bytes: delivered[index],
+            received_bytes: 0,
+            limiter: Limiter::Window,
             delivery_rate_bps: None,
             errors: 0,
         };

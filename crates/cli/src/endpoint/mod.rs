@@ -12,6 +12,7 @@ use std::num::NonZeroU64;
 use std::sync::Once;
 use std::time::Duration;
 
+use anabranch_forward::Tally;
 use anabranch_net::route_selection::InputNames;
 use anabranch_net::{Config, EndpointBuilder};
 use anabranch_observe::Role;
@@ -74,6 +75,19 @@ impl AssociationOptions {
         ];
         let given = given.into_iter().find(|(_, given)| *given).map(|(option, _)| option);
         given.or_else(|| self.protection.given()).or_else(|| self.observe.given())
+    }
+
+    /// Lets `anabranch top` show the endpoints of this command from now on. Call it in a runtime.
+    pub(crate) fn open_control(&self, command: &str) {
+        self.open_control_with(command, None);
+    }
+
+    /// Like [`open_control`](Self::open_control), with forwarded connections.
+    pub(crate) fn open_control_with(&self, command: &str, tally: Option<&Tally>) {
+        #[cfg(unix)]
+        self.observe.open_control(command, self.scheme(), tally);
+        #[cfg(not(unix))]
+        let _ = (command, tally);
     }
 
     /// Adds the requested observer.

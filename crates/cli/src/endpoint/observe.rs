@@ -4,7 +4,11 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+#[cfg(unix)]
+use anabranch_forward::Tally;
 use anabranch_net::{Config, Endpoint, EndpointBuilder};
+#[cfg(unix)]
+use anabranch_observe::control::{Connection, Connections, Control, Folder, MAX_CONNECTIONS};
 use anabranch_observe::metrics::Exporter;
 use anabranch_observe::{Outputs, Recording, Role};
 use anabranch_sim::pcapng::SnapLength;
@@ -54,6 +58,8 @@ pub(crate) struct ObserveOptions {
 struct Running {
     recording: Option<Recording>,
     exporter: Option<Exporter>,
+    #[cfg(unix)]
+    control: Option<Control>,
 }
 
 impl Drop for Running {
@@ -119,10 +125,29 @@ impl ObserveOptions {
         Ok(observed)
     }
 
-    /// Exports the metrics of an endpoint, if requested.
+    /// Opens the control socket of this command, for `anabranch top`. The command works without it, so a failure is a notice.
+    #[cfg(unix)]
+    pub(super) fn open_control(&self, command: &str, scheme: &str, tally: Option<&Tally>) {
+        let control = match Control::open(&Folder::of_user(), command, scheme) {
+            Ok(control) => control,
+            Err(error) => {
+                return output::notice(format_args!("`anabranch top` cannot show this command: {error}"));
+            }
+        };
+        if let Some(tally) = tally.cloned() {
+            control.show_connections(Arc::new(move || connections(&tally)));
+        }
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).control = Some(control);
+    }
+
+    /// Shows an endpoint to `anabranch top`, and exports its metrics if requested.
     pub(super) fn show(&self, endpoint: &Endpoint) -> Result<(), CommandError> {
-        let Some(address) = self.metrics else { return Ok(()) };
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        #[cfg(unix)]
+        if let Some(control) = &running.control {
+            control.show(endpoint);
+        }
+        let Some(address) = self.metrics else { return Ok(()) };
         let exporter = match running.exporter.take() {
             Some(exporter) => exporter,
             None => export(address)?,
@@ -130,6 +155,25 @@ impl ObserveOptions {
         exporter.show(endpoint);
         running.exporter = Some(exporter);
         Ok(())
+    }
+}
+
+#[cfg(unix)]
+fn connections(tally: &Tally) -> Connections {
+    let totals = tally.totals();
+    let list = tally.connections(MAX_CONNECTIONS).into_iter().map(|one| Connection {
+        number: one.number,
+        target: one.target,
+        age_s: one.age.as_secs(),
+        to_peer_bytes: one.to_peer_bytes,
+        from_peer_bytes: one.from_peer_bytes,
+    });
+    Connections {
+        open: totals.open as u64,
+        complete: totals.complete,
+        reset: totals.reset,
+        failed: totals.failed.iter().sum(),
+        list: list.collect(),
     }
 }
 

@@ -111,6 +111,7 @@ pub(crate) fn forward(arguments: &ForwardArguments) -> Result<Status, CommandErr
 async fn run(arguments: &ForwardArguments, forwarder: &Forwarder) -> Result<Status, CommandError> {
     let stop = interrupted()?;
     let listeners = bind(arguments)?;
+    arguments.connect.association.open_control_with("forward", Some(forwarder.tally()));
     let opening = async {
         let quiet = arguments.show.is_silent();
         let retries = arguments.connect.retries();

@@ -117,6 +117,7 @@ impl Client<'_> {
         let stop = interrupted()?;
         tokio::pin!(stop);
         let connect = &self.arguments.connect;
+        connect.association.open_control("tun");
         let first = tokio::select! {
             opened = self.open(connect, self.arguments.show.is_silent(), connect.retries()) => opened?,
             () = &mut stop => return Ok(Status::Interrupted),

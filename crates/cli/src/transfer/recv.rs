@@ -357,6 +357,7 @@ async fn fetch(
     again: Option<String>,
 ) -> Result<Status, CommandError> {
     let stop = interrupted()?;
+    arguments.connect.association.open_control("recv");
     let is_quiet = arguments.show.quiet || arguments.show.json;
     tokio::pin!(stop);
     let connector = Connector::new(&arguments.connect, host);
@@ -389,6 +390,7 @@ async fn wait(
     again: Option<String>,
 ) -> Result<Status, CommandError> {
     let stop = interrupted()?;
+    listen.association.open_control("recv");
     let silence = arguments.timeouts.timeout;
     let options = ServerOptions {
         allow: Allow::Write,

@@ -212,6 +212,7 @@ async fn run(
 ) -> Result<Status, CommandError> {
     // The handler is installed before the first output, so that a program that reads the output may send a signal.
     let stop = interrupted()?;
+    arguments.connect.association.open_control("send");
     let is_quiet = arguments.show.quiet || arguments.show.json;
     let identity = sender(&arguments.show)?;
     tokio::pin!(stop);

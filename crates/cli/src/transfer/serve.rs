@@ -164,6 +164,7 @@ async fn run(
     admitted: &Admitted,
 ) -> Result<Status, CommandError> {
     let stop = interrupted()?;
+    arguments.listen.association.open_control("serve");
     let sender = match arguments.allow {
         Allowed::Both | Allowed::Read => Some(sender(&arguments.show)?),
         Allowed::Write => None,

@@ -44,6 +44,8 @@ mod support;
 mod sweep;
 #[cfg(unix)]
 mod terminal;
+#[cfg(target_os = "linux")]
+mod top;
 #[cfg(unix)]
 mod trace;
 mod transfer;

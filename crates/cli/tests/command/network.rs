@@ -116,6 +116,7 @@ impl Network {
         let mut command = self.namespace(end).enter(&words);
         let home = self.path(&format!("home-{}", end.letter()));
         command.env("ANABRANCH_HOME", &home).env("XDG_STATE_HOME", home.join("state"));
+        command.env("XDG_RUNTIME_DIR", self.folder.path());
         command.current_dir(self.folder.path()).stdin(Stdio::null());
         command.stdout(Stdio::null()).stderr(Stdio::null());
         command

@@ -19,7 +19,18 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
     command.args(arguments).current_dir(workspace()).stdin(Stdio::null());
     command.env("XDG_STATE_HOME", state_dir());
     command.env("ANABRANCH_HOME", home());
+    command.env("XDG_RUNTIME_DIR", runtime_dir());
     command
+}
+
+/// Returns the folder for control sockets of the programs in all tests, in place of the user's own.
+fn runtime_dir() -> &'static Path {
+    static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("run");
+        std::fs::create_dir_all(&folder).expect("a folder");
+        folder
+    });
+    &FOLDER
 }
 
 /// Returns the folder with the key of all programs in these tests. Each of them may connect to all others. Known hosts are removed

@@ -29,8 +29,30 @@ impl Association {
             return Ok(path);
         }
         let address = self.address_from(local).ok_or(PathError::Family)?;
+        self.add_announced(address)
+    }
+
+    /// Adds a path between these addresses after its local address was removed, and announces the address as
+    /// [`add_local_address`](Self::add_local_address) does.
+    ///
+    /// # Errors
+    /// Returns [`PathError::TooMany`]; [`PathError::Exists`]; [`PathError::Closed`].
+    pub fn restore_path(
+        &mut self,
+        now: crate::time::Time,
+        address: PathAddress,
+    ) -> Result<PathId, PathError> {
+        self.clock(now);
+        if self.is_closed() {
+            return Err(PathError::Closed);
+        }
+        self.restore_local_end(address.local_end());
+        self.add_announced(address)
+    }
+
+    fn add_announced(&mut self, address: PathAddress) -> Result<PathId, PathError> {
         let id = self.new_path(address)?;
-        self.addresses.forget_removal(local);
+        self.addresses.forget_removal(address.local_end());
         if !self.is_opening() {
             self.outputs.report(AssociationEvent::PathAdded { path: id });
         }

@@ -519,6 +519,11 @@ impl Association {
         self.paths.get_live(path).map(|path| path.address)
     }
 
+    /// Returns the bytes of the SCTP packets that have arrived on a path.
+    pub fn path_received_bytes(&self, path: PathId) -> Option<u64> {
+        self.paths.get_live(path).map(|path| path.received_bytes)
+    }
+
     /// Returns the peer's SCTP port.
     pub fn peer_port(&self) -> u16 {
         self.identity.peer_port

@@ -93,6 +93,8 @@ pub(crate) struct Path {
     /// Unanswered probe of the packet size, and its size in bytes.
     pub(crate) pending_mtu_probe: Option<(PendingHeartbeat, usize)>,
     pub(crate) removed: bool,
+    /// Bytes of the SCTP packets that have arrived on the path.
+    pub(crate) received_bytes: u64,
     /// Number of announcements of the local address to the peer.
     pub(crate) announcements: u8,
     pub(crate) validation: AddressValidation,
@@ -121,6 +123,7 @@ impl Path {
             mtu: None,
             pending_mtu_probe: None,
             removed: false,
+            received_bytes: 0,
             announcements: 0,
             validation: AddressValidation::Trusted,
             source: PathSource::Named,

@@ -3,7 +3,7 @@
 use crate::address::PathAddress;
 use crate::path_id::PathId;
 use crate::paths::Paths;
-use crate::paths::path::{AddressValidation, PathSource};
+use crate::paths::path::{AddressValidation, Path, PathSource};
 
 /// Bytes that may be sent to an unvalidated address for each byte from it, as in QUIC (RFC 9000 section 8.1).
 pub(crate) const REPLY_FACTOR: u64 = 3;
@@ -47,7 +47,8 @@ impl Paths {
 
     /// Counts a packet that came from the remote address of a path.
     pub(crate) fn note_received(&mut self, id: PathId, bytes: usize, guarded: bool) {
-        let validation = &mut self.paths[id.index()].validation;
+        let Path { validation, received_bytes, .. } = &mut self.paths[id.index()];
+        *received_bytes += bytes as u64;
         let more = REPLY_FACTOR * bytes as u64;
         *validation = match *validation {
             AddressValidation::Listed if guarded => AddressValidation::Seen { allowance_bytes: more },

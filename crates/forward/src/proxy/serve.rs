@@ -53,7 +53,8 @@ pub(crate) async fn serve(uplink: &Uplink, mut connection: TcpStream) {
     match uplink.open(&target).await {
         Ok(streams) => {
             if connection.write_all(&protocol.reply(None)).await.is_ok() {
-                splice(connection, unread.freeze(), streams, uplink.tally()).await;
+                let counted = uplink.tally().opened(target.to_string());
+                splice(connection, unread.freeze(), streams, counted).await;
             }
         }
         Err(failure) => {

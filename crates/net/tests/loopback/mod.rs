@@ -21,3 +21,4 @@ mod restart;
 mod rig;
 mod streams;
 mod transfer;
+mod withheld;

@@ -16,6 +16,8 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 pub(crate) use page::discard_word;
+#[cfg(unix)]
+pub(crate) use page::write as metrics_page;
 
 /// Exported endpoints.
 #[derive(Debug, Default)]

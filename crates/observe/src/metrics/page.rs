@@ -46,7 +46,7 @@ pub(crate) fn discard_word(reason: Discard) -> &'static str {
 }
 
 /// Writes the page. Each report comes with the SCTP port of its endpoint.
-pub(super) fn write(reports: Vec<(u16, EndpointReport)>) -> String {
+pub(crate) fn write(reports: Vec<(u16, EndpointReport)>) -> String {
     let mut registry = Registry::with_prefix(PREFIX);
     registry.register_collector(Box::new(Page { reports }));
     let mut text = String::new();
@@ -199,7 +199,7 @@ impl Page {
 
     fn paths(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         type Read = fn(&PathSnapshot) -> Option<f64>;
-        let families: [(Family, Read); 9] = [
+        let families: [(Family, Read); 10] = [
             (counter("path_sent", "Chunk bytes of DATA sent, every transmission counted").bytes(), |path| {
                 Some(path.sent_bytes as f64)
             }),
@@ -208,6 +208,9 @@ impl Page {
             }),
             (counter("path_lost", "Chunk bytes of DATA declared lost").bytes(), |path| {
                 Some(path.lost_bytes as f64)
+            }),
+            (counter("path_received", "Bytes of SCTP packets received").bytes(), |path| {
+                Some(path.received_bytes as f64)
             }),
             (gauge("path_cwnd", "Congestion window in chunk bytes").bytes(), |path| {
                 Some(path.cwnd_bytes as f64)

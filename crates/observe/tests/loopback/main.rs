@@ -6,6 +6,8 @@
 )]
 
 mod capture;
+#[cfg(unix)]
+mod control;
 mod events;
 mod exporter;
 mod rig;
