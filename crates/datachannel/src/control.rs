@@ -47,8 +47,8 @@ impl Control {
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         match bytes {
             [] => Err(Malformed::Short),
-            [ACK] => Ok(Control::Ack),
-            [ACK, ..] => Err(Malformed::Long),
+            // RFC 8832 section 5.2 defines one byte. pion sends three more.
+            [ACK, ..] => Ok(Control::Ack),
             [OPEN, ..] => Ok(Control::Open(decode_open(bytes)?)),
             [_, ..] => Err(Malformed::UnknownType),
         }
@@ -143,9 +143,14 @@ mod tests {
     }
 
     #[test]
+    fn bytes_after_an_acknowledgement_are_ignored() {
+        assert_eq!(Control::Ack.encode(), [ACK]);
+        assert_eq!(Control::decode(&[ACK, 0, 0, 0]), Ok(Control::Ack));
+    }
+
+    #[test]
     fn wrong_types_and_names_are_refused() {
         assert_eq!(Control::decode(&[7]), Err(Malformed::UnknownType));
-        assert_eq!(Control::decode(&[ACK, 0]), Err(Malformed::Long));
         let mut bytes = Control::Open(Settings::new("a")).encode();
         bytes[1] = 0x03;
         assert_eq!(Control::decode(&bytes), Err(Malformed::UnknownChannelType));

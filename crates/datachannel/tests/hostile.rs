@@ -58,6 +58,16 @@ fn rejected_stream_is_reset() {
 }
 
 #[test]
+fn acknowledgement_with_more_bytes_opens_the_channel() {
+    let mut pair = Pair::new(LIMITS, 0.0, 1);
+    pair.reads[CLIENT] = false;
+    let id = pair.open(SERVER, Settings::new("x"));
+    send_raw(&mut pair, id, CONTROL, &[2, 0, 0, 0]);
+    pair.run(2);
+    assert_eq!(pair.take_events(SERVER), [ChannelEvent::Opened(id)]);
+}
+
+#[test]
 fn second_opening_of_a_channel_closes_it() {
     let mut pair = Pair::new(LIMITS, 0.0, 1);
     let id = pair.open(CLIENT, Settings::new("first"));
