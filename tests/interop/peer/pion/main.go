@@ -1,6 +1,6 @@
-// A peer on pion/sctp, steered by its command line as the one on usrsctp is: one association over UDP, which echoes messages
-// or carries standard input to the other side and what comes from there to standard output. What happens is told on
-// standard error, one JSON object a line.
+// A peer on pion/sctp, steered by its command line as the one on usrsctp is: one association over UDP. It echoes messages, or
+// sends standard input and writes received data to standard output, or has data channels (channels.go). It reports events on
+// standard error, one JSON object per line.
 package main
 
 import (
@@ -32,6 +32,8 @@ type options struct {
 	messageBytes  int
 	expectedBytes uint64
 	unordered     bool
+	interleave    bool
+	zeroChecksum  bool
 }
 
 // pion stops reading at once when it aborts, which closes the socket, mostly before the ABORT has left. Here it has time to.
@@ -70,11 +72,13 @@ func parse() options {
 	expected := flag.Uint64("expect", 0, "bytes to receive before the end")
 	end := flag.String("end", "wait", "wait, shutdown or abort")
 	unordered := flag.Bool("unordered", false, "send unordered messages")
+	interleave := flag.Bool("interleave", false, "offer I-DATA")
+	zeroChecksum := flag.Bool("zero-checksum", false, "announce that zero checksums are accepted, as below DTLS")
 	flag.Parse()
 	parsed := options{listen: *listen, work: flag.Arg(0), end: *end, messageBytes: *message,
-		expectedBytes: *expected, unordered: *unordered}
-	if flag.NArg() != 1 || (parsed.work != "echo" && parsed.work != "pipe") {
-		fail("work", errors.New("expected echo or pipe"))
+		expectedBytes: *expected, unordered: *unordered, interleave: *interleave, zeroChecksum: *zeroChecksum}
+	if flag.NArg() != 1 || (parsed.work != "echo" && parsed.work != "pipe" && parsed.work != "channels") {
+		fail("work", errors.New("expected echo, pipe or channels"))
 	}
 	var err error
 	if parsed.local, err = net.ResolveUDPAddr("udp4", *local); err != nil {
@@ -91,23 +95,38 @@ func associate(options options) *sctp.Association {
 	if err != nil {
 		fail("socket", err)
 	}
-	config := sctp.Config{
-		NetConn:              patientConn{conn},
-		MaxReceiveBufferSize: 1 << 20,
-		MaxMessageSize:       largestMessage,
-		LoggerFactory:        logging.NewDefaultLoggerFactory(),
+	config := []sctp.AssociationOption{
+		sctp.WithNetConn(patientConn{conn}),
+		sctp.WithMaxReceiveBufferSize(1 << 20),
+		sctp.WithMaxMessageSize(largestMessage),
+		sctp.WithLoggerFactory(logging.NewDefaultLoggerFactory()),
+		sctp.WithEnableInterleaving(options.interleave),
+		sctp.WithEnableZeroChecksum(options.zeroChecksum),
 	}
-	open := sctp.Client
-	if options.listen {
-		tell(map[string]any{"event": "listening"})
-		open = sctp.Server
-	}
-	association, err := open(config)
+	association, err := open(options.listen, config)
 	if err != nil {
 		fail("association", err)
 	}
-	tell(map[string]any{"event": "up"})
+	agreed, _ := association.Metadata()
+	tell(map[string]any{"event": "up", "interleaves": agreed.MessageInterleavingEnabled,
+		"sends_zero_checksums": agreed.ZeroChecksumSendingEnabled})
 	return association
+}
+
+func open(listen bool, config []sctp.AssociationOption) (*sctp.Association, error) {
+	if listen {
+		tell(map[string]any{"event": "listening"})
+		options := make([]sctp.ServerOption, len(config))
+		for i, option := range config {
+			options[i] = option
+		}
+		return sctp.ServerWithOptions(options...)
+	}
+	options := make([]sctp.ClientOption, len(config))
+	for i, option := range config {
+		options[i] = option
+	}
+	return sctp.ClientWithOptions(options...)
 }
 
 func (t *tally) count(bytes int) {
@@ -226,6 +245,10 @@ func end(association *sctp.Association, stream *sctp.Stream, how string, tally *
 func main() {
 	options := parse()
 	association := associate(options)
+	if options.work == "channels" {
+		serveChannels(association)
+		return
+	}
 	var counted tally
 	counted.news = sync.NewCond(&counted.Mutex)
 	var stream *sctp.Stream

@@ -6,6 +6,7 @@
 )]
 
 mod addresses;
+mod channels;
 mod ends;
 mod examples;
 mod failover;

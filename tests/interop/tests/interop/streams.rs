@@ -1,98 +1,56 @@
-//! Changes of streams (RFC 6525) with usrsctp. The sockets of this project have no call for them, so the endpoint runs here on one
-//! socket of the loopback interface.
+//! Changes of streams (RFC 6525) with usrsctp. The sockets of this project have no call for them.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use anabranch_core::time::{Span, Time};
+use anabranch_core::time::Time;
 use anabranch_core::{
-    AcceptFrom, Association, AssociationEvent, AssociationId, Encapsulation, Endpoint, EndpointConfig,
-    PacketBuffer, PathAddress, SendOptions, StreamDirection, StreamRefusal, StreamRequest,
+    Association, AssociationEvent, SendOptions, StreamDirection, StreamRefusal, StreamRequest,
 };
 use bytes::Bytes;
 
-use crate::rig::{Input, Peer, usrsctp};
-
-const HOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-const SCTP_PORT: u16 = 5001;
-
-/// Time within which every step must have an effect.
-const TIMEOUT: Duration = Duration::from_secs(30);
+use crate::rig::{Input, Local, Peer, TIMEOUT, usrsctp};
 
 /// This endpoint, beside usrsctp that returns each message.
 struct Beside {
-    socket: UdpSocket,
-    began: Instant,
-    endpoint: Endpoint,
-    id: AssociationId,
+    local: Local,
     told: Vec<AssociationEvent>,
     /// Stream and SSN of each returned message.
     returned: Vec<(u16, u16)>,
     theirs: Peer,
 }
 
-fn free_port() -> u16 {
-    let socket = UdpSocket::bind((HOST, 0)).expect("a free port");
-    socket.local_addr().expect("an address").port()
-}
-
 impl Beside {
     fn new() -> Self {
-        let socket = UdpSocket::bind((HOST, 0)).expect("a free port");
-        socket.set_read_timeout(Some(Duration::from_millis(2))).expect("a valid time");
-        let (local_port, remote_port) = (socket.local_addr().expect("an address").port(), free_port());
+        let config = anabranch_net::Config::new("sctp").expect("a scheme").streams(4);
+        let mut local = Local::new(9899, config.core().clone());
+        let [local_port, remote_port] = local.ports().map(|port| port.to_string());
         let mut command = Command::new(usrsctp());
-        command.args(["--local", "127.0.0.1", "--udp", &remote_port.to_string(), "--sctp", "5001"]);
-        command.args(["--remote-udp", &local_port.to_string(), "--remote-sctp", "9899", "--streams", "4"]);
+        command.args(["--local", "127.0.0.1", "--udp", &remote_port, "--sctp", "5001"]);
+        command.args(["--remote-udp", &local_port, "--remote-sctp", "9899", "--streams", "4"]);
         command.arg("echo");
         let theirs = Peer::start("theirs", command, Input::None);
         theirs.wait_for("listening");
-        let config = EndpointConfig {
-            port: 9899,
-            addresses: vec![HOST],
-            encapsulation: Encapsulation::Udp { local_port, remote_port },
-            accept: None,
-            accept_from: AcceptFrom::Everyone,
-            max_associations: 1,
-            guard: None,
-        };
-        let mut endpoint = Endpoint::new(Time::ZERO, config, [5; 32]);
-        let config = anabranch_net::Config::new("sctp").expect("a scheme").streams(4);
-        let path = PathAddress::over_udp(HOST, SocketAddr::new(HOST, remote_port));
-        let id = endpoint.connect(Time::ZERO, SCTP_PORT, &[path], config.core().clone()).expect("a path");
-        let (told, returned) = (Vec::new(), Vec::new());
-        let mut beside = Beside { socket, began: Instant::now(), endpoint, id, told, returned, theirs };
+        local.connect(5001);
+        let mut beside = Beside { local, told: Vec::new(), returned: Vec::new(), theirs };
         beside.run_until(|beside| beside.told.contains(&AssociationEvent::Connected));
         assert!(beside.association().changes_streams(), "usrsctp announces RE-CONFIG");
         beside
     }
 
     fn now(&self) -> Time {
-        Time::ZERO + Span::from_nanos(u64::try_from(self.began.elapsed().as_nanos()).expect("a short test"))
+        self.local.now()
     }
 
     fn association(&mut self) -> &mut Association {
-        self.endpoint.association_mut(self.id).expect("it is up")
+        self.local.association()
     }
 
     fn step(&mut self) {
-        let mut bytes = [0; 2048];
-        if let Ok((length, from)) = self.socket.recv_from(&mut bytes) {
-            let path = PathAddress::over_udp(HOST, from);
-            self.endpoint.handle_datagram(self.now(), path, &bytes[..length]);
-        }
-        self.endpoint.handle_timeout(self.now());
-        let mut packet = PacketBuffer::new();
-        while let Some(transmit) = self.endpoint.poll_transmit(self.now(), &mut packet) {
-            let port = transmit.address.udp_port.expect("it is encapsulated");
-            self.socket.send_to(&packet, (transmit.address.remote, port)).expect("loopback takes it");
-            packet = PacketBuffer::new();
-        }
-        while let Some((_, event)) = self.endpoint.poll_event() {
+        for event in self.local.step() {
             self.told.push(event);
             let mut message = Vec::new();
-            while let Some(piece) = self.association().recv(&mut message) {
+            while let Some(piece) = self.local.association().recv(&mut message) {
                 self.returned.push((piece.stream, piece.ssn));
             }
         }

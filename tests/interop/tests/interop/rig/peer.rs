@@ -148,6 +148,12 @@ impl Peer {
         }
     }
 
+    /// Returns the number of reports of that event so far.
+    pub(crate) fn count(&self, event: &str) -> usize {
+        let told = self.told.0.lock().expect("no panic under it");
+        told.lines.iter().filter(|line| line["event"] == event).count()
+    }
+
     #[track_caller]
     pub(crate) fn wait_for(&self, event: &str) -> Value {
         self.wait_for_nth(event, 1)
