@@ -36,6 +36,32 @@ struct Entry {
 const FIRST: AssociationId = AssociationId { serial: 0, slot: 0 };
 const LAST: AssociationId = AssociationId { serial: u64::MAX, slot: u32::MAX };
 
+/// Lists of marked associations.
+#[derive(Default)]
+struct Marks {
+    peers_touched: Vec<AssociationId>,
+    deadlines_touched: Vec<AssociationId>,
+    /// Associations that may have packets or events.
+    busy: VecDeque<AssociationId>,
+}
+
+impl Marks {
+    /// Adds an association to the lists that do not contain it.
+    // Most accesses find all marks set. Inlining this makes them save more registers.
+    #[inline(never)]
+    fn add(&mut self, entry: &mut Entry) {
+        if !std::mem::replace(&mut entry.peers_touched, true) {
+            self.peers_touched.push(entry.id);
+        }
+        if !std::mem::replace(&mut entry.deadline_touched, true) {
+            self.deadlines_touched.push(entry.id);
+        }
+        if !std::mem::replace(&mut entry.busy, true) {
+            self.busy.push_back(entry.id);
+        }
+    }
+}
+
 /// All associations. Mutable access leaves marks, and the indices follow at the next [`refresh_peers`](Table::refresh_peers) and
 /// [`refresh_deadlines`](Table::refresh_deadlines): the cost of a call depends on the number of touched associations, not on their
 /// total. Addresses change seldom, and each packet looks them up; deadlines change with every packet, and are looked up after many
@@ -49,10 +75,7 @@ pub(super) struct Table {
     deadlines: BTreeSet<(Time, AssociationId)>,
     /// The association, if there is only one.
     only: Option<AssociationId>,
-    peers_touched: Vec<AssociationId>,
-    deadlines_touched: Vec<AssociationId>,
-    /// Associations that may have packets or events.
-    busy: VecDeque<AssociationId>,
+    marks: Marks,
     /// Number of associations that each source has opened.
     by_source: BTreeMap<Source, usize>,
     next_serial: u64,
@@ -81,14 +104,8 @@ impl Table {
     /// Returns an association for changes, and adds it to the busy ones.
     pub(super) fn get_mut(&mut self, id: AssociationId) -> Option<&mut Association> {
         let entry = entry_mut(&mut self.entries, id)?;
-        if !std::mem::replace(&mut entry.peers_touched, true) {
-            self.peers_touched.push(id);
-        }
-        if !std::mem::replace(&mut entry.deadline_touched, true) {
-            self.deadlines_touched.push(id);
-        }
-        if !std::mem::replace(&mut entry.busy, true) {
-            self.busy.push_back(id);
+        if !(entry.peers_touched && entry.deadline_touched && entry.busy) {
+            self.marks.add(entry);
         }
         Some(&mut entry.association)
     }
@@ -120,21 +137,19 @@ impl Table {
         let id = AssociationId { serial: self.next_serial, slot: place.key() as u32 };
         self.next_serial += 1;
         self.by_tag.insert(association.identity().local_tag, id);
-        place.insert(Entry {
+        let entry = place.insert(Entry {
             id,
             association: Box::new(association),
             deadline: None,
             keys: Vec::new(),
             addresses_seen: 0,
-            peers_touched: true,
-            deadline_touched: true,
-            busy: true,
+            peers_touched: false,
+            deadline_touched: false,
+            busy: false,
             opened_by: None,
         });
+        self.marks.add(entry);
         self.find_only();
-        self.peers_touched.push(id);
-        self.deadlines_touched.push(id);
-        self.busy.push_back(id);
         id
     }
 
@@ -194,12 +209,12 @@ impl Table {
 
     /// Returns the busy association whose turn it is.
     pub(super) fn next_busy(&self) -> Option<AssociationId> {
-        self.busy.front().copied()
+        self.marks.busy.front().copied()
     }
 
     /// Ends the turn of an association that has no more packets to send.
     pub(super) fn rest(&mut self) {
-        let id = self.busy.pop_front();
+        let id = self.marks.busy.pop_front();
         if let Some(entry) = id.and_then(|id| entry_mut(&mut self.entries, id)) {
             entry.busy = false;
         }
@@ -207,8 +222,8 @@ impl Table {
 
     /// Moves the association whose turn it is behind the others.
     pub(super) fn end_turn(&mut self) {
-        if !self.busy.is_empty() {
-            self.busy.rotate_left(1);
+        if !self.marks.busy.is_empty() {
+            self.marks.busy.rotate_left(1);
         }
     }
 
@@ -216,7 +231,7 @@ impl Table {
     pub(super) fn collect_events(&mut self, events: &mut VecDeque<(AssociationId, AssociationEvent)>) {
         // Not an iterator: this is called more often than packets arrive, and mostly one association without events is busy.
         let mut index = 0;
-        while let Some(&id) = self.busy.get(index) {
+        while let Some(&id) = self.marks.busy.get(index) {
             index += 1;
             let Some(entry) = entry_mut(&mut self.entries, id) else { continue };
             while let Some(event) = entry.association.poll_event() {
@@ -227,7 +242,7 @@ impl Table {
 
     /// Updates the index of peers for touched associations.
     pub(super) fn refresh_peers(&mut self) {
-        while let Some(id) = self.peers_touched.pop() {
+        while let Some(id) = self.marks.peers_touched.pop() {
             let Some(entry) = entry_mut(&mut self.entries, id) else { continue };
             entry.peers_touched = false;
             if entry.addresses_seen != entry.association.address_changes() {
@@ -244,7 +259,7 @@ impl Table {
     /// Updates the index of deadlines for touched associations.
     pub(super) fn refresh_deadlines(&mut self) {
         let several = self.only.is_none();
-        while let Some(id) = self.deadlines_touched.pop() {
+        while let Some(id) = self.marks.deadlines_touched.pop() {
             let Some(entry) = entry_mut(&mut self.entries, id) else { continue };
             entry.deadline_touched = false;
             let deadline = entry.association.poll_timeout();
@@ -260,7 +275,7 @@ impl Table {
 
     /// Returns the earliest deadline of all associations. The index of deadlines must be current.
     pub(super) fn earliest(&self) -> Option<Time> {
-        debug_assert!(self.deadlines_touched.is_empty());
+        debug_assert!(self.marks.deadlines_touched.is_empty());
         match self.only() {
             Some(entry) => entry.deadline,
             None => self.deadlines.first().map(|(at, _)| *at),
