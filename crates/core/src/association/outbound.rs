@@ -96,6 +96,9 @@ impl Association {
         if let Some(path) = self.transmit_data(buf) {
             return Some(path);
         }
+        if self.is_quiet() {
+            return None;
+        }
         // An event of the opportunity may have queued a HEARTBEAT.
         if !self.control.is_empty()
             && let Some(path) = self.transmit_control(buf)

@@ -58,10 +58,10 @@ impl Paths {
     }
 
     /// Adopts the delivery rate that a SACK has measured.
-    pub(crate) fn note_delivery(&mut self, id: PathId, sample: Option<DeliverySample>) {
+    pub(crate) fn note_delivery(&mut self, id: PathId, sample: DeliverySample) {
         let facts = &mut self.facts[id.index()];
-        facts.delivery = sample.or(facts.delivery);
-        facts.delivery_rate = sample.and_then(|sample| sample.rate).or(facts.delivery_rate);
+        facts.delivery = Some(sample);
+        facts.delivery_rate = sample.rate.or(facts.delivery_rate);
     }
 }
 

@@ -299,8 +299,8 @@ impl LossRecovery {
     fn take_delivery_samples(&mut self, d: &mut Dispatcher<'_>) {
         for id in d.paths.ids() {
             let least_rtt = d.paths.facts(id).rtt.recent_min;
-            let sample = d.sender.delivery_sample(id, least_rtt, d.now);
-            self.acks[id.index()].sample = sample;
+            let Some(sample) = d.sender.delivery_sample(id, least_rtt, d.now) else { continue };
+            self.acks[id.index()].sample = Some(sample);
             d.paths.note_delivery(id, sample);
         }
     }
