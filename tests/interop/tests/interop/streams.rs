@@ -21,20 +21,23 @@ struct Beside {
 }
 
 impl Beside {
-    fn new() -> Self {
+    /// Starts both; both offer I-DATA or both do not.
+    fn new(interleaving: bool) -> Self {
         let config = anabranch_net::Config::new("sctp").expect("a scheme").streams(4);
+        let config = if interleaving { config.interleaving() } else { config };
         let mut local = Local::new(9899, config.core().clone());
         let [local_port, remote_port] = local.ports().map(|port| port.to_string());
         let mut command = Command::new(usrsctp());
         command.args(["--local", "127.0.0.1", "--udp", &remote_port, "--sctp", "5001"]);
         command.args(["--remote-udp", &local_port, "--remote-sctp", "9899", "--streams", "4"]);
-        command.arg("echo");
+        command.args(interleaving.then_some("--interleave")).arg("echo");
         let theirs = Peer::start("theirs", command, Input::None);
         theirs.wait_for("listening");
         local.connect(5001);
         let mut beside = Beside { local, told: Vec::new(), returned: Vec::new(), theirs };
         beside.run_until(|beside| beside.told.contains(&AssociationEvent::Connected));
         assert!(beside.association().changes_streams(), "usrsctp announces RE-CONFIG");
+        assert_eq!(beside.association().interleaves_messages(), interleaving);
         beside
     }
 
@@ -90,55 +93,61 @@ impl Beside {
 #[test]
 #[ignore = "needs usrsctp: make interop"]
 fn usrsctp_performs_our_resets_and_resets_on_request() {
-    let mut beside = Beside::new();
-    for _ in 0..2 {
+    for interleaving in [false, true] {
+        let mut beside = Beside::new(interleaving);
+        for _ in 0..2 {
+            beside.echo(1, "a message");
+        }
+        let now = beside.now();
+        beside.association().reset_streams(now, &[1]).expect("the stream exists");
+        beside.await_reset(StreamDirection::Outgoing, &[1], 1);
+        assert_eq!(beside.theirs.wait_for("reset-incoming")["failed"], false);
         beside.echo(1, "a message");
+        assert_eq!(beside.returned, [(1, 0), (1, 1), (1, 2)], "its own stream continues");
+        let now = beside.now();
+        beside.association().request_incoming_reset(now, &[1]).expect("the stream exists");
+        beside.await_reset(StreamDirection::Incoming, &[1], 1);
+        beside.echo(1, "a message");
+        assert_eq!(beside.returned.last(), Some(&(1, 0)));
+        assert_eq!(beside.theirs.wait_for("reset-outgoing")["failed"], false);
+        beside.theirs.kill();
     }
-    let now = beside.now();
-    beside.association().reset_streams(now, &[1]).expect("the stream exists");
-    beside.await_reset(StreamDirection::Outgoing, &[1], 1);
-    assert_eq!(beside.theirs.wait_for("reset-incoming")["failed"], false);
-    beside.echo(1, "a message");
-    assert_eq!(beside.returned, [(1, 0), (1, 1), (1, 2)], "its own stream continues");
-    let now = beside.now();
-    beside.association().request_incoming_reset(now, &[1]).expect("the stream exists");
-    beside.await_reset(StreamDirection::Incoming, &[1], 1);
-    beside.echo(1, "a message");
-    assert_eq!(beside.returned.last(), Some(&(1, 0)));
-    assert_eq!(beside.theirs.wait_for("reset-outgoing")["failed"], false);
-    beside.theirs.kill();
 }
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
 fn resets_that_usrsctp_requests_are_performed_in_both_directions() {
-    let mut beside = Beside::new();
-    beside.echo(2, "a message");
-    beside.echo(2, "reset");
-    beside.await_reset(StreamDirection::Incoming, &[2], 1);
-    beside.await_reset(StreamDirection::Outgoing, &[2], 1);
-    beside.echo(2, "a message");
-    assert_eq!(beside.returned, [(2, 0), (2, 1), (2, 0)]);
-    for event in ["reset-incoming", "reset-outgoing"] {
-        assert_eq!(beside.theirs.wait_for(event)["failed"], false, "{event}");
+    for interleaving in [false, true] {
+        let mut beside = Beside::new(interleaving);
+        beside.echo(2, "a message");
+        beside.echo(2, "reset");
+        beside.await_reset(StreamDirection::Incoming, &[2], 1);
+        beside.await_reset(StreamDirection::Outgoing, &[2], 1);
+        beside.echo(2, "a message");
+        assert_eq!(beside.returned, [(2, 0), (2, 1), (2, 0)]);
+        for event in ["reset-incoming", "reset-outgoing"] {
+            assert_eq!(beside.theirs.wait_for(event)["failed"], false, "{event}");
+        }
+        beside.theirs.kill();
     }
-    beside.theirs.kill();
 }
 
 #[test]
 #[ignore = "needs usrsctp: make interop"]
 fn usrsctp_adds_its_streams_and_denies_more_than_it_accepts() {
-    let mut beside = Beside::new();
-    let now = beside.now();
-    for direction in [StreamDirection::Incoming, StreamDirection::Outgoing] {
-        beside.association().add_streams(now, direction, 3).expect("it is within our limit");
+    for interleaving in [false, true] {
+        let mut beside = Beside::new(interleaving);
+        let now = beside.now();
+        for direction in [StreamDirection::Incoming, StreamDirection::Outgoing] {
+            beside.association().add_streams(now, direction, 3).expect("it is within our limit");
+        }
+        beside.await_added(StreamDirection::Incoming, 7);
+        let request = StreamRequest::Add { direction: StreamDirection::Outgoing, streams: 3 };
+        let denied = AssociationEvent::StreamRequestFailed { request, refusal: StreamRefusal::Denied };
+        beside.run_until(|beside| beside.told.contains(&denied));
+        beside.echo(3, "add");
+        beside.await_added(StreamDirection::Incoming, 9);
+        beside.echo(3, "a message");
+        beside.theirs.kill();
     }
-    beside.await_added(StreamDirection::Incoming, 7);
-    let request = StreamRequest::Add { direction: StreamDirection::Outgoing, streams: 3 };
-    let denied = AssociationEvent::StreamRequestFailed { request, refusal: StreamRefusal::Denied };
-    beside.run_until(|beside| beside.told.contains(&denied));
-    beside.echo(3, "add");
-    beside.await_added(StreamDirection::Incoming, 9);
-    beside.echo(3, "a message");
-    beside.theirs.kill();
 }

@@ -126,17 +126,27 @@ fn other_schemes_work_with_usrsctp_cmt() {
 #[ignore = "needs usrsctp: make interop"]
 fn messages_abandoned_by_usrsctp_do_not_block_others() {
     // A message has a lifetime of 30 ms, or is not retransmitted, and the path carries a tenth of the offered data.
-    for limit in ["--lifetime 30", "--retransmissions 0"] {
+    for (limit, form) in [
+        ("--lifetime 30", ""),
+        ("--retransmissions 0", ""),
+        ("--lifetime 30", "--interleave"),
+        ("--retransmissions 0", "--interleave"),
+    ] {
         let network = Network::new(1);
         network.limit(1, 10, 30);
         let data = Input::Random { seed: 12, bytes: 8 * MB };
         let pair = Pair::new(&network, Opener::Usrsctp)
-            .ours("pipe")
-            .theirs(&format!("{limit} --message 4000 --end shutdown pipe"));
+            .ours(&format!("{form} pipe"))
+            .theirs(&format!("{form} {limit} --message 4000 --end shutdown pipe"));
         let (ours, theirs) = pair.run(Input::None, data);
         let (ours, theirs) = (ours.closed(), theirs.closed());
+        assert_eq!(theirs.all("interleaves").count(), usize::from(!form.is_empty()));
         let came = ours.end()["bytes"].as_u64().expect("bytes");
-        assert!((100_000..8 * MB).contains(&came), "{limit}: {came} bytes of 8 MB came: {:#}", ours.end());
+        assert!(
+            (100_000..8 * MB).contains(&came),
+            "{limit} {form}: {came} bytes of 8 MB came: {:#}",
+            ours.end()
+        );
         nothing_was_refused(&ours, &theirs);
     }
 }
@@ -145,18 +155,22 @@ fn messages_abandoned_by_usrsctp_do_not_block_others() {
 #[ignore = "needs usrsctp: make interop"]
 fn messages_abandoned_by_anabranch_do_not_block_others() {
     // These limits are always reached: slow start fills the queues, which loses a chunk once, but not always twice.
-    for (opener, paths, limit) in [
-        (Opener::Anabranch, 1, "--lifetime-ms 60"),
-        (Opener::Usrsctp, 1, "--max-retransmissions 0"),
-        (Opener::Anabranch, 2, "--lifetime-ms 60"),
-        (Opener::Usrsctp, 2, "--max-retransmissions 0"),
+    for (opener, paths, limit, form) in [
+        (Opener::Anabranch, 1, "--lifetime-ms 60", ""),
+        (Opener::Usrsctp, 1, "--max-retransmissions 0", ""),
+        (Opener::Anabranch, 2, "--lifetime-ms 60", ""),
+        (Opener::Usrsctp, 2, "--max-retransmissions 0", ""),
+        (Opener::Anabranch, 1, "--lifetime-ms 60", "--interleave"),
+        (Opener::Usrsctp, 2, "--max-retransmissions 0", "--interleave"),
     ] {
         let network = Network::new(paths);
         for path in 1..=paths {
             network.limit(path, 10, 30);
         }
         let ping = "ping --messages 3000 --sizes 100,1200,4000 --over-streams 3 --unordered";
-        let pair = Pair::new(&network, opener).ours(&format!("--end shutdown {ping} {limit}")).theirs("echo");
+        let pair = Pair::new(&network, opener)
+            .ours(&format!("{form} --end shutdown {ping} {limit}"))
+            .theirs(&format!("{form} echo"));
         let (ours, theirs) = pair.run(Input::None, Input::None);
         let (ours, theirs) = (ours.closed(), theirs.closed());
         let end = ours.end();
