@@ -40,6 +40,8 @@ pub struct Estimates {
     pub propagation: Option<Span>,
     /// Queueing delay of the current round trip.
     pub queueing: Option<Span>,
+    /// Upper bound of `queueing`, which includes the time that data may have waited at the peer for its SACK.
+    pub queueing_limit: Option<Span>,
     /// Longest queueing delay of a recent round trip.
     pub longest_queueing: Option<Span>,
     /// Largest delivery rate of chunk bytes in the same period.

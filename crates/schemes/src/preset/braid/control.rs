@@ -40,11 +40,30 @@ pub struct Parts {
     pub pacing: bool,
 }
 
+/// Queueing delay, and its upper bound if data did not wait at the peer for its SACK.
+#[derive(Clone, Copy, Debug)]
+struct QueueRange {
+    queue: Span,
+    limit: Span,
+}
+
+impl QueueRange {
+    /// Returns the range of the latest round trip.
+    fn of(facts: &PathFacts) -> Self {
+        let queue = queue(facts);
+        QueueRange { queue, limit: facts.estimates.queueing_limit.unwrap_or(queue) }
+    }
+
+    fn min(self, other: Self) -> Self {
+        QueueRange { queue: self.queue.min(other.queue), limit: self.limit.min(other.limit) }
+    }
+}
+
 /// State of the current round trip.
 #[derive(Clone, Copy, Debug, Default)]
 struct CurrentRound {
     began: Time,
-    least_queue: Option<Span>,
+    least_queue: Option<QueueRange>,
     used: bool,
 }
 
@@ -96,7 +115,7 @@ impl PathControl {
 
     /// Processes the acknowledgement of a packet sent at this time. Returns the round that it ends, if any.
     fn acked(&mut self, sent_at: Time, facts: &PathFacts, now: Time) -> Option<Round> {
-        let queue = queue(facts);
+        let queue = QueueRange::of(facts);
         self.judge.delivered(sent_at, round_trip(facts), base(facts), now);
         let (in_flight, chunk) = (facts.in_flight.get() as f64, facts.largest_chunk.get() as f64);
         if self.window.is_exceeded_by(in_flight, chunk, now) {
@@ -112,11 +131,12 @@ impl PathControl {
         over.least_queue.map(|least| self.round_with(least, over.used, facts, now))
     }
 
-    fn round_with(&self, least_queue: Span, used: bool, facts: &PathFacts, now: Time) -> Round {
+    fn round_with(&self, least: QueueRange, used: bool, facts: &PathFacts, now: Time) -> Round {
         let (from, to) = SLOW_START_QUEUE;
         Round {
-            queue_packets: in_packets(least_queue, facts),
-            ends_slow_start: least_queue > base(facts).over(SLOW_START_DIVISOR).clamp(from, to),
+            queue_packets: in_packets(least.queue, facts),
+            queue_packets_limit: in_packets(least.limit, facts),
+            ends_slow_start: least.queue > base(facts).over(SLOW_START_DIVISOR).clamp(from, to),
             used,
             draining: self.drain.is_under_way(now),
             cwnd: self.window.cwnd(),

@@ -41,10 +41,12 @@ pub(super) const RULES: &[Equation] = &[
         name: "Copa, mode",
         rule: text!(
             "q > {} for more than {} rounds in which the window was used: competitive mode, with the \
-             window as if it had grown by a chunk in each of them; q < {} for {} rounds: delay mode; q \
-             < {} in a round of a drain: delay mode, cwnd = min(cwnd, rate base + {} chunks)",
+             window as if it had grown by a chunk in each of them; a round between them does not count \
+             if q exceeds {} with the waits for SACKs only; q < {} for {} rounds: delay mode; q < {} in \
+             a round of a drain: delay mode, cwnd = min(cwnd, rate base + {} chunks)",
             TARGET_PACKETS,
             PERSISTENT_ROUNDS,
+            TARGET_PACKETS,
             TARGET_PACKETS / 2.0,
             EMPTY_ROUNDS,
             TARGET_PACKETS / 2.0,
@@ -102,6 +104,8 @@ pub(super) struct PersistentQueue {
 pub(super) struct Round {
     /// Minimum number of the path's packets in the queue during the round.
     pub(super) queue_packets: f64,
+    /// Upper bound of `queue_packets`, if no packet waited at the peer for its SACK.
+    pub(super) queue_packets_limit: f64,
     /// Set if the queue exceeds HyStart's limit.
     pub(super) ends_slow_start: bool,
     /// Set if the window was in full use.
@@ -156,7 +160,10 @@ pub(super) fn after_round(mode: Mode, round: &Round) -> (Mode, Step) {
 fn delay_mode(persistent: PersistentQueue, round: &Round) -> (Mode, Step) {
     let excess = round.queue_packets - TARGET_PACKETS;
     if excess <= 0.0 {
-        return (Mode::Delay(PersistentQueue::default()), Step::Keep);
+        // Waits for SACKs may hide a queue that persists. The window neither shrinks nor grows until the next round shows it.
+        let hidden = round.queue_packets_limit > TARGET_PACKETS;
+        let persistent = if hidden { persistent } else { PersistentQueue::default() };
+        return (Mode::Delay(persistent), Step::Keep);
     }
     // The queue persists, but the window did not limit the path.
     if !round.used {
@@ -185,6 +192,7 @@ mod tests {
     fn round(queue_packets: f64) -> Round {
         Round {
             queue_packets,
+            queue_packets_limit: queue_packets,
             ends_slow_start: true,
             used: true,
             draining: false,
@@ -240,6 +248,15 @@ mod tests {
     fn one_round_with_a_short_queue_restarts_the_count() {
         let persistent = Mode::Delay(PersistentQueue { rounds: 6, held_bytes: 30.0 * CHUNK });
         assert_eq!(after_round(persistent, &round(1.0)), (DELAY, Step::Keep));
+    }
+
+    #[test]
+    fn round_whose_queue_waits_may_hide_keeps_the_count() {
+        let persistent = Mode::Delay(PersistentQueue { rounds: 6, held_bytes: 30.0 * CHUNK });
+        let hidden = Round { queue_packets_limit: 3.0, ..round(0.0) };
+        assert_eq!(after_round(persistent, &hidden), (persistent, Step::Keep));
+        assert_eq!(after_round(persistent, &round(5.0)).1, Step::Compete(31.0 * CHUNK));
+        assert_eq!(after_round(DELAY, &hidden), (DELAY, Step::Keep), "waits alone are no queue");
     }
 
     #[test]

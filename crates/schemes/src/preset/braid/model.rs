@@ -126,6 +126,7 @@ impl PathEstimator for PathModel {
             bottleneck_rate: self.rates[path.index()].get(),
             propagation: trips.base(),
             queueing: trips.queue(),
+            queueing_limit: trips.queue_limit(),
             longest_queueing: trips.longest_queue(),
             largest_rate: self.largest_rates[path.index()].get(),
             ..self.inner.estimates(path)

@@ -32,6 +32,7 @@ pub(super) struct RoundTrips {
     /// Base by return path: index 0 is no path of the association, then each path by its index.
     base_by_way: Vec<WindowedMin<Span>>,
     queue: Option<Span>,
+    queue_limit: Option<Span>,
     longest_queue: WindowedMax<Span>,
 }
 
@@ -47,8 +48,9 @@ impl RoundTrips {
         if self.base_by_way.len() <= way {
             self.base_by_way.resize_with(way + 1, WindowedMin::default);
         }
-        let queue = time - self.base_by_way[way].update(at, time, window) - waited;
-        self.queue = Some(queue);
+        let limit = time - self.base_by_way[way].update(at, time, window);
+        let queue = limit - waited;
+        (self.queue, self.queue_limit) = (Some(queue), Some(limit));
         self.longest_queue.update(at, queue, window);
     }
 
@@ -80,6 +82,11 @@ impl RoundTrips {
     /// Returns the queueing delay in the latest round trip.
     pub(super) fn queue(&self) -> Option<Span> {
         self.queue
+    }
+
+    /// Returns the upper bound of the queueing delay in the latest round trip: data may not have waited for its SACK.
+    pub(super) fn queue_limit(&self) -> Option<Span> {
+        self.queue_limit
     }
 }
 
@@ -120,6 +127,7 @@ mod tests {
         for (waited, expected) in [(10, 20), (30, 0), (40, 0)] {
             trips.take(ms(90), Some(PathId::new(1)), ms(waited), at(1));
             assert_eq!(trips.queue(), Some(ms(expected)), "{waited}");
+            assert_eq!(trips.queue_limit(), Some(ms(30)), "{waited}");
         }
         assert_eq!((trips.longest_queue(), trips.base()), (Some(ms(20)), Some(ms(60))));
     }
