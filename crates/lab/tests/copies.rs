@@ -5,7 +5,7 @@
 
 use crate::common::{job, run};
 
-const SMALL_BUFFER: &str = r#"
+pub(crate) const SMALL_BUFFER: &str = r#"
 [run]
 duration = "15 s"
 [association]
@@ -29,7 +29,7 @@ delay = "95 ms"
 queue = "200 packets"
 "#;
 
-const BURSTS: &str = r#"
+pub(crate) const BURSTS: &str = r#"
 [run]
 duration = "30 s"
 [association]

@@ -3,6 +3,7 @@
 mod common;
 mod components;
 mod copies;
+mod copy_outcomes;
 mod cross;
 mod determinism;
 mod differences;
