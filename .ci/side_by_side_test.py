@@ -82,7 +82,7 @@ class SideBySide(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn("exit status -9", printed)
 
-    def test_a_binary_beyond_the_deadline_is_killed_with_its_children_and_shows_its_output(self):
+    def test_binary_beyond_the_deadline_is_killed_with_its_children(self):
         # The child survives its parent and has its output open.
         hangs = (
             "import subprocess, time\n"

@@ -39,7 +39,9 @@ pub mod windowed;
 pub use access::{AcceptFrom, MAX_NETWORKS, Network, NetworkError, Networks, NetworksError};
 pub use address::{LocalEnd, PathAddress};
 pub use anabranch_wire::QuotedInit;
-pub use association::{Association, AssociationEvent, StreamDirection, StreamRefusal, StreamRequest};
+pub use association::{
+    Association, AssociationEvent, SendRoom, SendRules, StreamDirection, StreamRefusal, StreamRequest,
+};
 pub use config::{
     AddressChanges, AssociationConfig, BufferGrowth, Encapsulation, EndpointConfig, ErrorDetection, Guard,
     InterfaceMtu, ListedAddresses, RateLimit, SharedKey, StreamChanges,

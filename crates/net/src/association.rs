@@ -10,8 +10,8 @@ use tokio::sync::oneshot;
 
 use crate::error::{CloseReason, ConnectError, RecvError, SendError};
 use crate::event::Events;
-use crate::message::{Message, QueuedMessage};
-use crate::shared::{Command, Export, Handle, INBOX_LIMIT, Inbound, OUTBOX_LIMIT, Phase, wait_for};
+use crate::message::Message;
+use crate::shared::{Command, Export, Handle, INBOX_LIMIT, Inbound, Phase, wait_for};
 use crate::snapshot::{PathSnapshot, Snapshot};
 use crate::stream_state::StreamKey;
 use crate::streams::{RecvStream, SendStream, StreamRecvError, StreamSendError};
@@ -90,22 +90,19 @@ impl Association {
     /// [partial reliability](Self::supports_partial_reliability), or after a shutdown began on either side. Returns
     /// [`SendError::Closed`] once the association is closed.
     pub async fn send(&self, payload: impl Into<Bytes>, options: SendOptions) -> Result<(), SendError> {
-        let mut payload = Some(payload.into());
+        let payload = payload.into();
         let shared = &self.handle.shared;
         if shared.stream_control && !options.unordered {
             return Err(SendError::BelongsToStreams);
         }
         wait_for(&shared.writable, || {
             let mut state = shared.lock();
-            if let Err(error) = state.admits(payload.as_deref().unwrap_or_default(), options) {
+            if let Err(error) = state.admits(&payload, options) {
                 return Some(Err(error));
             }
-            if state.outbox_bytes >= OUTBOX_LIMIT {
+            if !state.mailbox.offer(&payload, options) {
                 return None;
             }
-            // The closure is not called again after this.
-            let payload = payload.take()?;
-            state.queue(QueuedMessage::new(payload, options));
             shared.wake(&mut state, &self.handle.commands);
             Some(Ok(()))
         })
@@ -351,12 +348,12 @@ impl Association {
 
     /// Returns the number of streams for sending, numbered from 0: as many as both endpoints have.
     pub fn streams(&self) -> u16 {
-        self.handle.shared.lock().outbound_streams
+        self.handle.shared.lock().rules.streams()
     }
 
     /// Returns `true` if the peer supports FORWARD-TSN (RFC 3758), so that messages may be sent with limited reliability.
     pub fn supports_partial_reliability(&self) -> bool {
-        self.handle.shared.lock().partial_reliability
+        self.handle.shared.lock().rules.partial_reliability()
     }
 
     /// Returns `true` once the association is closed, gracefully or not.

@@ -5,11 +5,9 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
-use std::time::Instant;
 
-use anabranch_core::time::Time;
 use anabranch_core::{
-    AssociationEvent, AssociationId, Endpoint, Handled, LocalEnd, PathAddress, ReceivedMessage, SendError,
+    AssociationEvent, AssociationId, Endpoint, Handled, LocalEnd, PathAddress, ReceivedMessage,
 };
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
@@ -26,12 +24,10 @@ use crate::outlet::Outlet;
 use crate::pairing::Pairing;
 use crate::peer::udp_address;
 use crate::refusals::Refusals;
-use crate::shared::{
-    Command, Commands, Connect, Handle, INBOX_LIMIT, Inbound, OUTBOX_LIMIT, Phase, Shared, State,
-};
+use crate::shared::{Command, Commands, Connect, Handle, INBOX_LIMIT, Inbound, Phase, Shared, State};
 use crate::snapshot::{AssociationReport, EndpointReport, EndpointStatistics, Snapshot};
 use crate::socket::{ArrivalInfo, RecvBuffers, Socket, SocketCounters};
-use crate::stream_state::{STREAM_CONTROL_PPID, UNREAD_LIMIT, Violation};
+use crate::stream_state::{UNREAD_LIMIT, Violation};
 use crate::withheld::WithheldEnds;
 
 /// Receive calls on one socket before the other sockets and the endpoint get their turn.
@@ -139,7 +135,7 @@ impl Driver {
             }
             if self.behind || !self.due_later.is_empty() {
                 self.due.append(&mut self.due_later);
-                // Lets the runtime detect arrived datagrams, and writers use the room of the outbox.
+                // Lets the runtime detect arrived datagrams, and writers use the room for messages.
                 tokio::task::yield_now().await;
                 continue;
             }
@@ -297,7 +293,7 @@ impl Driver {
         let checked = self.check_paths(&paths, sctp_port)?;
         let (paths, withheld) = self.withheld.divide(checked);
         let handles = self.handles.upgrade().ok_or(ConnectError::EndpointGone)?;
-        let (streams, stream_control) = (config.streams, config.stream_control);
+        let stream_control = config.stream_control;
         let now = self.clock.now();
         let id = match restart {
             Some(keys) => self.endpoint.restart(now, sctp_port, &paths, config, keys)?,
@@ -309,7 +305,7 @@ impl Driver {
         self.withheld.keep(id, withheld);
         self.refusals.watch(now, id);
         self.report_errors();
-        Ok(self.enter(id, streams, stream_control, handles))
+        self.enter(id, stream_control, handles).ok_or(ConnectError::EndpointGone)
     }
 
     fn check_paths(
@@ -354,10 +350,12 @@ impl Driver {
         Ok(path.from_end(end))
     }
 
-    fn enter(&mut self, id: AssociationId, streams: u16, stream_control: bool, commands: Commands) -> Handle {
-        let shared = Arc::new(Shared::new(id, streams, stream_control));
+    /// Registers an association of the endpoint.
+    fn enter(&mut self, id: AssociationId, stream_control: bool, commands: Commands) -> Option<Handle> {
+        let rules = self.endpoint.association(id)?.send_rules();
+        let shared = Arc::new(Shared::new(id, rules, stream_control));
         self.entries.insert(id, Arc::clone(&shared));
-        Handle { shared, commands }
+        Some(Handle { shared, commands })
     }
 
     /// Processes arrived datagrams. The answer to a datagram is written before the next one is read, unless it is a SACK that the
@@ -512,7 +510,7 @@ impl Driver {
             AssociationEvent::Closed => {
                 let (messages, restarted) = {
                     let state = shared.lock();
-                    (state.undelivered(), state.restarted_in_shutdown)
+                    (state.mailbox.messages(), state.restarted_in_shutdown)
                 };
                 let outcome = match messages {
                     _ if restarted => Err(CloseReason::Restarted),
@@ -546,27 +544,26 @@ impl Driver {
 
     /// Hands the association to the application that opened or accepts it.
     pub(crate) fn admit(&mut self, id: AssociationId) {
-        let streams = self.endpoint.association(id).map_or(0, anabranch_core::Association::outbound_streams);
         if !self.entries.contains_key(&id) {
             let (Some(queue), Some(handles)) = (self.queue.upgrade(), self.handles.upgrade()) else {
                 self.refuse(id);
                 return;
             };
-            let association = self.enter(id, streams, self.wants_stream_control(id), handles);
-            self.open(id, streams);
+            let Some(association) = self.enter(id, self.wants_stream_control(id), handles) else { return };
+            self.open(id);
             queue.offer(association, self.source_of(id));
         }
-        self.open(id, streams);
+        self.open(id);
     }
 
-    fn open(&self, id: AssociationId, streams: u16) {
+    fn open(&mut self, id: AssociationId) {
         let Some(shared) = self.entries.get(&id) else { return };
         let mut state = shared.lock();
-        state.outbound_streams = streams;
         self.begin_streams(id, &mut state);
-        state.partial_reliability = self.takes_forward_tsn(id);
+        if let Some(association) = self.endpoint.association_mut(id) {
+            state.grant_room(association);
+        }
         state.identity = self.keys.identity(id);
-        state.protected = self.keys.holds(id);
         state.phase = Phase::Open;
         drop(state);
         shared.changed.notify_waiters();
@@ -574,11 +571,6 @@ impl Driver {
 
     fn wants_stream_control(&self, id: AssociationId) -> bool {
         self.endpoint.association(id).is_some_and(anabranch_core::Association::announces_stream_control)
-    }
-
-    fn takes_forward_tsn(&self, id: AssociationId) -> bool {
-        self.endpoint.association(id).and_then(|association| association.supports_partial_reliability())
-            == Some(true)
     }
 
     /// Aborts an association that cannot be accepted.
@@ -593,13 +585,11 @@ impl Driver {
     /// Discards the messages queued for the peer's previous incarnation, as the endpoint does.
     fn restarted(&mut self, id: AssociationId, shared: &Arc<Shared>) {
         let mut state = shared.lock();
-        state.outbox.clear();
-        state.outbox_bytes = 0;
+        state.mailbox.clear();
         state.inbox.push_back(Inbound::Restarted);
         state.streams.restart();
         state.restarted_in_shutdown = state.shutdown_wanted;
         state.restart_keys = None;
-        state.partial_reliability = self.takes_forward_tsn(id);
         drop(state);
         shared.dispatch_event(AssociationEvent::Restarted);
         shared.notify_all();
@@ -653,17 +643,18 @@ impl Driver {
             }
         };
         state.prioritise_streams(association);
-        let sent = empty_outbox(&mut state, association, now);
+        state.empty_mailbox(association, now);
         state.serve_streams(association, now);
-        if state.wake_writers_for_room() {
+        let has_room = state.grant_room(association);
+        if state.mailbox.wake_writers_for_room() {
             self.due_later.insert(id);
         }
         let streams_changed = state.streams.take_changed();
-        if state.shutdown_wanted && state.outbox.is_empty() {
+        if state.shutdown_wanted && state.mailbox.is_empty() {
             association.shutdown(now);
         }
         drop(state);
-        if sent {
+        if has_room {
             shared.writable.notify_waiters();
         }
         if received {
@@ -727,39 +718,6 @@ fn answer(endpoint: &mut Endpoint, outlet: &mut Outlet<'_>, handled: Handled) ->
             outlet.gather(usize::MAX, |packet| endpoint.poll_reply(packet))
         }
     }
-}
-
-/// Passes messages to the endpoint until its send buffer is full. Returns `true` if waiting senders may continue.
-fn empty_outbox(state: &mut State, association: &mut anabranch_core::Association, now: Time) -> bool {
-    let full_before = state.outbox_bytes >= OUTBOX_LIMIT;
-    while let Some(message) = state.outbox.front() {
-        if message.ppid() == STREAM_CONTROL_PPID && state.streams.resets_streams() {
-            state.streams.reset_outgoing(message.stream());
-            state.outbox_bytes -= message.payload.len();
-            state.outbox.pop_front();
-            continue;
-        }
-        match association.send_at(now, message.payload.clone(), message.options(Instant::now)) {
-            // The endpoint reports room later.
-            Err(SendError::BufferFull { .. }) => break,
-            // Remaining messages are counted when the association ends.
-            Err(SendError::Closing) => break,
-            // Messages wait until there are keys.
-            Err(SendError::NotProtected) => break,
-            // A restarted peer may support less than before; `send` then refuses.
-            Ok(())
-            | Err(
-                SendError::NoSuchStream { .. }
-                | SendError::Empty
-                | SendError::NoPartialReliability
-                | SendError::KeyManagementOnly,
-            ) => {
-                state.outbox_bytes -= message.payload.len();
-                state.outbox.pop_front();
-            }
-        }
-    }
-    full_before && state.outbox_bytes < OUTBOX_LIMIT
 }
 
 /// Reads from the endpoint until `limit` bytes are unread. Returns `true` if it read any. `keys` takes key management messages.

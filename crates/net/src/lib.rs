@@ -101,6 +101,7 @@ pub mod interface;
 mod key_service;
 mod key_store;
 mod locals;
+mod mailbox;
 mod message;
 mod observer;
 mod observer_slot;

@@ -6,7 +6,7 @@ use anabranch_core::SendOptions;
 use anabranch_core::time::Span;
 use bytes::Bytes;
 
-/// Message that waits for room in the endpoint's send buffer.
+/// Message that has not reached the endpoint.
 #[derive(Clone, Debug)]
 pub(crate) struct QueuedMessage {
     pub(crate) payload: Bytes,
@@ -19,14 +19,6 @@ impl QueuedMessage {
     pub(crate) fn new(payload: Bytes, options: SendOptions) -> Self {
         let since = options.reliability.lifetime().map(|_| Instant::now());
         QueuedMessage { payload, options, since }
-    }
-
-    pub(crate) fn stream(&self) -> u16 {
-        self.options.stream
-    }
-
-    pub(crate) fn ppid(&self) -> u32 {
-        self.options.ppid
     }
 
     /// Returns the options at `now`, with the time spent waiting subtracted from the lifetime.

@@ -3,29 +3,22 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Waker;
 
-use anabranch_core::protection::{KEY_MANAGEMENT_PPID, RestartContext};
+use anabranch_core::protection::RestartContext;
 use anabranch_core::{
-    AssociationConfig, AssociationEvent, AssociationId, LocalEnd, PathAddress, PathId, Reliability,
-    SendOptions,
+    AssociationConfig, AssociationEvent, AssociationId, LocalEnd, PathAddress, PathId, SendOptions, SendRules,
 };
 use anabranch_keying::{ExportError, KeyingError, PeerIdentity, RestartKeys};
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
 use crate::error::{CloseReason, ConnectError, LocalError, PathError, SendError};
 use crate::event::KEPT_EVENTS;
-use crate::message::{Message, QueuedMessage};
+use crate::mailbox::Mailbox;
+use crate::message::Message;
 use crate::protection::DtlsProtection;
 use crate::refusals::RefusedPath;
 use crate::snapshot::{EndpointReport, EndpointStatistics, Snapshot};
 use crate::stream_state::{STREAM_CONTROL_PPID, StreamTable};
-
-/// Bytes that may wait for the task before a sender must wait.
-pub(crate) const OUTBOX_LIMIT: usize = 256 << 10;
-
-/// User bytes of the messages into which a stream divides written bytes.
-pub(crate) const WRITE_BYTES: usize = 32 << 10;
 
 /// Bytes read from the endpoint ahead of the application.
 pub(crate) const INBOX_LIMIT: usize = 256 << 10;
@@ -126,20 +119,16 @@ pub(crate) enum Inbound {
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) phase: Phase,
-    pub(crate) outbox: VecDeque<QueuedMessage>,
-    pub(crate) outbox_bytes: usize,
+    /// Messages for the endpoint.
+    pub(crate) mailbox: Mailbox,
     pub(crate) inbox: VecDeque<Inbound>,
     pub(crate) inbox_bytes: usize,
     /// Set if the endpoint has more data than the inbox takes.
     pub(crate) more: bool,
-    /// Number of streams for sending.
-    pub(crate) outbound_streams: u16,
+    /// Rules for messages of the application.
+    pub(crate) rules: SendRules,
     /// Streams with handles.
     pub(crate) streams: StreamTable,
-    /// Writers of streams that wait for room in the outbox.
-    pub(crate) blocked_writers: VecDeque<Waker>,
-    /// Set if the peer supports FORWARD-TSN.
-    pub(crate) partial_reliability: bool,
     /// Proved identity of the peer, if packets are protected.
     pub(crate) identity: Option<PeerIdentity>,
     /// Error that ended its key management.
@@ -148,8 +137,6 @@ pub(crate) struct State {
     pub(crate) answered: bool,
     /// Paths on which the attempt to open it was refused.
     pub(crate) refused: Vec<RefusedPath>,
-    /// Set if packets are protected, so that messages of the key management are not the application's.
-    pub(crate) protected: bool,
     /// Restart keys that the application has not taken yet.
     pub(crate) restart_keys: Option<RestartKeys>,
     pub(crate) shutdown_wanted: bool,
@@ -187,51 +174,10 @@ impl State {
         if let Some(error) = self.is_ending() {
             return Err(error);
         }
-        if payload.is_empty() {
-            return Err(anabranch_core::SendError::Empty.into());
-        }
-        if options.reliability != Reliability::Full && !self.partial_reliability {
-            return Err(anabranch_core::SendError::NoPartialReliability.into());
-        }
         if self.streams.has_markers() && options.ppid == STREAM_CONTROL_PPID {
             return Err(SendError::ReservedProtocol);
         }
-        if self.protected && options.ppid == KEY_MANAGEMENT_PPID {
-            return Err(anabranch_core::SendError::KeyManagementOnly.into());
-        }
-        if options.stream >= self.outbound_streams {
-            let (stream, streams) = (options.stream, self.outbound_streams);
-            return Err(anabranch_core::SendError::NoSuchStream { stream, streams }.into());
-        }
-        Ok(())
-    }
-
-    /// Adds a message to those that wait for the endpoint.
-    pub(crate) fn queue(&mut self, message: QueuedMessage) {
-        self.outbox_bytes += message.payload.len();
-        self.outbox.push_back(message);
-    }
-
-    /// Returns the number of waiting messages of the application.
-    pub(crate) fn undelivered(&self) -> usize {
-        let is_marker =
-            |message: &QueuedMessage| self.streams.has_markers() && message.ppid() == STREAM_CONTROL_PPID;
-        self.outbox.iter().filter(|message| !is_marker(message)).count()
-    }
-
-    /// Removes the waiting messages of the current incarnation of a stream. Returns their bytes.
-    pub(crate) fn withdraw(&mut self, stream: u16) -> usize {
-        let is_end = |message: &QueuedMessage| message.ppid() == STREAM_CONTROL_PPID;
-        let end = self.outbox.iter().rposition(|message| message.stream() == stream && is_end(message));
-        let (mut index, before) = (0, self.outbox_bytes);
-        let bytes = &mut self.outbox_bytes;
-        self.outbox.retain(|message| {
-            let keep = message.stream() != stream || end.is_some_and(|end| index <= end);
-            index += 1;
-            *bytes -= if keep { 0 } else { message.payload.len() };
-            keep
-        });
-        before - self.outbox_bytes
+        Ok(self.rules.check(payload, options)?)
     }
 
     /// Returns the bytes that were read from the endpoint and not by the application.
@@ -242,16 +188,7 @@ impl State {
     /// Wakes the tasks that wait on streams.
     fn wake_streams(&mut self) {
         self.streams.wake_all();
-        self.blocked_writers.drain(..).for_each(Waker::wake);
-    }
-
-    /// Wakes as many writers of streams as the outbox has room for. Returns `true` if others still wait although it has room: a
-    /// writer that is woken may have given up.
-    pub(crate) fn wake_writers_for_room(&mut self) -> bool {
-        let room = OUTBOX_LIMIT.saturating_sub(self.outbox_bytes);
-        let woken = room.div_ceil(WRITE_BYTES).min(self.blocked_writers.len());
-        self.blocked_writers.drain(..woken).for_each(Waker::wake);
-        room > 0 && !self.blocked_writers.is_empty()
+        self.mailbox.wake_all();
     }
 }
 
@@ -264,7 +201,7 @@ pub(crate) struct Shared {
     state: Mutex<State>,
     /// Notified when the inbox receives an item or the association is closed.
     pub(crate) readable: Notify,
-    /// Notified when the outbox has room or the association is closed.
+    /// Notified when there is room for messages or the association is closed.
     pub(crate) writable: Notify,
     /// Notified when the phase changes.
     pub(crate) changed: Notify,
@@ -273,23 +210,19 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(id: AssociationId, outbound_streams: u16, stream_control: bool) -> Self {
+    pub(crate) fn new(id: AssociationId, rules: SendRules, stream_control: bool) -> Self {
         let state = State {
             phase: Phase::Opening,
-            outbox: VecDeque::new(),
-            outbox_bytes: 0,
+            mailbox: Mailbox::default(),
             inbox: VecDeque::new(),
             inbox_bytes: 0,
             more: false,
-            outbound_streams,
+            rules,
             streams: StreamTable::default(),
-            blocked_writers: VecDeque::new(),
-            partial_reliability: false,
             identity: None,
             keying_error: None,
             answered: false,
             refused: Vec::new(),
-            protected: false,
             restart_keys: None,
             shutdown_wanted: false,
             abort_wanted: false,
@@ -346,8 +279,7 @@ impl Shared {
             return;
         }
         state.phase = Phase::Closed(outcome);
-        state.outbox.clear();
-        state.outbox_bytes = 0;
+        state.mailbox.clear();
         state.more = false;
         state.events = None;
         state.restart_keys = None;

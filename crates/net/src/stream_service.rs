@@ -1,15 +1,18 @@
-//! Reports about streams, and resets of streams of other stacks (RFC 6525), between the handles and the endpoint.
+//! Messages, ends of streams, reports about streams, and resets of streams of other stacks (RFC 6525), between the handles and the
+//! endpoint.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 use anabranch_core::time::Time;
-use anabranch_core::{Association, AssociationId, SendOptions, StreamDirection, StreamsError};
+use anabranch_core::{Association, AssociationId, SendError, SendOptions, StreamDirection, StreamsError};
 use bytes::Bytes;
 
 use crate::driver::{Driver, fill_inbox};
+use crate::mailbox::{Grant, Item};
 use crate::shared::{Shared, State};
-use crate::stream_state::{STREAM_CONTROL_PPID, StreamPeer};
+use crate::stream_state::{InOrder, STREAM_CONTROL_PPID, StreamPeer, StreamTable};
 
 /// Maximum number of bytes in a message of reports about streams, which fits the smallest packets.
 const REPORT_BYTES: usize = 440;
@@ -21,6 +24,41 @@ impl State {
             // A peer that restarted may accept fewer streams.
             let _ = association.set_stream_priority(stream, priority);
         }
+    }
+
+    /// Passes messages and ends of streams to the endpoint.
+    pub(crate) fn empty_mailbox(&mut self, association: &mut Association, now: Time) {
+        while let Some(item) = self.mailbox.front() {
+            let passed = match item {
+                Item::Message { message, grant } => {
+                    let (payload, options) = (message.payload.clone(), message.options(Instant::now));
+                    match grant {
+                        Grant::Room => association.send_beyond(now, payload, options),
+                        Grant::Displaces => association.send_at(now, payload, options),
+                    }
+                }
+                &Item::End { stream, end } => end_stream(&mut self.streams, association, now, (stream, end)),
+            };
+            match passed {
+                // The endpoint reports room or keys later. Messages that remain at the end of the association are counted.
+                Err(SendError::BufferFull { .. } | SendError::NotProtected | SendError::Closing) => break,
+                // A restarted peer may support less than before; `send` then refuses.
+                Ok(())
+                | Err(
+                    SendError::NoSuchStream { .. }
+                    | SendError::Empty
+                    | SendError::NoPartialReliability
+                    | SendError::KeyManagementOnly,
+                ) => self.mailbox.pop(),
+            }
+        }
+    }
+
+    /// Grants the room of the send buffer. Returns `true` if tasks whose messages were refused may try again.
+    pub(crate) fn grant_room(&mut self, association: &mut Association) -> bool {
+        self.rules = association.send_rules();
+        let room = association.request_room();
+        self.mailbox.grant(room, |stream| association.has_unsent(stream))
     }
 
     /// Passes reports and resets to the endpoint.
@@ -53,6 +91,32 @@ impl State {
     }
 }
 
+/// Ends a stream by the means that the peer has. A stream that is given up loses its unsent messages first.
+fn end_stream(
+    streams: &mut StreamTable,
+    association: &mut Association,
+    now: Time,
+    (stream, end): (u16, InOrder),
+) -> Result<(), SendError> {
+    // Until a reset of stream sequence numbers is requested, messages of the next use of the stream may follow.
+    if matches!(end, InOrder::Reset { .. }) && !streams.awaits_reset(stream) {
+        let end_ppid = (streams.peer() == StreamPeer::Controls).then_some(STREAM_CONTROL_PPID);
+        let bytes = association.discard_unsent(stream, end_ppid);
+        streams.refund(stream, bytes);
+    }
+    match streams.peer() {
+        StreamPeer::Controls => {
+            let options = SendOptions { stream, ppid: STREAM_CONTROL_PPID, ..SendOptions::default() };
+            association.send_beyond(now, Bytes::copy_from_slice(&end.encode()), options)
+        }
+        StreamPeer::Resets => {
+            streams.reset_outgoing(stream);
+            Ok(())
+        }
+        StreamPeer::Neither => Ok(()),
+    }
+}
+
 impl Driver {
     /// Begins the streams of an association that was established, or established again.
     pub(crate) fn begin_streams(&self, id: AssociationId, state: &mut State) {
@@ -80,7 +144,7 @@ impl Driver {
         let now = self.clock.now();
         let Some(association) = self.endpoint.association_mut(id) else { return };
         let mut state = shared.lock();
-        if direction == StreamDirection::Outgoing || !state.streams.resets_streams() {
+        if direction == StreamDirection::Outgoing || state.streams.peer() != StreamPeer::Resets {
             return;
         }
         let mut keys = |piece: &_, payload: &[u8], at: &mut _| self.keys.take(now, id, (piece, payload), at);

@@ -37,6 +37,8 @@ mod refused;
 mod reported;
 mod sack_in;
 mod sack_out;
+mod send_room;
+mod send_rules;
 mod shutdown;
 mod sources;
 mod state;
@@ -81,6 +83,8 @@ use packets::PacketContext;
 use policies::PolicyState;
 use reachability::Reachability;
 use recovery::LossRecovery;
+pub use send_room::SendRoom;
+pub use send_rules::SendRules;
 use state::State;
 use stream_changes::StreamChangeState;
 pub use stream_changes::{StreamDirection, StreamRefusal, StreamRequest};
@@ -323,9 +327,7 @@ impl Association {
     /// peer does not support FORWARD-TSN.
     pub fn send(&mut self, payload: Bytes, options: SendOptions) -> Result<(), SendError> {
         self.check_message(&payload, options)?;
-        if !self.sender.has_room(payload.len() as u64) {
-            self.make_room(payload.len() as u64, options.reliability);
-        }
+        self.consider_room(&payload, options);
         if let Err(free_bytes) = self.sender.reserve(payload.len() as u64) {
             return Err(SendError::BufferFull { free_bytes });
         }
@@ -362,36 +364,21 @@ impl Association {
         Ok(())
     }
 
+    /// Returns the rules for messages of the user.
+    pub fn send_rules(&self) -> SendRules {
+        SendRules {
+            streams: self.sender.queue().streams(),
+            has_key_management: self.protection.agreed().is_some(),
+            partial_reliability: self.supports_partial_reliability() != Some(false),
+        }
+    }
+
     /// Checks that a message can be sent at all.
-    fn check_message(&self, payload: &Bytes, options: SendOptions) -> Result<(), SendError> {
-        if payload.is_empty() {
-            //= docs/rfc9260.txt#section-3.3.1
-            //# A DATA chunk with a User Data field of length L will have the Length field set to (16 + L) (indicating 16
-            //# + L bytes) where L MUST be greater than 0.
-            //= docs/rfc9260.txt#section-6.2
-            //# An endpoint SHOULD NOT send a DATA chunk with no user data part.
-            return Err(SendError::Empty);
-        }
-        //= docs/rfc9260.txt#section-5.1.1
-        //# After the association is initialized, the valid outbound stream identifier range for either endpoint MUST be 0
-        //# to min(local OS, remote MIS) - 1.
-        //= docs/rfc9260.txt#section-6.5
-        //# Every DATA chunk MUST carry a valid stream identifier.
-        if options.stream >= self.sender.queue().streams() {
-            return Err(SendError::NoSuchStream {
-                stream: options.stream,
-                streams: self.sender.queue().streams(),
-            });
-        }
+    pub(crate) fn check_message(&self, payload: &Bytes, options: SendOptions) -> Result<(), SendError> {
+        self.send_rules().check(payload, options)?;
         self.admit_new_messages()?;
         if !self.admits_user_messages() {
             return Err(SendError::NotProtected);
-        }
-        if options.ppid == KEY_MANAGEMENT_PPID && self.protection.agreed().is_some() {
-            return Err(SendError::KeyManagementOnly);
-        }
-        if options.reliability != Reliability::Full && self.supports_partial_reliability() == Some(false) {
-            return Err(SendError::NoPartialReliability);
         }
         Ok(())
     }
@@ -431,7 +418,7 @@ impl Association {
         Ok(())
     }
 
-    fn enqueue(&mut self, hand_over: impl FnOnce(&mut Sender)) {
+    pub(crate) fn enqueue(&mut self, hand_over: impl FnOnce(&mut Sender)) {
         // While other messages wait, a further one permits no additional packet.
         let idle = self.sender.queue().is_empty();
         hand_over(&mut self.sender);
@@ -482,11 +469,6 @@ impl Association {
     /// Returns the user bytes that wait without a TSN; data bound to a path has one.
     pub fn queued_bytes(&self) -> u64 {
         self.sender.queue().bytes() + self.sender.held().bytes()
-    }
-
-    /// Returns the free send buffer in bytes; `None` if it is unlimited.
-    pub fn send_buffer_free(&self) -> Option<u64> {
-        self.sender.buffer_free()
     }
 
     /// Returns `true` if data may be sent and received.

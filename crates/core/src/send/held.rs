@@ -66,6 +66,22 @@ impl HeldMessages {
         self.messages.push_back(held);
     }
 
+    /// Discards the messages of a stream after the last one with `end_ppid`. Returns their bytes, and `true` if messages of the stream
+    /// precede them: those sent before the reset, or one with `end_ppid`.
+    pub(super) fn discard(&mut self, stream: u16, end_ppid: Option<u32>) -> (u64, bool) {
+        let is_end = |held: &Held| held.options.stream == stream && Some(held.options.ppid) == end_ppid;
+        let kept = self.messages.iter().rposition(is_end).map_or(0, |end| end + 1);
+        let (mut index, before) = (0, self.bytes);
+        let bytes = &mut self.bytes;
+        self.messages.retain(|held| {
+            let keep = index < kept || held.options.stream != stream;
+            index += 1;
+            *bytes -= if keep { 0 } else { held.payload.len() as u64 };
+            keep
+        });
+        (before - self.bytes, self.contains(stream))
+    }
+
     /// Ends the reset of these streams, and returns their messages in the order of sending.
     pub(super) fn end(&mut self, streams: &StreamSet) -> VecDeque<Held> {
         self.resets.retain(|reset| reset != streams);
@@ -102,5 +118,20 @@ mod tests {
         assert_eq!(payloads, [&b"a"[..], b"ccc", b"d"]);
         assert_eq!((messages.bytes(), messages.recounted_bytes()), (2, 2));
         assert!(!messages.contains(1) && messages.contains(2) && !messages.is_empty());
+    }
+
+    #[test]
+    fn discarded_are_the_messages_of_one_stream_after_its_end() {
+        let mut messages = HeldMessages::default();
+        messages.begin(StreamSet::of([1, 2]));
+        for (stream, ppid) in [(1, 0), (1, 9), (2, 0), (1, 0)] {
+            let options = SendOptions { stream, ppid, ..SendOptions::default() };
+            messages.push(Held { payload: Bytes::from_static(b"ab"), options, sent_at: Time::ZERO });
+        }
+        assert_eq!(messages.discard(1, Some(9)), (2, true));
+        assert_eq!((messages.bytes(), messages.recounted_bytes()), (6, 6));
+        assert_eq!(messages.discard(1, None), (4, true));
+        assert_eq!(messages.discard(3, None), (0, false));
+        assert_eq!(messages.bytes(), 2);
     }
 }

@@ -220,6 +220,11 @@ impl LimitedMessages {
         Some(least)
     }
 
+    /// Returns `true` if there may be a message with a priority.
+    pub(crate) fn has_priorities(&self) -> bool {
+        !self.priorities.is_empty()
+    }
+
     /// Puts back a candidate that [`take_least`](Self::take_least) returned.
     pub(crate) fn put_back(&mut self, candidate: (u32, MessageKey)) {
         if self.get(candidate.1).is_some() {

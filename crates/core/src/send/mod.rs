@@ -2,6 +2,7 @@
 
 mod abandon;
 mod bound;
+mod buffer;
 mod check;
 mod chunk_list;
 mod data_form;
@@ -19,6 +20,7 @@ mod partial;
 mod path_bytes;
 mod peer_window;
 mod queue;
+mod room;
 mod sender;
 mod skipped;
 mod stream_changes;
@@ -28,6 +30,7 @@ mod window_probe;
 
 pub(crate) use abandon::AbandonedChunk;
 pub(crate) use bound::BoundQueues;
+pub(crate) use buffer::SendBuffer;
 pub(crate) use data_form::DataForm;
 pub(crate) use delivery::Delivered;
 pub(crate) use duplicate_copies::{DuplicateCopy, LatestDelivered};
@@ -41,7 +44,7 @@ pub(crate) use queue::{Draft, SendQueue};
 pub(crate) use sender::{Admitted, Loss, Sender, Transmitted};
 pub(crate) use skipped::{Skipped, SkippedNumber};
 pub use stream_order::{DEFAULT_STREAM_PRIORITY, StreamScheduler};
-pub(crate) use user_messages::Refused;
+pub(crate) use user_messages::Removed;
 
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ use crate::send::data_form::DataForm;
 use crate::send::limited::MessageKey;
 use crate::send::options::SendOptions;
 use crate::send::stream_order::StreamScheduler;
-use crate::send::user_messages::{Refused, UserMessages, Waiting};
+use crate::send::user_messages::{Removed, UserMessages, Waiting};
 use crate::stream_set::StreamSet;
 use crate::units::ChunkBytes;
 
@@ -102,17 +102,35 @@ impl SendQueue {
     }
 
     /// Sets the number of streams that the peer accepts, and withdraws waiting messages on other streams unless a part was sent.
-    pub(crate) fn limit_streams(&mut self, streams: u16) -> Vec<Refused> {
+    pub(crate) fn limit_streams(&mut self, streams: u16) -> Vec<Removed> {
         //= docs/rfc9260.txt#section-5.1.1
         //# After the association is initialized, the valid outbound stream identifier range for either endpoint MUST be
         //# 0 to min(local OS, remote MIS) - 1.
         self.streams = self.streams.min(streams);
         // A peer that accepts fewer streams in a second handshake than in its first gets the rest of a message that has begun:
         // the fragments of one message have consecutive TSNs.
-        let refused = self.user.refuse(self.streams);
+        let streams = self.streams;
+        self.remove(|user| user.remove_unsent(|message| message.options.stream >= streams))
+    }
+
+    /// Removes the user's messages of a stream of which no part was sent, after the last one with `end_ppid`.
+    pub(crate) fn discard(&mut self, stream: u16, end_ppid: Option<u32>) -> Vec<Removed> {
+        self.remove(|user| {
+            let first = user.place_after(stream, end_ppid);
+            user.remove_unsent(|message| message.options.stream == stream && message.place >= first)
+        })
+    }
+
+    fn remove(&mut self, from: impl FnOnce(&mut UserMessages) -> Vec<Removed>) -> Vec<Removed> {
+        let removed = from(&mut self.user);
         self.find_next();
-        self.bytes -= refused.iter().map(|message| message.bytes).sum::<u64>();
-        refused
+        self.bytes -= removed.iter().map(|message| message.bytes).sum::<u64>();
+        removed
+    }
+
+    /// Returns `true` if a message of the user waits on a stream; with a scheduler that orders no streams, on any stream.
+    pub(crate) fn has_messages_of(&self, stream: u16) -> bool {
+        self.user.has_messages_of(stream)
     }
 
     pub(crate) fn streams(&self) -> u16 {
@@ -836,5 +854,25 @@ mod tests {
             queue.push(Bytes::from_static(b"a"), SendOptions { unordered, ..SendOptions::default() }, None);
         }
         assert_eq!(places(&mut queue, 9), [(0, 0, 0), (0, 0, 0)]);
+    }
+
+    #[test]
+    fn discarded_are_unsent_messages_of_one_stream_after_its_end() {
+        for scheduler in [StreamScheduler::default(), StreamScheduler::RoundRobin] {
+            let mut queue = SendQueue::new(3, 0, scheduler);
+            for (stream, ppid) in [(1, 0), (1, 9), (1, 0), (2, 0), (1, 0)] {
+                let options = SendOptions { stream, ppid, ..SendOptions::default() };
+                queue.push(Bytes::from_static(b"abc"), options, None);
+            }
+            let discarded: Vec<u64> = queue.discard(1, Some(9)).iter().map(|message| message.bytes).collect();
+            assert_eq!(discarded, [3, 3]);
+            assert_eq!(queue.cut(1).map(|draft| draft.stream), Some(1));
+            assert_eq!(queue.discard(1, None).len(), 1, "a part of the first message was sent");
+            assert_eq!(queue.bytes(), queue.recounted_bytes());
+            let rest: Vec<_> =
+                std::iter::from_fn(|| queue.cut(9)).map(|d| (d.stream, d.payload.len())).collect();
+            assert_eq!(rest, [(1, 2), (2, 3)]);
+            assert!(!queue.has_messages_of(1));
+        }
     }
 }

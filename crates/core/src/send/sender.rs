@@ -21,8 +21,8 @@ use crate::send::held::{Held, HeldMessages};
 use crate::send::partial::ForwardTsnState;
 use crate::send::peer_window::{PeerWindow, WindowProbe};
 use crate::send::{
-    BoundQueues, Chunk, ChunkState, Draft, LostList, Outstanding, PartialReliability, PathBytes, Refused,
-    SendOptions, SendQueue, Transmission,
+    BoundQueues, Chunk, ChunkState, Draft, LostList, Outstanding, PartialReliability, PathBytes, Removed,
+    SendBuffer, SendOptions, SendQueue, Transmission,
 };
 use crate::time::{Span, Time};
 use crate::units::{ChunkBytes, WindowBytes};
@@ -83,10 +83,7 @@ pub(crate) struct Sender {
     pub(super) window: PeerWindow,
     pub(super) paths: [SenderPath; MAX_PATHS],
     pub(super) partial: PartialReliability,
-    /// Maximum number of user bytes in the send buffer; `None` is unlimited.
-    buffer_limit: Option<u64>,
-    /// `true` after a message was refused for lack of room, until room is announced.
-    awaits_room: bool,
+    pub(super) buffer: SendBuffer,
     /// Paths whose counts have changed since they were taken.
     pub(super) changed: PathSet,
     pub(super) facts: AssociationFacts,
@@ -116,8 +113,7 @@ impl Sender {
             window: PeerWindow::default(),
             paths: Default::default(),
             partial: PartialReliability::new(initial_tsn),
-            buffer_limit,
-            awaits_room: false,
+            buffer: SendBuffer::new(buffer_limit),
             changed: PathSet::EMPTY,
             facts: AssociationFacts::default(),
             published_head: None,
@@ -142,7 +138,7 @@ impl Sender {
         self.partial = PartialReliability::new(initial_tsn);
         self.forward = ForwardTsnState::default();
         self.window_probe = None;
-        std::mem::take(&mut self.awaits_room)
+        self.buffer.end_wait()
     }
 
     #[inline]
@@ -235,17 +231,6 @@ impl Sender {
     #[inline]
     pub(crate) fn buffered_bytes(&self) -> u64 {
         self.queue.bytes() + self.held.bytes() + self.outstanding.payload_bytes()
-    }
-
-    #[inline]
-    pub(crate) fn buffer_limit(&self) -> Option<u64> {
-        self.buffer_limit
-    }
-
-    /// Returns the free send buffer; `None` if it is unlimited.
-    #[inline]
-    pub(crate) fn buffer_free(&self) -> Option<u64> {
-        self.buffer_limit.map(|limit| limit.saturating_sub(self.buffered_bytes()))
     }
 
     /// Returns the cost of all outstanding chunks in the peer's window.
@@ -342,7 +327,7 @@ impl Sender {
     }
 
     /// Sets the number of streams that the peer accepts, and withdraws messages on others.
-    pub(crate) fn limit_streams(&mut self, streams: u16) -> Vec<Refused> {
+    pub(crate) fn limit_streams(&mut self, streams: u16) -> Vec<Removed> {
         let refused = self.queue.limit_streams(streams);
         refused.iter().filter_map(|message| message.limit).for_each(|key| self.partial.messages.settle(key));
         refused
@@ -358,40 +343,6 @@ impl Sender {
     #[inline]
     pub(crate) fn end_packet(&mut self) {
         self.queue.end_packet();
-    }
-
-    /// Checks that a message has room. A message larger than the whole buffer has room while the buffer is empty. After a refusal
-    /// [`take_writable`](Self::take_writable) reports when there is room.
-    ///
-    /// # Errors
-    /// Returns the free bytes of the buffer, if the message has no room.
-    pub(crate) fn reserve(&mut self, payload_bytes: u64) -> Result<(), u64> {
-        match self.buffer_free() {
-            Some(free) if !self.has_room(payload_bytes) => {
-                self.awaits_room = true;
-                Err(free)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Returns `true` if a message has room; unlike `reserve`, it does not wait for room.
-    #[inline]
-    pub(crate) fn has_room(&self, payload_bytes: u64) -> bool {
-        self.buffer_free().is_none_or(|free| free >= payload_bytes || self.buffered_bytes() == 0)
-    }
-
-    /// Returns `true` once if there is room after a message was refused.
-    pub(crate) fn take_writable(&mut self) -> bool {
-        let writable = self.awaits_room && self.buffer_free().is_none_or(|free| free > 0);
-        self.awaits_room &= !writable;
-        writable
-    }
-
-    /// Raises the limit of the send buffer. A smaller limit has no effect.
-    #[inline]
-    pub(crate) fn grow_buffer(&mut self, limit: u64) {
-        self.buffer_limit = self.buffer_limit.map(|present| present.max(limit));
     }
 
     /// Sets the peer's first window, from INIT or INIT ACK.

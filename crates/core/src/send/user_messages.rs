@@ -9,9 +9,9 @@ use crate::send::limited::MessageKey;
 use crate::send::options::SendOptions;
 use crate::send::stream_order::{StreamOrder, StreamScheduler};
 
-/// Message on a stream that the peer does not accept.
+/// Message that was removed before a part of it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Refused {
+pub(crate) struct Removed {
     pub(crate) options: SendOptions,
     pub(crate) limit: Option<MessageKey>,
     pub(crate) bytes: u64,
@@ -29,7 +29,7 @@ pub(super) struct Waiting {
     /// Key of the message if it has a limit.
     pub(super) limit: Option<MessageKey>,
     /// Number of the user's messages that were queued before it.
-    place: u64,
+    pub(super) place: u64,
 }
 
 impl Waiting {
@@ -203,20 +203,33 @@ impl UserMessages {
         Some(withdrawn)
     }
 
-    /// Removes the messages on streams from `streams` on, unless a part was cut.
-    pub(super) fn refuse(&mut self, streams: u16) -> Vec<Refused> {
-        let mut refused = Vec::new();
+    /// Removes the messages that `matches` selects, unless a part was cut.
+    pub(super) fn remove_unsent(&mut self, matches: impl Fn(&Waiting) -> bool) -> Vec<Removed> {
+        let mut removed = Vec::new();
         for list in 0..self.lists.len() {
             for message in &mut self.lists[list] {
-                if message.options.stream < streams || message.cut > 0 || message.is_withdrawn() {
+                if message.cut > 0 || message.is_withdrawn() || !matches(message) {
                     continue;
                 }
                 let bytes = std::mem::take(&mut message.payload).len() as u64;
-                refused.push(Refused { options: message.options, limit: message.limit, bytes });
+                removed.push(Removed { options: message.options, limit: message.limit, bytes });
             }
             self.end_message(list as u16, 0);
         }
-        refused
+        removed
+    }
+
+    /// Returns the place after the last message of a stream with a payload protocol identifier; zero without one.
+    pub(super) fn place_after(&self, stream: u16, ppid: Option<u32>) -> u64 {
+        let messages = self.lists.get(usize::from(self.list_of(stream))).into_iter().flatten().rev();
+        let has_ppid =
+            |message: &&Waiting| message.options.stream == stream && Some(message.options.ppid) == ppid;
+        messages.filter(has_ppid).map(|message| message.place + 1).next().unwrap_or(0)
+    }
+
+    /// Returns `true` if a message waits in the list of a stream.
+    pub(super) fn has_messages_of(&self, stream: u16) -> bool {
+        self.lists.get(usize::from(self.list_of(stream))).is_some_and(|messages| !messages.is_empty())
     }
 
     /// Sets the priority of a stream, if the scheduler distinguishes streams.

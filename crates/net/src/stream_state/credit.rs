@@ -39,8 +39,8 @@ impl SendCredit {
     }
 
     /// Restores the credit of messages that are not sent.
-    pub(crate) fn refund(&mut self, bytes: usize) {
-        self.sent = self.sent.saturating_sub(bytes as u64);
+    pub(crate) fn refund(&mut self, bytes: u64) {
+        self.sent = self.sent.saturating_sub(bytes);
     }
 
     /// Returns `true` if no message may begin, once for each limit.

@@ -227,9 +227,14 @@ impl StreamTable {
         self.peer != StreamPeer::Neither
     }
 
-    /// Returns `true` if streams end by resets of their sequence numbers.
-    pub(crate) fn resets_streams(&self) -> bool {
-        self.peer == StreamPeer::Resets
+    /// Returns the means of the peer to end streams.
+    pub(crate) fn peer(&self) -> StreamPeer {
+        self.peer
+    }
+
+    /// Returns `true` while the reset of an outgoing stream was not requested.
+    pub(crate) fn awaits_reset(&self, stream: u16) -> bool {
+        self.resets[0].contains(&stream)
     }
 
     /// Lets an outgoing stream be reset, whose messages have all been sent.
@@ -562,9 +567,9 @@ impl StreamTable {
         }
     }
 
-    /// Counts back messages that were withdrawn before they were sent.
-    pub(crate) fn refund(&mut self, key: StreamKey, bytes: usize) {
-        if let Some(channel) = self.channels.get_mut(&key.stream).filter(|_| key.restarts == self.restarts) {
+    /// Restores the credit of messages that were discarded before they were sent.
+    pub(crate) fn refund(&mut self, stream: u16, bytes: u64) {
+        if let Some(channel) = self.channels.get_mut(&stream) {
             channel.send_credit.refund(bytes);
         }
     }
@@ -580,13 +585,13 @@ impl StreamTable {
         }
     }
 
-    /// Ends the sending half. Returns `true` if the peer can be told the end.
-    pub(crate) fn end(&mut self, key: StreamKey) -> Result<bool, SendEnd> {
+    /// Ends the sending half.
+    pub(crate) fn end(&mut self, key: StreamKey) -> Result<(), SendEnd> {
         match self.sending(key) {
             Ok(channel) => channel.sent += 1,
             Err(SendEnd::Stopped { .. }) => self.channel(key.stream).sent += 1,
             Err(ended) => return Err(ended),
         }
-        Ok(self.has_markers())
+        Ok(())
     }
 }

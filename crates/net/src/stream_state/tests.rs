@@ -66,7 +66,7 @@ fn each_side_opens_identifiers_of_its_own() {
 fn an_identifier_is_free_once_both_sides_have_ended_the_stream() {
     let mut table = table(StreamPeer::Controls);
     let first = table.open().expect("free");
-    assert_eq!(table.end(first), Ok(true));
+    assert_eq!(table.end(first), Ok(()));
     assert_eq!(table.open().map(|key| key.stream), Some(2), "the peer has not ended 0");
     assert_eq!(table.end_of_peer(0, InOrder::Finish), Ok(()));
     let second = table.open().expect("free");
@@ -79,7 +79,7 @@ fn the_reader_gets_what_was_unread_when_its_identifier_is_used_again() {
     let mut table = table(StreamPeer::Controls);
     assert_eq!(table.deliver(message(1, 10)), Ok(()));
     let first = table.accept().expect("opened");
-    assert_eq!((table.end_of_peer(1, InOrder::Finish), table.end(first)), (Ok(()), Ok(true)));
+    assert_eq!((table.end_of_peer(1, InOrder::Finish), table.end(first)), (Ok(()), Ok(())));
     assert_eq!(table.deliver(message(1, 20)), Ok(()));
     let second = table.accept().expect("opened again");
     assert_eq!(read(&mut table, second), Poll::Ready(Ok(20)));
@@ -182,14 +182,14 @@ fn a_stopped_writer_gets_the_code_and_can_still_end_its_stream() {
     assert_eq!(table.report_of_peer(Ahead::Stop { stream: 0, incarnation: 0, code: 9 }), Ok(()));
     assert_eq!(table.poll_stopped(key, &cx()), Poll::Ready(SendEnd::Stopped { code: 9 }));
     assert_eq!(table.poll_credit(key, &cx()), Poll::Ready(Err(SendEnd::Stopped { code: 9 })));
-    assert_eq!(table.end(key), Ok(true));
+    assert_eq!(table.end(key), Ok(()));
 }
 
 #[test]
 fn a_late_stop_does_not_concern_the_next_use_of_the_identifier() {
     let mut table = table(StreamPeer::Controls);
     let first = table.open().expect("free");
-    assert_eq!((table.end(first), table.end_of_peer(0, InOrder::Finish)), (Ok(true), Ok(())));
+    assert_eq!((table.end(first), table.end_of_peer(0, InOrder::Finish)), (Ok(()), Ok(())));
     let second = table.open().expect("free again");
     assert_eq!(table.report_of_peer(Ahead::Stop { stream: 0, incarnation: 0, code: 9 }), Ok(()));
     assert_eq!(table.poll_credit(second, &cx()), Poll::Ready(Ok(())));
@@ -262,7 +262,7 @@ fn a_stalled_stream_of_another_stack_is_cut_and_bounded() {
 fn streams_of_another_stack_end_by_resets_and_can_be_used_again() {
     let mut table = table(StreamPeer::Resets);
     let key = table.open().expect("free");
-    assert_eq!((table.end(key), table.deliver(message(0, 10))), (Ok(true), Ok(())));
+    assert_eq!((table.end(key), table.deliver(message(0, 10))), (Ok(()), Ok(())));
     table.reset_by_peer(&[]);
     assert_eq!(read(&mut table, key), Poll::Ready(Ok(10)));
     assert_eq!(read(&mut table, key), Poll::Ready(Err(RecvEnd::Finished)));

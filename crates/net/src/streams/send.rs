@@ -12,9 +12,9 @@ use bytes::Bytes;
 use tokio::io::AsyncWrite;
 
 use super::error::StreamSendError;
-use crate::message::QueuedMessage;
-use crate::shared::{Handle, OUTBOX_LIMIT, State, WRITE_BYTES};
-use crate::stream_state::{InOrder, STREAM_CONTROL_PPID, SendEnd, StreamKey};
+use crate::mailbox::WRITE_BYTES;
+use crate::shared::{Handle, State};
+use crate::stream_state::{InOrder, SendEnd, StreamKey};
 
 /// Sending half of a [stream](crate::Association::open_stream): messages in order, or bytes by [`AsyncWrite`].
 ///
@@ -45,8 +45,7 @@ impl SendStream {
     }
 
     /// Sets the priority of the stream, 256 by default, which [`StreamScheduler::Priority`](crate::StreamScheduler::Priority) and
-    /// [`WeightedFairQueueing`](crate::StreamScheduler::WeightedFairQueueing) use. It applies to messages in the send buffer, for
-    /// whose room all streams wait in the order of their calls.
+    /// [`WeightedFairQueueing`](crate::StreamScheduler::WeightedFairQueueing) use.
     pub fn set_priority(&mut self, priority: NonZeroU16) {
         let mut state = self.handle.shared.lock();
         state.streams.set_priority(self.key, priority);
@@ -80,12 +79,11 @@ impl SendStream {
             self.wake_for_reports(&mut state);
         }
         ready!(credit).map_err(error_of)?;
-        if state.outbox_bytes >= OUTBOX_LIMIT {
-            state.blocked_writers.push_back(cx.waker().clone());
+        if !state.mailbox.offer(payload, options) {
+            state.mailbox.wait(cx.waker().clone());
             return Poll::Pending;
         }
         state.streams.spend(self.key, payload.len());
-        state.queue(QueuedMessage::new(payload.clone(), options));
         self.handle.shared.wake(&mut state, &self.handle.commands);
         Poll::Ready(Ok(()))
     }
@@ -99,8 +97,8 @@ impl SendStream {
         self.end(InOrder::Finish)
     }
 
-    /// Gives the stream up: messages that have not reached the endpoint are discarded, and the reader gets
-    /// [`StreamRecvError::Reset`](crate::StreamRecvError::Reset) with this code after those that have.
+    /// Gives the stream up: messages of which no part was sent are discarded, and the reader gets
+    /// [`StreamRecvError::Reset`](crate::StreamRecvError::Reset) with this code after the others.
     ///
     /// # Errors
     /// Returns [`StreamSendError`] if the stream has ended already.
@@ -133,16 +131,9 @@ impl SendStream {
             return Err(StreamSendError::Ended);
         }
         // The messages of a half that has ended are accepted, and its identifier may be in use again.
-        let must_tell = state.streams.end(*key).map_err(error_of)?;
-        if matches!(end, InOrder::Reset { .. }) {
-            let bytes = state.withdraw(key.stream);
-            state.streams.refund(*key, bytes);
-        }
-        if must_tell && state.is_ending().is_none() {
-            let options =
-                SendOptions { stream: key.stream, ppid: STREAM_CONTROL_PPID, ..SendOptions::default() };
-            let bytes = Bytes::copy_from_slice(&end.encode());
-            state.queue(QueuedMessage::new(bytes, options));
+        state.streams.end(*key).map_err(error_of)?;
+        if state.is_ending().is_none() {
+            state.mailbox.end_stream(key.stream, end);
         }
         handle.shared.wake(&mut state, &handle.commands);
         drop(state);
