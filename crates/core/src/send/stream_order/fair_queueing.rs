@@ -2,7 +2,9 @@
 //!
 //! Each stream has a virtual time at which its next message starts: the end of its previous message, but not before the start of the
 //! message that was sent last. A message ends after its bytes divided by the weight of the stream. The stream that starts first
-//! sends, so a stream that was idle gets no compensation for that time.
+//! sends, so a stream that was idle gets no compensation for that time. Of several that start at the same time, the one with the
+//! largest weight sends first: a message of a stream that was idle then waits for the one in transmission only, and not for one of
+//! each other stream.
 
 use std::num::NonZeroU16;
 
@@ -32,6 +34,11 @@ impl FairQueueing {
     /// Returns the start of a stream's next message.
     pub(super) fn start_of(&self, stream: u16) -> u64 {
         self.ends.get(usize::from(stream)).map_or(self.now, |&end| end.max(self.now))
+    }
+
+    /// Returns the precedence among streams that start at the same time; the smallest one sends first.
+    pub(super) fn precedence(&self, weight: NonZeroU16) -> u16 {
+        if self.weighted { u16::MAX - weight.get() } else { 0 }
     }
 
     /// Records that a message with this start was sent.

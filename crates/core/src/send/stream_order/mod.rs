@@ -47,8 +47,8 @@ impl StreamScheduler {
 /// Priority of a stream for which none was set. It is the normal priority of data channels (RFC 8831).
 pub const DEFAULT_STREAM_PRIORITY: NonZeroU16 = NonZeroU16::new(256).unwrap();
 
-/// Key by which streams are ordered: the rank of the rule, and the number of the turn.
-type Rank = (u64, u64);
+/// Key by which streams are ordered: the rank of the rule, the precedence among equal ranks, and the number of the turn.
+type Rank = (u64, u16, u64);
 
 /// Rule of a scheduler that treats streams separately.
 #[derive(Debug)]
@@ -138,7 +138,7 @@ impl StreamOrder {
             return;
         }
         let Stream { priority, rank } = self.streams[usize::from(stream)];
-        if let (Rule::Fair(fair), Some((start, _))) = (&mut self.rule, rank) {
+        if let (Rule::Fair(fair), Some((start, ..))) = (&mut self.rule, rank) {
             fair.charge(stream, start, bytes, priority);
         }
         if !matches!(self.rule, Rule::RoundRobinPerPacket) {
@@ -177,12 +177,13 @@ impl StreamOrder {
     fn rank(&mut self, stream: u16) {
         self.deactivate(stream);
         self.turns += 1;
-        let of_rule = match &self.rule {
-            Rule::RoundRobin | Rule::RoundRobinPerPacket => 0,
-            Rule::Priority => u64::from(u16::MAX - self.streams[usize::from(stream)].priority.get()),
-            Rule::Fair(fair) => fair.start_of(stream),
+        let priority = self.streams[usize::from(stream)].priority;
+        let (of_rule, precedence) = match &self.rule {
+            Rule::RoundRobin | Rule::RoundRobinPerPacket => (0, 0),
+            Rule::Priority => (u64::from(u16::MAX - priority.get()), 0),
+            Rule::Fair(fair) => (fair.start_of(stream), fair.precedence(priority)),
         };
-        let rank = (of_rule, self.turns);
+        let rank = (of_rule, precedence, self.turns);
         self.streams[usize::from(stream)].rank = Some(rank);
         self.active.insert((rank, stream));
     }

@@ -80,6 +80,18 @@ fn changed_priority_applies_to_waiting_messages() {
 }
 
 #[test]
+fn idle_stream_with_a_larger_weight_precedes_all_that_wait_in_the_round() {
+    let mut order = order(StreamScheduler::WeightedFairQueueing);
+    [1, 2, 3].into_iter().for_each(|stream| order.activate(stream));
+    assert_eq!(serve(&mut order, 4, |_| 1000), [1, 2, 3, 1]);
+    order.set_priority(7, priority(4096));
+    order.activate(7);
+    assert_eq!(serve(&mut order, 1, |_| 10), [7]);
+    order.deactivate(7);
+    assert_eq!(serve(&mut order, 3, |_| 1000), [2, 3, 1]);
+}
+
+#[test]
 fn fair_stream_gets_no_credit_for_idle_time() {
     let mut order = order(StreamScheduler::FairCapacity);
     order.activate(0);
