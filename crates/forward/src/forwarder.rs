@@ -8,6 +8,7 @@ use tokio::task::JoinSet;
 use crate::event::Reporter;
 use crate::listen_spec::Forwarding;
 use crate::listeners::Listeners;
+use crate::priority::Priority;
 use crate::proxy;
 use crate::session::{self, ConnectFailed, Connected};
 use crate::splice::{reset, splice};
@@ -34,9 +35,9 @@ pub struct Forwarder {
 }
 
 impl Forwarder {
-    /// Returns a forwarder with these listeners at the gateway.
-    pub fn new(remote: Vec<Forwarding>, report: Reporter) -> Self {
-        Forwarder { uplink: Uplink::new(remote, report) }
+    /// Returns a forwarder with these listeners at the gateway. Connections to the ports of `priority` come before others.
+    pub fn new(remote: Vec<Forwarding>, priority: Priority, report: Reporter) -> Self {
+        Forwarder { uplink: Uplink::new(remote, priority, report) }
     }
 
     /// Returns the counters.

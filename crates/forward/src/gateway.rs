@@ -19,6 +19,7 @@ use crate::listeners::Listeners;
 use crate::measure::answer_measurement;
 use crate::message::{Answer, Notice, Request};
 use crate::policy::Policy;
+use crate::priority::prioritise;
 use crate::request::{self, Outcome, answer, read_request, refuse};
 use crate::splice::{reset, splice};
 use crate::tally::Tally;
@@ -174,7 +175,7 @@ impl Served {
     }
 
     /// Serves a stream that the user's side has opened.
-    async fn stream(self: Arc<Self>, (sender, mut receiver): (SendStream, RecvStream)) {
+    async fn stream(self: Arc<Self>, (mut sender, mut receiver): (SendStream, RecvStream)) {
         let request = match read_request(&mut receiver).await {
             Ok(request) => request,
             Err(failure) => return self.refused(sender, None, failure).await,
@@ -185,6 +186,10 @@ impl Served {
         };
         match request {
             Request::Connect(target) => self.connect((sender, receiver), target, place).await,
+            Request::ConnectFirst(target) => {
+                prioritise(&mut sender);
+                self.connect((sender, receiver), target, place).await;
+            }
             Request::Listen { id, listen } => self.listen((sender, receiver), id, listen, place).await,
             Request::Measure(bounds) => answer_measurement((sender, receiver), bounds).await,
             Request::Incoming { .. } => self.refused(sender, None, Failure::Malformed).await,
@@ -280,7 +285,7 @@ impl Served {
 
 fn target_of(request: Request) -> Option<Target> {
     match request {
-        Request::Connect(target) => Some(target),
+        Request::Connect(target) | Request::ConnectFirst(target) => Some(target),
         Request::Listen { .. } | Request::Incoming { .. } | Request::Measure(_) => None,
     }
 }

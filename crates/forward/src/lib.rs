@@ -20,6 +20,7 @@ mod liveness;
 mod measure;
 pub mod message;
 mod policy;
+mod priority;
 mod proxy;
 mod request;
 mod session;
@@ -39,6 +40,7 @@ pub use liveness::{Liveness, Observation, Verdict};
 pub use measure::{Measured, measure};
 pub use message::MeasureBounds;
 pub use policy::{Policy, Rule, RuleError};
+pub use priority::{Priority, PriorityError};
 #[cfg(feature = "fuzzing")]
 pub use proxy::fuzz as fuzz_proxy;
 pub use session::{ConnectFailed, Connected, configure, greet};

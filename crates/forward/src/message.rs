@@ -27,6 +27,7 @@ const CONNECT: u8 = 1;
 const LISTEN: u8 = 2;
 const INCOMING: u8 = 3;
 const MEASURE: u8 = 4;
+const CONNECT_FIRST: u8 = 5;
 
 const READY: u8 = 0;
 
@@ -55,6 +56,8 @@ pub struct MeasureBounds {
 pub enum Request {
     /// Connect to this target.
     Connect(Target),
+    /// Connect to this target, and send its bytes before those of other connections of the association.
+    ConnectFirst(Target),
     /// Listen until this stream ends, and open a stream for each connection.
     Listen {
         /// Number that identifies the listener in [`Request::Incoming`].
@@ -80,6 +83,10 @@ impl Request {
         match self {
             Request::Connect(target) => {
                 bytes.push(CONNECT);
+                put_target(&mut bytes, target);
+            }
+            Request::ConnectFirst(target) => {
+                bytes.push(CONNECT_FIRST);
                 put_target(&mut bytes, target);
             }
             Request::Listen { id, listen } => {
@@ -318,6 +325,7 @@ impl<'a> Reader<'a> {
     fn request(&mut self) -> Option<Request> {
         match self.byte()? {
             CONNECT => Some(Request::Connect(self.target()?)),
+            CONNECT_FIRST => Some(Request::ConnectFirst(self.target()?)),
             LISTEN => Some(Request::Listen { id: self.id()?, listen: self.listen()? }),
             INCOMING => {
                 let (id, kind) = (self.id()?, self.byte()?);
@@ -362,6 +370,8 @@ mod tests {
         let targets = ["example.org:443", "192.0.2.1:1", "[2001:db8::1]:65535"];
         let mut all: Vec<Request> =
             targets.iter().map(|text| Request::Connect(text.parse().expect(text))).collect();
+        let first = targets.iter().map(|text| Request::ConnectFirst(text.parse().expect(text)));
+        all.extend(first.collect::<Vec<_>>());
         for text in ["0", "*:1", "192.0.2.1:2", "[::1]:3"] {
             all.push(Request::Listen { id: 7, listen: text.parse().expect(text) });
         }

@@ -83,7 +83,8 @@ impl FromStr for Rule {
     }
 }
 
-fn read_ports(text: &str) -> Option<RangeInclusive<u16>> {
+/// Reads a port, a range, or `*`.
+pub(crate) fn read_ports(text: &str) -> Option<RangeInclusive<u16>> {
     if text == "*" {
         return Some(1..=u16::MAX);
     }

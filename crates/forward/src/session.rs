@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
-use anabranch_net::{Association, Config, Endpoint, RecvStream, SendOptions, SendStream};
+use anabranch_net::{Association, Config, Endpoint, RecvStream, SendOptions, SendStream, StreamScheduler};
 use bytes::Bytes;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
@@ -15,6 +15,7 @@ use crate::failure::Failure;
 use crate::listen_spec::Forwarding;
 use crate::liveness::{Liveness, Observation, Verdict};
 use crate::message::{Answer, Notice, Request};
+use crate::priority::prioritise;
 use crate::request::{Outcome, answer, read_request, refuse, request};
 use crate::splice::splice;
 use crate::target::Target;
@@ -33,9 +34,9 @@ const ABANDONED_AFTER: Duration = Duration::from_secs(10);
 /// Time for a target of this side to accept a connection.
 const DIALLED_WITHIN: Duration = Duration::from_secs(10);
 
-/// Configures an association for forwarding, on both sides.
+/// Configures an association for forwarding, on both sides. Connections share its rate equally, or by their weights.
 pub fn configure(config: Config) -> Config {
-    config.stream_control().streams(STREAMS)
+    config.stream_control().streams(STREAMS).stream_scheduler(StreamScheduler::WeightedFairQueueing)
 }
 
 /// Association with a gateway that has answered.
@@ -273,6 +274,9 @@ async fn serve_incoming(
     match dialled {
         Ok((connection, target)) => {
             let port = connection.local_addr().map_or(0, |local| local.port());
+            if uplink.has_priority(target) {
+                prioritise(&mut sender);
+            }
             if answer(&mut sender, Answer::Ready { port }).await.is_ok() {
                 let counted = uplink.tally().opened(target.to_string());
                 splice(connection, Bytes::new(), (sender, receiver), counted).await;

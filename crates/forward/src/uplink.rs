@@ -14,6 +14,7 @@ use crate::event::{Event, Reporter};
 use crate::failure::Failure;
 use crate::listen_spec::Forwarding;
 use crate::message::Request;
+use crate::priority::{Priority, prioritise};
 use crate::request::{Outcome, request};
 use crate::tally::Tally;
 use crate::target::Target;
@@ -45,12 +46,14 @@ struct Inner {
     /// Queues of the flows of datagrams, by number.
     flows: Mutex<BTreeMap<u32, mpsc::Sender<Datagram>>>,
     remote: Vec<(u32, Forwarding)>,
+    /// Ports whose connections have priority.
+    priority: Priority,
     report: Reporter,
 }
 
 impl Uplink {
     /// Returns the way to a gateway that is not connected yet, with these listeners there.
-    pub(crate) fn new(remote: Vec<Forwarding>, report: Reporter) -> Self {
+    pub(crate) fn new(remote: Vec<Forwarding>, priority: Priority, report: Reporter) -> Self {
         let inner = Inner {
             session: watch::Sender::new(None),
             entered: AtomicU64::new(0),
@@ -59,6 +62,7 @@ impl Uplink {
             is_silent: AtomicBool::new(false),
             flows: Mutex::default(),
             remote: (0..).zip(remote).collect(),
+            priority,
             report,
         };
         Uplink { inner: Arc::new(inner) }
@@ -79,7 +83,14 @@ impl Uplink {
                 let Ok((mut sender, mut receiver)) = association.open_stream().await else {
                     return Ok(None);
                 };
-                match request(&mut sender, &mut receiver, &Request::Connect(target.clone())).await {
+                let wanted = match self.has_priority(target) {
+                    true => {
+                        prioritise(&mut sender);
+                        Request::ConnectFirst(target.clone())
+                    }
+                    false => Request::Connect(target.clone()),
+                };
+                match request(&mut sender, &mut receiver, &wanted).await {
                     Outcome::Ready(_) => Ok(Some((sender, receiver))),
                     Outcome::Failed(failure) => Err(failure),
                     Outcome::Lost => Ok(None),
@@ -97,6 +108,11 @@ impl Uplink {
             }
         }
         Err(Failure::NoGateway)
+    }
+
+    /// Returns `true` if connections to this target have priority.
+    pub(crate) fn has_priority(&self, target: &Target) -> bool {
+        self.inner.priority.includes(target.port)
     }
 
     /// Returns the association, or the next one if it is the one that was tried. Waits for it.

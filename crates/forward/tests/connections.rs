@@ -10,8 +10,8 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 
 use crate::rig::{
-    connect, descriptors, echo, exchange, local_options, noise, options, pair, program, refused, until,
-    within,
+    Client, Server, any, connect, descriptors, echo, exchange, local_options, noise, options, pair, program,
+    refused, until, within,
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -28,6 +28,21 @@ async fn bytes_and_half_close_reach_the_other_end() {
     let totals = client.totals();
     assert_eq!((totals.to_peer_bytes, totals.from_peer_bytes), (3_000_000, 3_000_000));
     assert_eq!(gateway.tally().totals().to_peer_bytes, 3_000_000);
+}
+
+#[tokio::test]
+async fn connection_with_priority_carries_all_bytes_beside_others() {
+    let (urgent, bulk) = (echo().await, echo().await);
+    let (server, _gateway) = Server::gateway(any(), local_options(), 1);
+    let priority = urgent.port().to_string().parse().expect("a port");
+    let client = Client::start_with(server.address, &[], priority).await;
+    let (urgent, bulk) = (client.forward(urgent), client.forward(bulk));
+    let exchanges = [(urgent, 1), (bulk, 2), (bulk, 3)].map(|(to, seed)| async move {
+        let bytes = noise(3 << 20, seed);
+        exchange(&mut connect(to).await, &bytes).await.is_ok_and(|answer| answer == bytes)
+    });
+    let [first, second, third] = exchanges;
+    assert_eq!(tokio::join!(first, second, third), (true, true, true));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

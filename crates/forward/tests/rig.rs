@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anabranch_forward::{
     ConnectFailed, Connected, Event, Forwarder, Forwarding, Gateway, GatewayOptions, Limits, Listeners,
-    Policy, RemoteListen, Reporter, Service, Totals, configure, greet,
+    Policy, Priority, RemoteListen, Reporter, Service, Totals, configure, greet,
 };
 use anabranch_identity::{Admission, KeyPair};
 use anabranch_net::{Association, Config, ConnectError, Endpoint, PathAddress, Peer, Protection};
@@ -117,12 +117,17 @@ pub(crate) struct Client {
 impl Client {
     /// Connects a forwarder to a server and keeps it connected.
     pub(crate) async fn start(to: SocketAddr, remote: &[&str]) -> Self {
+        Self::start_with(to, remote, Priority::default()).await
+    }
+
+    /// Connects a forwarder to a server, with priority for some ports.
+    pub(crate) async fn start_with(to: SocketAddr, remote: &[&str], priority: Priority) -> Self {
         let events: Arc<Mutex<Vec<Event>>> = Arc::default();
         let kept = Arc::clone(&events);
         let report: Reporter =
             Arc::new(move |event| kept.lock().unwrap_or_else(PoisonError::into_inner).push(event));
         let remote: Vec<Forwarding> = remote.iter().map(|text| text.parse().expect(text)).collect();
-        let forwarder = Forwarder::new(remote, report);
+        let forwarder = Forwarder::new(remote, priority, report);
         let first = connected(to).await.expect("a gateway");
         let keeping = forwarder.clone();
         tokio::spawn(async move {

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anabranch_forward::{
-    ConnectFailed, Connected, Forwarder, Forwarding, Listen, Listeners, Reporter, Service, configure, greet,
+    ConnectFailed, Connected, Forwarder, Forwarding, Listen, Listeners, Priority, Reporter, Service,
+    configure, greet,
 };
 use anabranch_net::{Association, ConnectRetries, Endpoint};
 use clap::Args;
@@ -33,6 +34,8 @@ Examples:
     ssh -p 2222 localhost
   A local web server on port 8080 of HOST:
     anabranch forward -R 8080:localhost:80 HOST
+  Keystrokes of ssh before the bytes of other connections:
+    anabranch forward -D 1080 --priority 22 HOST
   Measure each link and all together, before anything is forwarded:
     anabranch forward --check HOST
 
@@ -62,6 +65,10 @@ pub(crate) struct ForwardArguments {
     /// Listen here as a SOCKS5 and HTTP CONNECT proxy, whose connections leave from the gateway; can be repeated
     #[arg(short = 'D', long, value_name = "[BIND:]PORT")]
     dynamic: Vec<Listen>,
+
+    /// Give connections to these ports 16 times the weight of others, such as 22,5900-5910
+    #[arg(long, value_name = "PORTS", conflicts_with = "check")]
+    priority: Option<Priority>,
 
     /// Measure round trip, rates and loss of each link and of all together, print them, and end
     #[arg(long, conflicts_with_all = ["local", "remote", "dynamic", "quiet", "verbose"])]
@@ -99,7 +106,8 @@ pub(crate) fn forward(arguments: &ForwardArguments) -> Result<Status, CommandErr
     let runtime = runtime()?;
     let show = arguments.show.clone();
     let report: Reporter = Arc::new(move |event| show.event(None, &event));
-    let forwarder = Forwarder::new(arguments.remote.clone(), report);
+    let forwarder =
+        Forwarder::new(arguments.remote.clone(), arguments.priority.clone().unwrap_or_default(), report);
     let ended = runtime.block_on(run(arguments, &forwarder));
     runtime.shutdown_timeout(SETTLED_WITHIN);
     if matches!(ended, Ok(Status::Interrupted)) {
