@@ -251,6 +251,7 @@ lint-rust:
 	check $(CARGO) fmt --all --check -- -l $(MACRO_MODULES); \
 	check $(CARGO) fmt --manifest-path fuzz/Cargo.toml --check -- -l; \
 	check $(CARGO) clippy --workspace --all-targets --locked -- -D warnings; \
+	check $(CARGO) clippy -p anabranch-net --no-default-features --locked -- -D warnings; \
 	check env RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked; \
 	check $(MAKE) --no-print-directory package; \
 	exit $$status

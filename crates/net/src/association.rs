@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::keying::{ExportError, PeerIdentity, RestartKeys};
 use anabranch_core::{AbortReason, AssociationId, SendOptions};
-use anabranch_keying::{ExportError, PeerIdentity, RestartKeys};
 use bytes::Bytes;
 use tokio::sync::oneshot;
 

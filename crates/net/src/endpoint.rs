@@ -4,9 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use crate::keying::RestartKeys;
 use anabranch_core::protection::{KeyManagementRoles, RestartContext};
 use anabranch_core::{AcceptFrom, AssociationConfig, Encapsulation, EndpointConfig, Guard};
-use anabranch_keying::RestartKeys;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::accept_queue::AcceptQueue;

@@ -3,8 +3,8 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
+use crate::keying::PeerIdentity;
 use anabranch_core::AbortReason;
-use anabranch_keying::PeerIdentity;
 use thiserror::Error;
 
 use crate::refusals::RefusedPath;

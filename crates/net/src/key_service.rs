@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use crate::keying::KeyingError;
 use anabranch_core::{AbortReason, Association, AssociationEvent, AssociationId, Source};
-use anabranch_keying::KeyingError;
 
 use crate::driver::Driver;
 use crate::error::CloseReason;

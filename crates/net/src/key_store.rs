@@ -2,16 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anabranch_core::protection::{FIRST_EPOCH, KEY_MANAGEMENT_PPID};
-use anabranch_core::time::Time;
-use anabranch_core::{Association, AssociationId, FairPool, ReceivedMessage, Source};
-use anabranch_keying::{
-    ExportError, KeyManager, KeyingError, KeyingEvent, PeerIdentity, RestartKeys, TlsExchanges,
-};
-
+use crate::keying::{self, ExportError, KeyManager, KeyingError, KeyingEvent, PeerIdentity, RestartKeys};
 use crate::observer::KeyChange;
 use crate::protection::DtlsProtection;
 use crate::snapshot::KeyingCounters;
+use anabranch_core::protection::{FIRST_EPOCH, KEY_MANAGEMENT_PPID};
+use anabranch_core::time::Time;
+use anabranch_core::{Association, AssociationId, FairPool, ReceivedMessage, Source};
 
 /// Reason for evicting an association without keys.
 const TOO_MANY: &str = "the endpoint's limit of concurrent handshakes is reached, and most of them come from this address; try again";
@@ -203,13 +200,9 @@ impl KeyStore {
         if kept.manager.is_none()
             && let Some(agreement) = association.protection()
         {
-            let exchanges = Box::new(TlsExchanges::new(kept.dtls.credentials.clone()));
-            let policy = kept.dtls.policy.clone();
-            let mut manager = if association.uses_restart_keys() {
-                KeyManager::restarted(now, agreement, exchanges, policy, kept.known.clone())?
-            } else {
-                KeyManager::new(now, agreement, exchanges, policy)?
-            };
+            let DtlsProtection { credentials, policy, .. } = &kept.dtls;
+            let known = kept.known.as_ref();
+            let mut manager = keying::manager(now, association, agreement, credentials, policy, known)?;
             manager.start(association);
             kept.manager = Some(manager);
         }

@@ -82,6 +82,15 @@
 //!
 //! [`Protection::Insecure`] works without keys: any host on the path can read and change the packets. Use it for tests, and for
 //! endpoints in one program.
+//!
+//! # Features
+//!
+//! Both are on by default.
+//!
+//! * `dtls`: [`Protection::dtls`], with rustls and the C code of aws-lc. Without it, [`Credentials`] has no values, and endpoints can
+//!   only be insecure.
+//! * `interfaces`: discovery of this machine's addresses. Without it, [`Endpoint::client`], [`Endpoint::server`] and
+//!   [`Endpoint::connect_to`] find no address: [`EndpointBuilder::local`] and [`Peer::new`] name them.
 
 mod accept_queue;
 mod association;
@@ -100,6 +109,7 @@ mod fragmentation;
 pub mod interface;
 mod key_service;
 mod key_store;
+mod keying;
 mod locals;
 mod mailbox;
 mod message;
@@ -132,9 +142,6 @@ pub use anabranch_core::{
     NetworksError, PathAddress, PathId, PathState, PoolFull, RateLimit, Refusal, Reliability, SendOptions,
     Source, Statistics, StreamDirection, StreamRefusal, StreamRequest, StreamScheduler,
 };
-pub use anabranch_keying::{
-    Credentials, ExportError, IdentityForm, KeyPolicy, PeerIdentity, RestartKeys, RestartKeysError,
-};
 pub use association::Association;
 pub use config::{
     Config, DEFAULT_CONNECT_TIMEOUT, DEFAULT_LARGEST_BUFFER, DEFAULT_LARGEST_MTU, DEFAULT_MTU,
@@ -147,6 +154,9 @@ pub use error::{
     AcceptError, BindError, CloseReason, ConnectError, LocalError, PathError, RecvError, SendError,
 };
 pub use event::{Events, MissedEvents};
+pub use keying::{
+    Credentials, ExportError, IdentityForm, KeyPolicy, PeerIdentity, RestartKeys, RestartKeysError,
+};
 pub use locals::Binding;
 pub use message::Message;
 pub use observer::{Datagram, DatagramOutcome, KeyChange, Observer, Started};

@@ -1,8 +1,8 @@
 //! Protection of the packets of associations.
 
+use crate::keying::{Credentials, KeyPolicy};
 use anabranch_core::AssociationConfig;
 use anabranch_core::protection::{KeyManagementRoles, ProtectionMode};
-use anabranch_keying::{Credentials, KeyPolicy};
 
 /// Protection of packets.
 ///

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::keying::{ExportError, KeyingError, PeerIdentity, RestartKeys};
 use anabranch_core::protection::RestartContext;
 use anabranch_core::{
     AssociationConfig, AssociationEvent, AssociationId, LocalEnd, PathAddress, PathId, SendOptions, SendRules,
 };
-use anabranch_keying::{ExportError, KeyingError, PeerIdentity, RestartKeys};
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
 use crate::error::{CloseReason, ConnectError, LocalError, PathError, SendError};

@@ -35,7 +35,7 @@ pub struct Watcher {
     known: Vec<LocalAddress>,
     pending: VecDeque<Change>,
     look: Interval,
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", feature = "interfaces"))]
     news: Option<super::linux::LinkNotifications>,
 }
 
@@ -53,7 +53,7 @@ impl Watcher {
         let mut look = tokio::time::interval(LOOK_EVERY);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // Subscribes before the first check, so that no change is missed.
-        #[cfg(target_os = "linux")]
+        #[cfg(all(target_os = "linux", feature = "interfaces"))]
         let news = super::linux::LinkNotifications::listen().ok();
         let mut watcher = Watcher {
             wants: Box::new(wants),
@@ -61,7 +61,7 @@ impl Watcher {
             known: Vec::new(),
             pending: VecDeque::new(),
             look,
-            #[cfg(target_os = "linux")]
+            #[cfg(all(target_os = "linux", feature = "interfaces"))]
             news,
         };
         watcher.known = watcher.wanted();
@@ -98,7 +98,7 @@ impl Watcher {
 
     /// Waits until the next check. Returns `true` if the system has reported a change.
     async fn wait(&mut self) -> bool {
-        #[cfg(target_os = "linux")]
+        #[cfg(all(target_os = "linux", feature = "interfaces"))]
         if let Some(news) = &mut self.news {
             return tokio::select! {
                 () = news.wait() => true,
