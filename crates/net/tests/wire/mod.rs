@@ -10,4 +10,5 @@
 mod bytes;
 mod faults;
 mod garbage;
+mod priority;
 mod rig;
