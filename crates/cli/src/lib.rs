@@ -15,6 +15,7 @@ mod groups;
 mod init;
 mod interrupt;
 mod keys;
+mod live_output;
 mod man;
 mod output;
 mod paths;
@@ -139,6 +140,7 @@ where
         Ok(arguments) => run(arguments.command, &typed, external),
         Err(error) => report(&error, &typed),
     };
+    live_output::finish();
     with_output_failure(status)
 }
 

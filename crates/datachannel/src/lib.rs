@@ -5,7 +5,7 @@
 //! [`Endpoint`](anabranch_core::Endpoint) over any transport of datagrams, such as the DTLS of a WebRTC stack, and passes on the events of
 //! the association.
 //!
-//! [`configure`] sets what the channels need of the association. It assumes DTLS below, which replaces the checksum of packets.
+//! [`configure()`] sets what the channels need of the association. It assumes DTLS below, which replaces the checksum of packets.
 //!
 //! ```
 //! use std::net::IpAddr;

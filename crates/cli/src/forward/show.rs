@@ -7,7 +7,8 @@ use anabranch_transfer::escape;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use crate::output::{self, count};
+use crate::live_output;
+use crate::output::count;
 
 /// Options for the output.
 #[derive(Clone, Debug, Args)]
@@ -39,9 +40,9 @@ impl ShowOptions {
     /// Prints a line for people, or an object for programs.
     pub(super) fn line(&self, text: &str, object: &Value) {
         if self.json {
-            output::print(&format!("{object}\n"));
+            live_output::event(object);
         } else if !self.quiet {
-            output::notice(escape(text));
+            live_output::notice(escape(text));
         }
     }
 

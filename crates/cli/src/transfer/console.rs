@@ -17,6 +17,7 @@ use super::live::Live;
 use super::paths::{PathLine, PathVolume, Paths};
 use super::progress::{Pace, Progress, new_bytes};
 use crate::endpoint::{AcceptedPeer, Admitted, ProtectionOptions, access_notice, networks};
+use crate::live_output;
 use crate::output::{self, count};
 
 /// Time between two updates of a transfer.
@@ -162,7 +163,7 @@ impl Console {
             map.insert("label".to_owned(), json!(origin.caller.label));
             map.insert("fingerprint".to_owned(), json!(origin.caller.fingerprint));
         }
-        output::print(&format!("{line}\n"));
+        live_output::event(&line);
     }
 
     fn print_notice(&self, text: &str) {
@@ -557,7 +558,7 @@ pub(super) fn listening_notice(
             "event": "listening", "addresses": addresses, "sctp_port": endpoint.sctp_port(),
             "encrypted": is_protected, "from": networks(&admitted.from), "insecure": !is_protected,
         });
-        output::print(&format!("{line}\n"));
+        live_output::event(&line);
     } else if !show.quiet {
         output::notice(format_args!("{what} on {}", addresses.join(", ")));
         access_notice(&admitted.from, false);

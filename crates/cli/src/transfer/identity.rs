@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::ShowOptions;
 use crate::exit::CommandError;
+use crate::live_output;
 use crate::output;
 
 /// Name of the file. Transfers exclude the file, so that it is never sent, even if its folder is served.
@@ -29,7 +30,7 @@ pub(super) fn sender(show: &ShowOptions) -> Result<SenderId, CommandError> {
         Ok(sender) => Ok(sender),
         Err(why) => {
             if show.json {
-                output::print(&format!("{}\n", json!({ "event": "note", "text": why })));
+                live_output::event(&json!({ "event": "note", "text": why }));
             } else if !show.quiet {
                 output::notice(why);
             }

@@ -28,7 +28,7 @@ use serde_json::json;
 use tokio::runtime::Runtime;
 
 use crate::exit::{CommandError, Status};
-use crate::{output, quantity};
+use crate::{live_output, output, quantity};
 
 use self::filters::FilterOptions;
 
@@ -89,7 +89,7 @@ impl ShowOptions {
     fn note(&self, text: &str) {
         let text = escape(text);
         if self.json {
-            output::print(&format!("{}\n", json!({ "event": "note", "text": text })));
+            live_output::event(&json!({ "event": "note", "text": text }));
         } else if !self.quiet {
             output::notice(text);
         }

@@ -23,8 +23,8 @@ use super::exchange::{ExchangeError, is_sender_of_version_1, prove, resume};
 use crate::endpoint::{Expected, peer_key};
 use crate::exit::{CommandError, Status};
 use crate::keys::read_host;
-use crate::output;
 use crate::signal::interrupted;
+use crate::{live_output, output};
 
 /// Default limit of a stream, which `--max` replaces.
 const MOST_STREAM_BYTES: u64 = 1 << 30;
@@ -269,7 +269,7 @@ async fn confirm(catalogue: &Catalogue, arguments: &RecvArguments) -> Result<(),
     let listed: String = catalogue.entries().iter().map(|entry| listed(entry, most_stream_bytes)).collect();
     let show = arguments.show();
     if show.json {
-        output::print(&format!("{}\n", offered_json(catalogue, most_stream_bytes)));
+        live_output::event(&offered_json(catalogue, most_stream_bytes));
     }
     // The list is always shown before a question.
     if !((show.quiet || show.json) && arguments.yes) {

@@ -26,6 +26,7 @@ use super::super::send::{SendArguments, can_resume, judge, watch};
 use super::exchange::{Admitted as AdmittedBy, ExchangeError, admit, present};
 use crate::endpoint::{Admitted, Listening, peer_key};
 use crate::exit::{CommandError, Status};
+use crate::live_output;
 use crate::output::{self, Reader};
 use crate::served_peers::ServedPeers;
 use crate::signal::interrupted;
@@ -175,6 +176,8 @@ fn print_code(
         let at = endpoint.local_addresses().first().map_or_else(|| "HOST".to_owned(), ToString::to_string);
         format!("code {code}: on the other machine run\n  anabranch recv {code}@{at}")
     };
+    // Behind the events that were shown before.
+    live_output::finish();
     match output::print(&format!("{text}\n")) {
         Reader::Listening => Ok(()),
         Reader::Gone => Err(CommandError::failure(
