@@ -264,20 +264,18 @@ async def test_an_association_that_is_dropped_is_aborted():
 
 
 @in_loop
-async def test_messages_sent_after_the_peers_shutdown_stay_undelivered():
+async def test_messages_accepted_before_the_peers_shutdown_arrive():
     async with listening(**SMALL) as listener:
         ours = await anabranch.connect(listener.addresses, local=here(1, 1), **SMALL)
         theirs = await listener.accept()
-        await fill(ours, theirs)
+        accepted = await fill(ours, theirs)
         ending = asyncio.ensure_future(theirs.shutdown())
         await until(lambda: refused(ours))
         # Now the peer reads, so that the shutdown can complete.
         received = [message async for message in theirs]
         await ending
-        assert received
-        with pytest.raises(AssociationLostError, match="accepted messages were not sent") as lost:
-            await ours.closed()
-        assert lost.value.reason == "undelivered"
+        await ours.closed()
+        assert sum(len(message.payload) for message in received) >= accepted
 
 
 async def refused(association):

@@ -140,7 +140,7 @@ mod tests {
 
     use super::*;
 
-    /// Reader that begins to read when it is told to.
+    /// Reader that reads nothing before [`begin`](Self::begin).
     #[derive(Default)]
     struct SlowReader {
         reads: Mutex<bool>,
