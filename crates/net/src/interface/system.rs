@@ -184,8 +184,8 @@ mod tests {
         assert!(found.mtu_bytes.is_some_and(|mtu| mtu >= 1280));
         assert!(check_route(loopback, None, SocketAddr::from(([127, 0, 0, 2], 9))).is_ok());
         // No machine has an address for documentation (RFC 5737), so packets cannot be sent from it.
-        let nobody = IpAddr::from([203, 0, 113, 77]);
+        let foreign = IpAddr::from([203, 0, 113, 77]);
         assert!(check_route(loopback, Some("lo"), SocketAddr::from(([127, 0, 0, 2], 9))).is_ok());
-        assert!(check_route(nobody, None, SocketAddr::from(([127, 0, 0, 2], 9))).is_err());
+        assert!(check_route(foreign, None, SocketAddr::from(([127, 0, 0, 2], 9))).is_err());
     }
 }

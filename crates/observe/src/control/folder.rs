@@ -183,6 +183,15 @@ mod tests {
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
     }
 
+    /// Runs a test with a folder that does not exist yet, within a runtime, which listeners need.
+    fn with_folder(test: impl FnOnce(&Path, &Folder)) {
+        let temporary = tempfile::tempdir().expect("a folder");
+        let folder = Folder::at(&temporary.path().join("anabranch"));
+        let runtime = runtime();
+        let _entered = runtime.enter();
+        test(temporary.path(), &folder);
+    }
+
     #[test]
     fn only_names_of_a_command_and_a_process_are_listed() {
         let name = |text: &str| listed(Path::new(text)).map(|listed| (listed.command, listed.pid));
@@ -195,42 +204,36 @@ mod tests {
 
     #[test]
     fn socket_and_folder_are_those_of_the_user_only() {
-        let temporary = tempfile::tempdir().expect("a folder");
-        let folder = Folder::at(&temporary.path().join("anabranch"));
-        let runtime = runtime();
-        let _entered = runtime.enter();
-        let (_listener, socket) = folder.bind("forward").expect("it is free");
-        let mode = |path: &Path| std::fs::metadata(path).expect("it exists").mode() & 0o777;
-        assert_eq!((mode(folder.path()), mode(&socket)), (0o700, 0o600));
-        assert_eq!(folder.list()[0].pid, std::process::id());
+        with_folder(|_, folder| {
+            let (_listener, socket) = folder.bind("forward").expect("it is free");
+            let mode = |path: &Path| std::fs::metadata(path).expect("it exists").mode() & 0o777;
+            assert_eq!((mode(folder.path()), mode(&socket)), (0o700, 0o600));
+            assert_eq!(folder.list()[0].pid, std::process::id());
+        });
     }
 
     #[test]
     fn folder_that_others_may_enter_is_refused() {
-        let temporary = tempfile::tempdir().expect("a folder");
-        let folder = Folder::at(&temporary.path().join("anabranch"));
-        let runtime = runtime();
-        let _entered = runtime.enter();
-        std::fs::create_dir(folder.path()).expect("a folder");
-        std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).expect("a mode");
-        assert!(matches!(folder.bind("forward"), Err(FolderError::Shared(_))));
-        std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o700)).expect("a mode");
-        let link = Folder::at(&temporary.path().join("link"));
-        std::os::unix::fs::symlink(folder.path(), link.path()).expect("a link");
-        assert!(matches!(link.bind("forward"), Err(FolderError::Shared(_))));
+        with_folder(|parent, folder| {
+            std::fs::create_dir(folder.path()).expect("a folder");
+            std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).expect("a mode");
+            assert!(matches!(folder.bind("forward"), Err(FolderError::Shared(_))));
+            std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o700)).expect("a mode");
+            let link = Folder::at(&parent.join("link"));
+            std::os::unix::fs::symlink(folder.path(), link.path()).expect("a link");
+            assert!(matches!(link.bind("forward"), Err(FolderError::Shared(_))));
+        });
     }
 
     #[test]
     fn socket_of_a_killed_process_is_not_listed_and_is_replaced() {
-        let temporary = tempfile::tempdir().expect("a folder");
-        let folder = Folder::at(&temporary.path().join("anabranch"));
-        let runtime = runtime();
-        let _entered = runtime.enter();
-        // The listener is dropped, and leaves its file.
-        drop(folder.bind("forward").expect("it is free").0);
-        assert_eq!(folder.list(), []);
-        let (_listener, _) = folder.bind("forward").expect("it is replaced");
-        assert_eq!(folder.list().len(), 1);
+        with_folder(|_, folder| {
+            // The listener is dropped, and leaves its file.
+            drop(folder.bind("forward").expect("it is free").0);
+            assert_eq!(folder.list(), []);
+            let (_listener, _) = folder.bind("forward").expect("it is replaced");
+            assert_eq!(folder.list().len(), 1);
+        });
     }
 
     #[test]
