@@ -112,7 +112,7 @@ async fn dropping_a_finished_half_withdraws_nothing() {
         let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));
         let (mut sender, _reply) = within(ours.open_stream()).await.expect("a stream");
         send(&mut sender, "last").await;
-        // The message has not left the outbox: no task has run since.
+        // The message has not left the mailbox: no task has run since.
         sender.finish().expect("open until now");
         drop(sender);
         within(ours.shutdown()).await.expect("a good end");
