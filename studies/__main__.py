@@ -70,7 +70,8 @@ STUDIES = {
         "all schemes over two recorded networks, beside the better link", _python("studies.recorded.command")
     ),
     "arena": Study(
-        "TCP, MPTCP and anabranch over the same emulated links; needs root", _python("studies.arena.command")
+        "anabranch and other multipath stacks over the same emulated links; needs root",
+        _python("studies.arena.command"),
     ),
     "kernel": Study("files and shares beside the kernel's TCP and MPTCP; needs root", _kernel),
 }

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,14 @@ from studies.arena import command, judging
 from studies.arena.command import Runs, read_rows, run_all
 from studies.arena.measuring import Row, measure, row_of, stalled
 from studies.arena.settings import SYNTHETIC, Setting, spread
-from studies.arena.stacks import STACKS
+from studies.arena.stacks import NATIVE_PEER, STACKS
 from studies.arena.works import Work, works
 from studies.recorded.sections import Section
+from studies.results import parts_of
 
 from anabranch.errors import AnabranchError
 
+MACHINE: judging.Machine = {"kernel": "6.1", "processors": 2, "versions": {"tquic": "1.6.0"}}
 COUNTERS = {
     "forward": {"offered": {"packets": 2, "bytes": 3000}},
     "reverse": {"offered": {"packets": 1, "bytes": 52}},
@@ -105,6 +108,43 @@ def test_finished_runs_are_not_run_again(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(read_rows(file)) == 4
 
 
+def test_settings_side_by_side_append_each_run_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    both = threading.Barrier(2, timeout=60)
+
+    def planted(_program: Path, setting: Setting, stack: Any, work: Work, number: int) -> dict[str, Any]:
+        both.wait()
+        figures: dict[str, Any] = {**row(work, {}, {"bytes": 0, "bins": []})}
+        return {**figures, "setting": setting.name, "stack": stack.name, "round": number}
+
+    monkeypatch.setattr(command, "measure", planted)
+    runs, file = Runs(SYNTHETIC[:2], STACKS[:3], [Work("bulk", "bulk", 1)], rounds=1), tmp_path / "runs.jsonl"
+    run_all(runs, file, side_by_side=2)
+    finished = sorted((row["setting"], row["stack"]) for row in read_rows(file))
+    assert finished == sorted((setting.name, stack.name) for setting in SYNTHETIC[:2] for stack in STACKS[:3])
+
+
+def test_error_of_a_run_ends_the_runs_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def planted(*_arguments: Any) -> None:
+        raise AnabranchError("its programs were not ready")
+
+    monkeypatch.setattr(command, "measure", planted)
+    runs, file = Runs(SYNTHETIC, STACKS, [Work("bulk", "bulk", 1)], rounds=1), tmp_path / "runs.jsonl"
+    with pytest.raises(AnabranchError, match="not ready"):
+        run_all(runs, file, side_by_side=2)
+    assert read_rows(file) == []
+
+
+def test_finished_runs_are_stored_as_tables_without_running(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [json.dumps(planted("equal", stack, goodput_mbps=8.0)) for stack in ("mptcp", "braid")]
+    (tmp_path / "runs.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    stored = tmp_path / "arena.json.xz"
+    assert command.main(["--finished", "--out", str(tmp_path), "--store", str(stored)]) == 0
+    assert "| `braid` | 8.0 |" in capsys.readouterr().out
+    parts = parts_of(tmp_path, "arena")
+    assert "| `braid` | 8.0 |" in parts["synthetic"]
+    assert parts["made"].endswith(": 2 runs.")
+
+
 def test_damaged_line_is_an_error_with_its_number(tmp_path: Path) -> None:
     file = tmp_path / "runs.jsonl"
     file.write_text('{"setting": "equal"}\n{"sett', encoding="utf-8")
@@ -114,7 +154,7 @@ def test_damaged_line_is_an_error_with_its_number(tmp_path: Path) -> None:
 
 def test_stacks_and_works_have_different_names() -> None:
     assert len({stack.name for stack in STACKS}) == len(STACKS)
-    assert all(name == work.name for name, work in works(20).items())
+    assert all(name == work.name for name, work in works(20, 10).items())
 
 
 def planted(setting: str, stack: str, **figures: Any) -> Row:
@@ -124,7 +164,7 @@ def planted(setting: str, stack: str, **figures: Any) -> Row:
 
 def cells(rows: list[Row], name: str) -> list[str]:
     """Returns the lines of a table below its header, after the blocks before it."""
-    lines = [line for block in judging.tables(rows, ["equal"])[name] for line in block.markdown().splitlines()]
+    lines = [line for block in judging.tables(rows, ["equal"], MACHINE)[name] for line in block.markdown().splitlines()]
     return [line for line in lines if line.startswith("| `")]
 
 
@@ -138,7 +178,7 @@ def test_cell_is_the_median_of_the_valid_rounds() -> None:
     rows += [planted("equal", "braid", round=7, error="lost", goodput_mbps=None)]
     rows += [planted("equal", "braid", round=8, goodput_mbps=100.0, late_mean_us=2.0 * judging.LATE_US)]
     assert cells(rows, "synthetic") == ["| `braid` | 2.0 |"]
-    assert "Runs with a mean above 5 ms are left out: 1." in judging.conditions(rows)
+    assert "Runs with a mean above 5 ms are left out: 1." in judging.conditions(rows, MACHINE)
 
 
 def test_recorded_sections_are_compared_with_mptcp_in_pairs() -> None:
@@ -146,8 +186,42 @@ def test_recorded_sections_are_compared_with_mptcp_in_pairs() -> None:
     rows = [planted(name, "mptcp", goodput_mbps=rate) for name, rate, _ in pairs]
     rows += [planted(name, "braid", goodput_mbps=rate) for name, _, rate in pairs]
     table = cells(rows, "recorded")
-    assert table[0].startswith("| `mptcp` | 3 | 4.0 |  |")
-    assert table[1].startswith("| `braid` | 3 | 6.0 | 1.50 |")
+    assert table[0].startswith("| `mptcp` | 4.0 |")
+    assert table[1].startswith("| `braid` | 6.0 |")
+    assert table[1].endswith("| 1.50 |")
+
+
+def test_recorded_sections_are_compared_with_the_better_link() -> None:
+    rows = [planted("a", f"tcp-cubic-{link}", goodput_mbps=rate) for link, rate in ((1, 4.0), (2, 10.0))]
+    rows += [planted("a", "tcp-bbr-2", goodput_mbps=8.0), planted("a", "braid", goodput_mbps=15.0)]
+    assert cells(rows, "recorded") == [
+        "| `tcp-cubic` | 10.0 | 1.00 | 1.00 | 1.00 | 1 of 1 |  |",
+        "| `tcp-bbr` | 8.0 | 0.80 | 0.80 | 0.80 | 0 of 1 |  |",
+        "| `braid` | 15.0 | 1.50 | 1.50 | 1.50 | 1 of 1 |  |",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rate", "gain", "share"),
+    [(11.0, "goal of 1.1 is met", "goal of 95 % is met"), (9.0, "goal of 1.1 is missed", "goal of 95 % is missed")],
+)
+def test_short_answer_states_whether_both_goals_are_met(rate: float, gain: str, share: str) -> None:
+    rates = {"tcp-cubic-1": 10.0, "mptcp": 10.0, "braid": rate}
+    rows = [planted("a", stack, goodput_mbps=each) for stack, each in rates.items()]
+    (short,) = judging.tables(rows, [], MACHINE)["short"]
+    assert gain in short.markdown()
+    assert share in short.markdown()
+
+
+def test_cost_is_bytes_on_the_links_and_processor_time() -> None:
+    # 0.75 s of processor time and 6,104 bytes on the links, for 1,000 bytes of user data.
+    assert cells([planted("equal", "braid")], "cost") == ["| `braid` | 6.10 |  | 750000 |"]
+
+
+def test_file_that_did_not_arrive_counts_as_the_slowest() -> None:
+    times = [("a", 1.0), ("b", 2.0), ("c", None)]
+    rows = [planted(name, "braid", work="file-1", goodput_mbps=None, seconds=each) for name, each in times]
+    assert cells(rows, "files") == ["| `braid` | 2.00 s, not in time |"]
 
 
 def test_missing_quantile_counts_as_the_slowest() -> None:
@@ -161,11 +235,14 @@ def test_missing_quantile_counts_as_the_slowest() -> None:
 
 def test_tables_of_failed_runs_have_only_their_errors() -> None:
     rows = [planted("equal", "cmt", error="ConnectTimeoutError: no answer") for _ in range(2)]
-    parts = judging.tables(rows, ["equal"])
+    parts = judging.tables(rows, ["equal"], MACHINE)
     assert sorted(parts) == ["conditions", "failed"]
     (failed,) = parts["failed"]
     assert failed.markdown() == "* `cmt`, bulk: ConnectTimeoutError: no answer (2 runs)"
 
+
+NATIVE = ("tquic", "aggligator") if NATIVE_PEER.is_file() else ()
+"""Stacks whose program takes some minutes to build. `make study NAME=arena` does it."""
 
 can_run = (
     sys.platform == "linux"
@@ -179,7 +256,7 @@ can_run = (
 @pytest.mark.skipif(
     not can_run, reason="needs root on Linux with iproute2, and `cargo build --release --bin arena-link`"
 )
-@pytest.mark.parametrize("name", ["tcp-cubic-1", "mptcp", "braid"])
+@pytest.mark.parametrize("name", ["tcp-cubic-1", "mptcp", "braid", *NATIVE])
 def test_stack_sends_a_file_over_links_with_rate_and_delay(name: str) -> None:
     (stack,) = [stack for stack in STACKS if stack.name == name]
     setting = Setting("test", ("rate=20Mbit,delay=15ms", "rate=8Mbit,delay=15ms"))

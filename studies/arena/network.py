@@ -28,6 +28,12 @@ MTU_BYTES = 1500
 PRIORITY = ["chrt", "--rr", "10"]
 """Start of the command of every program of a run, so that other programs of the machine delay it less."""
 
+LINK_PRIORITY = ["chrt", "--rr", "20"]
+"""The same for links, which the programs of runs side by side must not delay."""
+
+_naming = threading.Lock()
+"""Held while a device has a name in the own namespace, where the names of runs side by side would be equal."""
+
 
 class Clock:
     """Time zero of all links and programs of a run, which lies ahead while they start."""
@@ -44,7 +50,7 @@ class EmulatedLink:
     """Process that connects two TUN devices, and its latest counters."""
 
     def __init__(self, program: Path, text: str, start_ms: int, seed: int, devices: tuple[int, int]) -> None:
-        command = [*PRIORITY, str(program), "--link", text, "--start-ms", str(start_ms), "--seed", str(seed)]
+        command = [*LINK_PRIORITY, str(program), "--link", text, "--start-ms", str(start_ms), "--seed", str(seed)]
         near, far = devices
         self._process = subprocess.Popen(command, stdin=near, stdout=far, stderr=subprocess.PIPE, text=True)
         assert self._process.stderr is not None
@@ -131,9 +137,10 @@ def _attach(device: int, side: Namespace, name: str, address: str) -> None:
     """Creates the interface of an open device in a namespace."""
     # The device is created in the own namespace, where its name must be free.
     first = f"ar{os.getpid()}{name}"
-    fcntl.ioctl(device, TUNSETIFF, struct.pack("16sH22x", first.encode(), IFF_TUN | IFF_NO_PI))
     move = ["ip", "link", "set", first, "netns", str(side.pid), "name", name]
-    subprocess.run(move, check=True, capture_output=True)
+    with _naming:
+        fcntl.ioctl(device, TUNSETIFF, struct.pack("16sH22x", first.encode(), IFF_TUN | IFF_NO_PI))
+        subprocess.run(move, check=True, capture_output=True)
     side.run(f"ip addr add {address}/24 dev {name}")
     # Without a link-local address the kernel sends no packets of its own.
     side.run(f"ip link set {name} addrgenmode none")

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from studies.arena.network import Network
+from studies.arena.peer import PORT
 from studies.arena.works import MESSAGES_PER_S, Work
+
+PEERS = Path(__file__).parent / "peers"
+"""Cargo workspace of the program for the stacks with a library in Rust."""
+
+NATIVE_PEER = PEERS / "target" / "release" / "arena-peer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +48,10 @@ class Stack:
             f"--per-s={MESSAGES_PER_S}",
             f"--start-ms={network.clock.start_ms}",
         ]
-        return [sys.executable, "-m", "studies.arena.peer", role, *options, *self.words]
+        return [*self._program(), role, *options, *self.words]
+
+    def _program(self) -> list[str]:
+        return [sys.executable, "-m", "studies.arena.peer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +92,26 @@ class Anabranch(Stack):
         return network.numbers
 
 
+@dataclass(frozen=True, slots=True)
+class Native(Stack):
+    """Multipath QUIC or aggligator over all links, by the program in `peers`."""
+
+    def receiver(self, network: Network, work: Work) -> list[str]:
+        return [*Stack.receiver(self, network, work), *_local(_with_port(network.server_address, network))]
+
+    def sender(self, network: Network, work: Work) -> list[str]:
+        remotes = [word for address in _with_port(network.server_address, network) for word in ("--remote", address)]
+        locals_ = _local(f"{network.client_address(number)}:0" for number in network.numbers)
+        return network.client.command([*self._peer("send", network, work), *remotes, *locals_])
+
+    def _program(self) -> list[str]:
+        return [str(NATIVE_PEER)]
+
+
+def _with_port(address_of: Callable[[int], str], network: Network) -> Iterator[str]:
+    return (f"{address_of(number)}:{PORT}" for number in network.numbers)
+
+
 def _local(addresses: Iterable[str]) -> list[str]:
     return [word for address in addresses for word in ("--local", address)]
 
@@ -104,5 +134,7 @@ STACKS: Sequence[Stack] = (
     _anabranch("braid"),
     _anabranch("bonded"),
     _anabranch("cmt"),
+    Native("tquic", ("--stack=tquic",)),
+    Native("aggligator", ("--stack=aggligator",)),
 )
 """All stacks, with the number of the link in the name of those that use one."""

@@ -20,16 +20,19 @@ class Work:
     """Times at which the first link fails, and returns."""
 
 
-def works(bulk_s: float) -> dict[str, Work]:
-    """Returns all works by name. `bulk_s` is the duration of those without an end of their own."""
-    outage = bulk_s / 3, 2 * bulk_s / 3
+def works(bulk_s: float, messages_s: float) -> dict[str, Work]:
+    """Returns all works by name, for these durations of bulk data and of messages."""
     listed = [
         Work("bulk", "bulk", bulk_s),
-        Work("file-1", "file", 60, 1_000_000),
-        Work("file-10", "file", 120, 10_000_000),
+        Work("file-1", "file", 30, 1_000_000),
+        Work("file-10", "file", 40, 10_000_000),
         Work("file-100", "file", 600, 100_000_000),
-        Work("messages", "messages", bulk_s),
-        Work("bulk-outage", "bulk", bulk_s, outage=outage),
-        Work("messages-outage", "messages", bulk_s, outage=outage),
+        Work("messages", "messages", messages_s),
+        Work("bulk-outage", "bulk", bulk_s, outage=_middle_third(bulk_s)),
+        Work("messages-outage", "messages", messages_s, outage=_middle_third(messages_s)),
     ]
     return {work.name: work for work in listed}
+
+
+def _middle_third(seconds: float) -> tuple[float, float]:
+    return seconds / 3, 2 * seconds / 3
