@@ -132,6 +132,9 @@ release-build:
 	$(CARGO) test --release --locked --test net --no-run
 	$(CARGO) build --release --locked --bin ns2-study
 
+# Crates with a choice of cryptography. Their tests run with both libraries.
+PROTECTION := dtls keying identity
+
 # tshark dissects captures and chunks independently.
 test: ## [change] Run all tests, doc tests and the comparisons with Wireshark's dissector.
 	@set -eu; status=0; \
@@ -142,6 +145,7 @@ test: ## [change] Run all tests, doc tests and the comparisons with Wireshark's 
 	fi; \
 	$(SIDE_BY_SIDE) --workspace --locked || status=1; \
 	$(CARGO) test --workspace --locked --no-fail-fast --doc || status=1; \
+	$(CARGO) test --locked $(PROTECTION:%=-p anabranch-%) --no-default-features $(PROTECTION:%=-F anabranch-%/ring) || status=1; \
 	if python3 -c 'import cryptography' 2> /dev/null; then \
 		$(CARGO) test --workspace --locked --test dtls -- --ignored independent:: || status=1; \
 	else \
@@ -252,6 +256,7 @@ lint-rust:
 	check $(CARGO) fmt --manifest-path fuzz/Cargo.toml --check -- -l; \
 	check $(CARGO) clippy --workspace --all-targets --locked -- -D warnings; \
 	check $(CARGO) clippy -p anabranch-net --no-default-features --locked -- -D warnings; \
+	check $(CARGO) clippy -p anabranch-net --no-default-features --features ring --locked -- -D warnings; \
 	check env RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked; \
 	check $(MAKE) --no-print-directory package; \
 	exit $$status

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use crate::crypto::aead::quic::HeaderProtectionKey;
+use crate::crypto::aead::{Aad, LessSafeKey, Nonce, UnboundKey};
 use anabranch_core::protection::{CipherError, RECORD_SAMPLE_LEN, RecordCipher, RecordLimits};
-use aws_lc_rs::aead::quic::HeaderProtectionKey;
-use aws_lc_rs::aead::{Aad, LessSafeKey, Nonce, UnboundKey};
 use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::material::{IV_LEN, KeyMaterial};
@@ -55,7 +55,7 @@ fn wipe_stack() {
     std::hint::black_box(&space);
 }
 
-/// Cipher suite with its keys. The library wipes its copies of the keys when they are dropped.
+/// Cipher suite with its keys. aws-lc-rs wipes its copies of the keys when they are dropped; ring does not.
 struct SuiteCipher {
     suite: CipherSuite,
     key: LessSafeKey,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Salt};
+use crate::crypto::hkdf::{HKDF_SHA256, KeyType, Salt};
 use zeroize::Zeroize as _;
 
 use crate::suite::CipherSuite;

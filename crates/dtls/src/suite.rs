@@ -1,6 +1,6 @@
 //! Cipher suites of TLS 1.3 that DTLS 1.3 uses (RFC 8446 appendix B.4).
 
-use aws_lc_rs::aead::{self, quic};
+use crate::crypto::aead::{self, quic};
 
 /// Cipher suite. Its hash function serves key management only, not records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

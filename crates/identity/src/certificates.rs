@@ -4,10 +4,10 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use anabranch_keying::{Credentials, IdentityForm};
+use anabranch_keying::{Credentials, IdentityForm, provider};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::WebPkiClientVerifier;
@@ -37,7 +37,7 @@ impl Certificates {
     /// # Errors
     /// Names the file. A private key that other users can read is rejected.
     pub fn load(authorities: &Path, chain: &Path, key: &Path) -> Result<Self, IdentityError> {
-        let provider = Arc::new(aws_lc_rs::default_provider());
+        let provider = Arc::new(provider::default_provider());
         let mut roots = RootCertStore::empty();
         for certificate in read_chain(authorities)? {
             let wrong = |error| {

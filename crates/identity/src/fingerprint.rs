@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use aws_lc_rs::digest::{SHA256, digest};
+use anabranch_keying::crypto::digest::{SHA256, digest};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 

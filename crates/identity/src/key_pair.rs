@@ -4,10 +4,11 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
+use anabranch_keying::crypto::rand::{SecureRandom as _, SystemRandom};
+use anabranch_keying::crypto::signature::{Ed25519KeyPair, KeyPair as _};
+use anabranch_keying::provider::sign::any_eddsa_type;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rustls::crypto::aws_lc_rs::sign::any_eddsa_type;
 use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::sign::SigningKey;
@@ -23,7 +24,7 @@ const LONGEST_FILE: u64 = 16 * 1024;
 /// Line length of PEM, in characters (RFC 7468 section 2).
 const PEM_COLUMNS: usize = 64;
 
-/// Ed25519 key pair. `Debug` does not print the private key, and aws-lc wipes it when the last copy is dropped.
+/// Ed25519 key pair. `Debug` does not print the private key. aws-lc-rs wipes it when the last copy is dropped; ring does not.
 #[derive(Clone)]
 pub struct KeyPair {
     public: PublicKey,
@@ -37,7 +38,7 @@ impl KeyPair {
     /// Returns [`IdentityError::NoRandomness`] if the system provides no random bytes.
     pub fn generate() -> Result<Self, IdentityError> {
         let document = generate()?;
-        Self::from_pkcs8(document.as_ref()).ok_or(IdentityError::NoRandomness)
+        Self::from_pkcs8(&*document).ok_or(IdentityError::NoRandomness)
     }
 
     /// Reads the key from a PEM file with PKCS #8, the format of `openssl genpkey -algorithm ed25519`. If the file is missing,
@@ -49,7 +50,7 @@ impl KeyPair {
         if let Some(found) = Self::load(path)? {
             return Ok(found);
         }
-        private_file::create(path, &pem(generate()?.as_ref()))?;
+        private_file::create(path, &pem(&*generate()?))?;
         Self::load(path)?.ok_or_else(|| IdentityError::content(path, "another process removes it; try again"))
     }
 
@@ -73,7 +74,7 @@ impl KeyPair {
 
     /// Reads a key in PKCS #8 (DER). Returns `None` if it is not an Ed25519 key.
     pub fn from_pkcs8(bytes: &[u8]) -> Option<Self> {
-        let pair = Ed25519KeyPair::from_pkcs8(bytes).ok()?;
+        let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(bytes).ok()?;
         let public = PublicKey::from_bytes(pair.public_key().as_ref().try_into().ok()?);
         let signing = any_eddsa_type(&PrivatePkcs8KeyDer::from(bytes)).ok()?;
         Some(KeyPair { public, signing })
@@ -95,10 +96,17 @@ impl fmt::Debug for KeyPair {
     }
 }
 
-/// Generates a key in version 1 of PKCS #8, without a public key, because OpenSSL reads no other version.
-fn generate() -> Result<aws_lc_rs::pkcs8::Document, IdentityError> {
-    let pair = Ed25519KeyPair::generate().map_err(|_| IdentityError::NoRandomness)?;
-    pair.to_pkcs8v1().map_err(|_| IdentityError::NoRandomness)
+/// Beginning of a private key of Ed25519 in version 1 of PKCS #8 (RFC 8410 section 7): the version, the algorithm 1.3.101.112, and
+/// the headers of the two nested octet strings around the 32 bytes of the key.
+const PKCS8_V1_PREFIX: [u8; 16] = *b"\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20";
+
+/// Generates a key: 32 random bytes (RFC 8032 section 5.1.5). Its format is version 1 of PKCS #8, without a public key, because
+/// OpenSSL reads no other version. ring writes only version 2.
+fn generate() -> Result<Zeroizing<[u8; 48]>, IdentityError> {
+    let mut document = Zeroizing::new([0; 48]);
+    document[..16].copy_from_slice(&PKCS8_V1_PREFIX);
+    SystemRandom::new().fill(&mut document[16..]).map_err(|_| IdentityError::NoRandomness)?;
+    Ok(document)
 }
 
 /// Encodes a key as PEM. The buffers are allocated in full, because growing ones would leave copies behind.

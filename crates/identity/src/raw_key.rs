@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use anabranch_keying::{Credentials, IdentityForm};
+use anabranch_keying::{Credentials, IdentityForm, provider};
 use rustls::client::AlwaysResolvesClientRawPublicKeys;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls13_signature_with_raw_key};
+use rustls::crypto::{CryptoProvider, verify_tls13_signature_with_raw_key};
 use rustls::pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
 use rustls::server::AlwaysResolvesServerRawPublicKeys;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
@@ -28,7 +28,7 @@ impl KeyPair {
     /// # Errors
     /// Fails if rustls rejects the configuration.
     pub fn credentials(&self, admission: Admission) -> Result<Credentials, IdentityError> {
-        self.credentials_with(Arc::new(aws_lc_rs::default_provider()), admission)
+        self.credentials_with(Arc::new(provider::default_provider()), admission)
     }
 
     /// Returns credentials as [`credentials`](Self::credentials) does, with the key agreements, cipher suites and random numbers of

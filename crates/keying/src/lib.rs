@@ -18,6 +18,7 @@ mod policy;
 mod scripted;
 mod tls;
 
+pub use anabranch_dtls::crypto;
 pub use anabranch_dtls::{RestartKeys, RestartKeysError};
 pub use credentials::{Credentials, IdentityForm, PeerIdentity};
 pub use error::{ExportError, KeyingError, TlsProblem};
@@ -28,5 +29,10 @@ pub use key_log::{KeyLog, LoggedKeys};
 pub use manager::{KeyManager, KeyingEvent, KeyingStatistics, Phase};
 pub use policy::KeyPolicy;
 pub use rustls;
+/// Provider of rustls from the selected library of cryptographic primitives.
+#[cfg(feature = "aws-lc-rs")]
+pub use rustls::crypto::aws_lc_rs as provider;
+#[cfg(all(feature = "ring", not(feature = "aws-lc-rs")))]
+pub use rustls::crypto::ring as provider;
 pub use scripted::ScriptedExchanges;
 pub use tls::TlsExchanges;

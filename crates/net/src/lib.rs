@@ -85,10 +85,11 @@
 //!
 //! # Features
 //!
-//! Both are on by default.
+//! `aws-lc-rs` and `interfaces` are on by default.
 //!
-//! * `dtls`: [`Protection::dtls`], with rustls and the C code of aws-lc. Without it, [`Credentials`] has no values, and endpoints can
-//!   only be insecure.
+//! * `aws-lc-rs` or `ring`: [`Protection::dtls`], with rustls and the cryptography of this library. Without both, [`Credentials`] has
+//!   no values, and endpoints can only be insecure. ring builds in less time; it neither wipes keys from memory nor has the
+//!   key agreement X25519MLKEM768. With both features, aws-lc-rs is used.
 //! * `interfaces`: discovery of this machine's addresses. Without it, [`Endpoint::client`], [`Endpoint::server`] and
 //!   [`Endpoint::connect_to`] find no address: [`EndpointBuilder::local`] and [`Peer::new`] name them.
 

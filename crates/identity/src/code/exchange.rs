@@ -23,8 +23,8 @@
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
-use aws_lc_rs::hmac::{self, HMAC_SHA256};
+use anabranch_keying::crypto::hkdf::{HKDF_SHA256, Salt};
+use anabranch_keying::crypto::hmac::{self, HMAC_SHA256};
 use spake2::{Ed25519Group, Identity, Password, Spake2};
 use zeroize::Zeroizing;
 

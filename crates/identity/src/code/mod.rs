@@ -6,7 +6,7 @@ mod words;
 use std::fmt;
 use std::str::FromStr;
 
-use aws_lc_rs::rand;
+use anabranch_keying::crypto::rand::{SecureRandom as _, SystemRandom};
 use zeroize::{Zeroize as _, Zeroizing};
 
 pub use exchange::{
@@ -49,7 +49,7 @@ impl OneTimeCode {
     pub fn random() -> Result<Self, IdentityError> {
         loop {
             let mut bytes = Zeroizing::new([0; 3]);
-            rand::fill(&mut *bytes).map_err(|_| IdentityError::NoRandomness)?;
+            SystemRandom::new().fill(&mut *bytes).map_err(|_| IdentityError::NoRandomness)?;
             // Rejects the last 56 of 256 values, which would favour some numbers.
             if bytes[0] < 2 * NUMBERS {
                 return Ok(OneTimeCode { number: bytes[0] % NUMBERS, words: [bytes[1], bytes[2]] });

@@ -71,7 +71,7 @@ fn a_key_that_is_not_admitted_is_refused_in_either_role() {
 #[test]
 fn a_client_without_a_key_is_refused() {
     let two = pair().credentials(Admission::Anyone).expect("credentials");
-    let provider = Arc::new(aws_lc_rs::default_provider());
+    let provider = Arc::new(provider::default_provider());
     let verifier = Arc::new(RawKeyVerifier { provider: Arc::clone(&provider), admission: Admission::Anyone });
     let nameless = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13])
@@ -88,7 +88,7 @@ fn a_key_whose_private_half_the_peer_does_not_have_is_refused() {
     let (one, two, victim) = (pair(), pair(), pair());
     let client = one.credentials(Admission::Anyone).expect("credentials");
     // The peer presents the victim's key and signs with its own.
-    let provider = Arc::new(aws_lc_rs::default_provider());
+    let provider = Arc::new(provider::default_provider());
     let verifier = Arc::new(RawKeyVerifier { provider: Arc::clone(&provider), admission: Admission::Anyone });
     let certified = CertifiedKey::new(vec![CertificateDer::from(victim.public().to_spki())], two.signing());
     let server = ServerConfig::builder_with_provider(provider)
@@ -106,6 +106,6 @@ fn a_key_whose_private_half_the_peer_does_not_have_is_refused() {
 #[test]
 fn debug_output_of_verifier_has_admitted_keys_only() {
     let verifier =
-        RawKeyVerifier { provider: Arc::new(aws_lc_rs::default_provider()), admission: Admission::Anyone };
+        RawKeyVerifier { provider: Arc::new(provider::default_provider()), admission: Admission::Anyone };
     assert_eq!(format!("{verifier:?}"), "RawKeyVerifier { admission: Anyone, .. }");
 }
