@@ -240,7 +240,7 @@ lint: ## [change] Check formatting, lints, types, rustdoc, conventions of the so
 	exit $$status
 
 # Crates that others may depend on. All others have `publish = false`.
-PUBLISHED := wire core dtls keying identity schemes sim scenario net transfer datachannel
+PUBLISHED := wire core dtls keying identity schemes sim trace scenario net observe transfer datachannel
 package: ## Package the crates that can be published, into target/package.
 	$(CARGO) package --quiet --locked --allow-dirty --no-verify $(PUBLISHED:%=-p anabranch-%)
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Crates that take part in a run.
-pub(crate) const CRATES: [&str; 6] = ["wire", "core", "schemes", "sim", "scenario", "lab"];
+pub(crate) const CRATES: [&str; 7] = ["wire", "core", "schemes", "sim", "trace", "scenario", "lab"];
 
 /// Returns the workspace of the crate that is being built. `Cargo.lock` is in that folder.
 pub(crate) fn workspace() -> PathBuf {

@@ -7,7 +7,6 @@ pub mod recorded;
 pub mod run;
 pub mod statistics;
 mod text_file;
-pub mod trace;
 pub mod video;
 
 pub use anabranch_scenario as scenario;

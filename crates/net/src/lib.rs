@@ -92,6 +92,8 @@
 //!   key agreement X25519MLKEM768. With both features, aws-lc-rs is used.
 //! * `interfaces`: discovery of this machine's addresses. Without it, [`Endpoint::client`], [`Endpoint::server`] and
 //!   [`Endpoint::connect_to`] find no address: [`EndpointBuilder::local`] and [`Peer::new`] name them.
+//!
+//! qlog events, captures, traces and metrics are no feature: the crate `anabranch-observe` has an [`Observer`] that writes them.
 
 mod accept_queue;
 mod association;

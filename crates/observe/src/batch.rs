@@ -8,8 +8,8 @@ use std::time::Duration;
 use anabranch_core::time::Time;
 use anabranch_core::trace::TraceEvent;
 use anabranch_core::{PathId, Statistics};
-use anabranch_lab::trace::PathSample;
 use anabranch_net::{CloseReason, DatagramOutcome, KeyChange};
+use anabranch_trace::PathSample;
 
 /// Approximate limit of the memory for records, in bytes. Records beyond it are dropped.
 const MOST_BYTES: usize = 64 << 20;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use anabranch_core::PathId;
-use anabranch_lab::trace::qlog::Subject;
 use anabranch_net::DatagramOutcome;
+use anabranch_trace::qlog::Subject;
 use anabranch_wire::PacketView;
 
 use crate::batch::Key;

@@ -8,8 +8,8 @@ use std::time::SystemTime;
 use anabranch_core::time::{Span, Time};
 use anabranch_core::trace::TraceEvent;
 use anabranch_core::{Association, AssociationId, MAX_PATHS, PathId};
-use anabranch_lab::trace::Sampler;
 use anabranch_net::{CloseReason, Datagram, KeyChange, Observer, Started};
+use anabranch_trace::Sampler;
 
 use crate::batch::{Inbox, Key, Record};
 

@@ -42,6 +42,6 @@ pub mod metrics;
 mod recording;
 mod sink;
 
-pub use anabranch_lab::trace::TraceError;
-pub use anabranch_lab::trace::qlog::Role;
+pub use anabranch_trace::TraceError;
+pub use anabranch_trace::qlog::Role;
 pub use recording::{Outputs, Recording, Report};

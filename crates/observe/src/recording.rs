@@ -9,11 +9,11 @@ use std::time::SystemTime;
 
 use anabranch_core::Statistics;
 use anabranch_core::time::Time;
-use anabranch_lab::trace::TraceError;
-use anabranch_lab::trace::qlog::Role;
 use anabranch_net::Config;
 use anabranch_net::Observer;
 use anabranch_sim::pcapng::SnapLength;
+use anabranch_trace::TraceError;
+use anabranch_trace::qlog::Role;
 
 use crate::batch::{Batch, Inbox, Key, Record};
 use crate::directory::Directory;

@@ -2,7 +2,7 @@
 
 use crate::explain::chunks::Chunks;
 use crate::explain::tally::Tally;
-use crate::trace::Sender;
+use anabranch_trace::Sender;
 
 /// Reason that is reported for a path which the scheduler chose last, or never refused.
 const NOT_CONSIDERED: &str = "not considered";

@@ -11,8 +11,8 @@ use crate::explain::ExplainError;
 use crate::explain::table::{Limit, nanoseconds};
 use crate::run::ScenarioFiles;
 use crate::text_file;
-use crate::trace::{FORMAT, Manifest, RESULT_FILE, RUN_FILE, SCENARIO_FILE, Sender, Vantage};
 use anabranch_scenario::{Capacity, OneWay, Scenario};
+use anabranch_trace::{FORMAT, Manifest, RESULT_FILE, RUN_FILE, SCENARIO_FILE, Sender, Vantage};
 
 /// File with the packets of all flows.
 pub(super) const PACKETS: &str = "packets.csv";

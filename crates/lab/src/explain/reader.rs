@@ -11,7 +11,7 @@ use crate::explain::{
     PathTime, PeerWindow, Placement, ReasonTime, Refusals, RetransmissionGroup, Retransmissions, StateChange,
     capacity, findings,
 };
-use crate::trace::{Sender, Vantage};
+use anabranch_trace::{Sender, Vantage};
 
 const PATHS: &Columns = &[
     "time_s",

@@ -27,8 +27,8 @@ use crate::run::{
     AbandonedResult, FlowResult, Job, JobScheme, MessageDelays, PathResult, RunError, RunResult, TraceTable,
 };
 use crate::statistics::jain_index;
-use crate::trace::{Manifest, Sender};
 use anabranch_scenario::{Directions, Flow, FlowKind, Protection, Scenario};
+use anabranch_trace::{Manifest, Sender};
 
 /// SCTP ports of the two ends. The choice is arbitrary.
 const LEFT_PORT: u16 = 5001;

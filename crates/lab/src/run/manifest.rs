@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::run::{Job, RunResult, TracePart, TraceTable};
-use crate::trace::{FORMAT, Manifest, PACKET_FILE, SCENARIO_FILE, Sender, TraceError, Vantage, put};
+use anabranch_trace::{FORMAT, Manifest, PACKET_FILE, SCENARIO_FILE, Sender, TraceError, Vantage, put};
 
 /// Returns the manifest of a run.
 pub(crate) fn of(job: &Job, senders: Vec<Sender>) -> Manifest {

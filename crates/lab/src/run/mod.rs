@@ -47,8 +47,8 @@ use thiserror::Error;
 
 use crate::conventions::Conventions;
 use crate::run::build::BuiltWorld;
-use crate::trace::TraceError;
 use anabranch_scenario::{Scenario, Stop};
+use anabranch_trace::TraceError;
 
 /// Time between two checks for the end of a transfer, and between two samples of queues.
 const SLICE: Span = Span::from_millis(10);

@@ -8,7 +8,7 @@ use anabranch_sim::PacketEvent;
 use anabranch_wire::Tsn;
 
 use crate::run::trace_part::{TracePart, TraceTable};
-use crate::trace::{self, AssociationTables, CsvTable, PacketTable, Sampler, Sender, TraceError};
+use anabranch_trace::{self as trace, AssociationTables, CsvTable, PacketTable, Sampler, Sender, TraceError};
 
 /// Path states and decisions of one end of a flow.
 pub(crate) struct PathRecorder {

@@ -9,9 +9,9 @@ use anabranch_sim::Seeds;
 use bytes::Bytes;
 
 use crate::run::payload;
-use crate::trace::{CsvTable, TraceError};
 use crate::video::{Delivery, VideoPlan, VideoResult};
 use anabranch_scenario::{FrameReliability, VideoFlow};
+use anabranch_trace::{CsvTable, TraceError};
 
 /// End that sends the video.
 #[derive(Debug)]

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anabranch_core::time::{Span, Time};
-use anabranch_lab::trace::TraceError;
 use anabranch_net::DatagramOutcome;
 use anabranch_sim::pcapng::{InterfaceId, PcapngWriter, SnapLength};
 use anabranch_sim::{Datagram, Encapsulation};
+use anabranch_trace::TraceError;
 
 use super::{ObservedDatagram, Sink};
 use crate::directory::is_inbound;

@@ -7,9 +7,9 @@ use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use anabranch_core::PathId;
 use anabranch_core::time::Time;
 use anabranch_core::trace::TraceEvent;
-use anabranch_lab::trace::qlog::{Epoch, PacketFate, QLOG_EXTENSION, QlogWriter};
-use anabranch_lab::trace::{PathSample, TraceError};
 use anabranch_net::{CloseReason, DatagramOutcome, KeyChange};
+use anabranch_trace::qlog::{Epoch, PacketFate, QLOG_EXTENSION, QlogWriter};
+use anabranch_trace::{PathSample, TraceError};
 
 use super::{ObservedDatagram, RecordingInfo, Sink};
 use crate::batch::Key;

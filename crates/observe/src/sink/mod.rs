@@ -10,9 +10,9 @@ use std::time::SystemTime;
 use anabranch_core::PathId;
 use anabranch_core::time::Time;
 use anabranch_core::trace::TraceEvent;
-use anabranch_lab::trace::qlog::Role;
-use anabranch_lab::trace::{PathSample, TraceError};
 use anabranch_net::{CloseReason, DatagramOutcome, KeyChange};
+use anabranch_trace::qlog::Role;
+use anabranch_trace::{PathSample, TraceError};
 
 use crate::batch::Key;
 use crate::directory::AssociationInfo;

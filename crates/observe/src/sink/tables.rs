@@ -9,12 +9,12 @@ use std::time::UNIX_EPOCH;
 use anabranch_core::PathId;
 use anabranch_core::time::Time;
 use anabranch_core::trace::TraceEvent;
-use anabranch_lab::trace::{
+use anabranch_net::{CloseReason, DatagramOutcome, KeyChange};
+use anabranch_sim::PacketEvent;
+use anabranch_trace::{
     AssociationTables, ChunkRecord, FORMAT, Manifest, PACKET_FILE, PacketTable, PathSample, Sender,
     TraceError, Vantage,
 };
-use anabranch_net::{CloseReason, DatagramOutcome, KeyChange};
-use anabranch_sim::PacketEvent;
 use anabranch_wire::{Chunk, PacketView, Tsn};
 use serde::Serialize;
 

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use anabranch_core::time::Span;
-use anabranch_lab::trace::qlog::EVENT_SCHEMA;
 use anabranch_net::{DtlsProtection, Endpoint, KeyPolicy, PathAddress, Peer, Protection};
 use anabranch_observe::{Outputs, Recording, Role};
 use anabranch_tests::credentials::credentials;
+use anabranch_trace::qlog::EVENT_SCHEMA;
 use serde::Deserialize;
 
 use crate::rig::{MESSAGE_BYTES, MESSAGES, recorded};

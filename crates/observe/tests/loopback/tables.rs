@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anabranch_lab::explain;
-use anabranch_lab::trace::{DECISION_COLUMNS, PACKET_COLUMNS, PATH_COLUMNS, RESULT_FILE};
 use anabranch_net::{Endpoint, PathAddress, Peer, Protection, SendOptions};
 use anabranch_observe::{Outputs, Recording, Role};
+use anabranch_trace::{DECISION_COLUMNS, PACKET_COLUMNS, PATH_COLUMNS, RESULT_FILE};
 
 use crate::rig::{MESSAGE_BYTES, MESSAGES, Pair, SCHEME, eventually, recorded, scheme, within};
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use toml_writer::ToTomlValue as _;
 
-use crate::trace::csv_table::TraceError;
+use crate::csv_table::TraceError;
 
 /// Description of the run.
 pub const RUN_FILE: &str = "run.toml";
@@ -165,7 +165,10 @@ impl Manifest {
     }
 
     /// Writes the result, with exactly these files as traces.
-    pub(crate) fn close_files<R: Serialize>(
+    ///
+    /// # Errors
+    /// Returns [`TraceError`].
+    pub fn close_files<R: Serialize>(
         folder: &Path,
         ended_s: f64,
         files: impl Iterator<Item = String>,
@@ -185,7 +188,10 @@ impl Manifest {
 }
 
 /// Writes a file of a trace.
-pub(crate) fn put(path: &Path, text: &str) -> Result<(), TraceError> {
+///
+/// # Errors
+/// Returns [`TraceError`].
+pub fn put(path: &Path, text: &str) -> Result<(), TraceError> {
     fs::write(path, text).map_err(|error| wrong(path.to_owned(), error))
 }
 

@@ -19,7 +19,7 @@ pub struct TraceError {
 }
 
 /// Writer of a CSV file. Rows are written deep within a run, so the first error is kept until the file is flushed.
-pub(crate) struct CsvTable {
+pub struct CsvTable {
     path: PathBuf,
     file: BufWriter<File>,
     /// Row that is being written.
@@ -28,11 +28,11 @@ pub(crate) struct CsvTable {
 }
 
 /// A row that is written field by field into the buffer of its table, since traces have millions of rows.
-pub(crate) struct Row<'a>(&'a mut String);
+pub struct Row<'a>(&'a mut String);
 
 impl Row<'_> {
     /// Writes a text field, quoted if necessary.
-    pub(crate) fn word(&mut self, word: &str) -> &mut Self {
+    pub fn word(&mut self, word: &str) -> &mut Self {
         if word.contains(['"', ',', '\n', '\r']) {
             self.0.push('"');
             self.0.push_str(&word.replace('"', "\"\""));
@@ -43,7 +43,8 @@ impl Row<'_> {
         self.end()
     }
 
-    pub(crate) fn number(&mut self, number: u64) -> &mut Self {
+    /// Writes a decimal number.
+    pub fn number(&mut self, number: u64) -> &mut Self {
         // A number has at most 20 digits.
         let (mut digits, mut at, mut left) = ([0_u8; 20], 20, number);
         loop {
@@ -59,19 +60,20 @@ impl Row<'_> {
     }
 
     /// Writes a time in the format of all files.
-    pub(crate) fn seconds(&mut self, time: Time) -> &mut Self {
+    pub fn seconds(&mut self, time: Time) -> &mut Self {
         write_seconds(self.0, time);
         self.end()
     }
 
     /// Writes text without quotes and commas.
-    pub(crate) fn plain(&mut self, text: Arguments<'_>) -> &mut Self {
+    pub fn plain(&mut self, text: Arguments<'_>) -> &mut Self {
         // Writing to a string cannot fail.
         let _ = self.0.write_fmt(text);
         self.end()
     }
 
-    pub(crate) fn empty(&mut self) -> &mut Self {
+    /// Writes an empty field.
+    pub fn empty(&mut self) -> &mut Self {
         self.end()
     }
 
@@ -82,7 +84,11 @@ impl Row<'_> {
 }
 
 impl CsvTable {
-    pub(crate) fn create(folder: &Path, name: &str, columns: &[&str]) -> Result<Self, TraceError> {
+    /// Begins the file `name` with a row of column names. Creates the folder if it is missing.
+    ///
+    /// # Errors
+    /// Returns [`TraceError`] if it cannot be written.
+    pub fn create(folder: &Path, name: &str, columns: &[&str]) -> Result<Self, TraceError> {
         let path = folder.join(name);
         let wrong = |error: std::io::Error| TraceError { path: path.clone(), error };
         std::fs::create_dir_all(folder).map_err(wrong)?;
@@ -96,7 +102,8 @@ impl CsvTable {
         Ok(table)
     }
 
-    pub(crate) fn row<const N: usize>(&mut self, row: &[String; N]) {
+    /// Writes a row of text fields.
+    pub fn row<const N: usize>(&mut self, row: &[String; N]) {
         self.write(|fields| {
             for field in row {
                 fields.word(field);
@@ -105,7 +112,7 @@ impl CsvTable {
     }
 
     /// Writes a row of at least two fields.
-    pub(crate) fn write(&mut self, fields: impl FnOnce(&mut Row<'_>)) {
+    pub fn write(&mut self, fields: impl FnOnce(&mut Row<'_>)) {
         self.row.clear();
         fields(&mut Row(&mut self.row));
         self.row.pop();
@@ -115,7 +122,11 @@ impl CsvTable {
         }
     }
 
-    pub(crate) fn flush(&mut self) -> Result<(), TraceError> {
+    /// Flushes the file.
+    ///
+    /// # Errors
+    /// Returns the first error of a write since the previous flush.
+    pub fn flush(&mut self) -> Result<(), TraceError> {
         let flushed = match self.error.take() {
             Some(error) => Err(error),
             None => self.file.flush(),

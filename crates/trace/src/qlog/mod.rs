@@ -14,9 +14,9 @@ use anabranch_core::{PathId, PathState};
 use serde::Serialize;
 
 use self::event::{Data, Decision, Dropped, Lost, Metrics, Packet, Refused, Stated, Window};
-use crate::trace::csv_table::TraceError;
-use crate::trace::sampler::PathSample;
-use crate::trace::trace_names;
+use crate::csv_table::TraceError;
+use crate::sampler::PathSample;
+use crate::trace_names;
 
 /// Event schema. Its number increases if a field changes its meaning or is removed.
 pub const EVENT_SCHEMA: &str = "urn:anabranch:qlog:events:sctp-1";

@@ -6,7 +6,7 @@ use anabranch_core::time::Time;
 use anabranch_sim::PacketEvent;
 use anabranch_wire::Tsn;
 
-use crate::trace::csv_table::{CsvTable, TraceError};
+use crate::csv_table::{CsvTable, TraceError};
 
 /// Name of the file.
 pub const PACKET_FILE: &str = "packets.csv";

@@ -7,10 +7,10 @@ use anabranch_core::time::Time;
 use anabranch_core::trace::{DecisionRecord, TraceEvent};
 use anabranch_core::{PathId, PathSet};
 
-use crate::trace::csv_table::{CsvTable, TraceError, seconds};
-use crate::trace::manifest::Sender;
-use crate::trace::sampler::PathSample;
-use crate::trace::trace_names;
+use crate::csv_table::{CsvTable, TraceError, seconds};
+use crate::manifest::Sender;
+use crate::sampler::PathSample;
+use crate::trace_names;
 
 /// Columns of `FLOW-paths.csv`.
 pub const PATH_COLUMNS: [&str; 15] = [
@@ -73,7 +73,10 @@ impl AssociationTables {
     }
 
     /// Begins the requested ones of both files, paths and decisions.
-    pub(crate) fn create_wanted(
+    ///
+    /// # Errors
+    /// Returns [`TraceError`] if a file cannot be written.
+    pub fn create_wanted(
         folder: &Path,
         sender: &Sender,
         [paths, decisions]: [bool; 2],

@@ -13,9 +13,7 @@ mod sampler;
 mod trace_names;
 
 pub use association::{AssociationTables, DECISION_COLUMNS, PATH_COLUMNS};
-pub(crate) use csv_table::CsvTable;
-pub use csv_table::TraceError;
-pub(crate) use manifest::put;
-pub use manifest::{FORMAT, Manifest, RESULT_FILE, RUN_FILE, SCENARIO_FILE, Sender, Vantage};
+pub use csv_table::{CsvTable, Row, TraceError};
+pub use manifest::{FORMAT, Manifest, RESULT_FILE, RUN_FILE, SCENARIO_FILE, Sender, Vantage, put};
 pub use packets::{ChunkRecord, PACKET_COLUMNS, PACKET_FILE, PacketTable};
 pub use sampler::{PathSample, Sampler};

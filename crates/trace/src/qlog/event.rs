@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::frame::Frame;
 use super::state_word;
-use crate::trace::sampler::PathSample;
+use crate::sampler::PathSample;
 
 /// Data of an event.
 #[derive(Serialize)]
