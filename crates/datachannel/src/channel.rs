@@ -62,7 +62,7 @@ pub struct Settings {
     pub ordered: bool,
     /// Reliability of the messages.
     pub reliability: ChannelReliability,
-    /// Priority among the channels (RFC 8831 section 6.4); 256 is normal.
+    /// Weight of the channel where channels share the rate (RFC 8831 section 6.4); 256 is normal, and 0 counts as 1.
     pub priority: u16,
 }
 

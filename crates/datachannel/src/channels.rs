@@ -1,6 +1,7 @@
 //! Channels of an association.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::num::NonZeroU16;
 
 use anabranch_core::time::Time;
 use anabranch_core::{
@@ -162,21 +163,38 @@ impl DataChannels {
         let id = id.ok_or(ChannelError::NoStream { streams: streams / 2 })?;
         let opening = Control::Open(settings.clone()).encode();
         association.send_at(now, opening.into(), control_options(id))?;
-        self.channels.insert(id, Channel::new(settings, Phase::Opening));
+        self.insert(association, id, settings, Phase::Opening);
         Ok(id)
     }
 
     /// Adds a channel that both sides have agreed on otherwise, such as by SDP (RFC 8864). No message is sent for it.
     ///
     /// # Errors
-    /// Returns [`ChannelError::InUse`] or [`ChannelError::TooManyChannels`].
-    pub fn add_negotiated(&mut self, id: ChannelId, settings: Settings) -> Result<(), ChannelError> {
+    /// Returns [`ChannelError::InUse`], [`ChannelError::TooManyChannels`] or [`ChannelError::Unnegotiable`].
+    pub fn add_negotiated(
+        &mut self,
+        association: &mut Association,
+        id: ChannelId,
+        settings: Settings,
+    ) -> Result<(), ChannelError> {
         self.admits_another()?;
+        let streams = association.outbound_streams().min(association.inbound_streams());
+        if id >= streams {
+            return Err(ChannelError::Unnegotiable { id, streams });
+        }
         if self.channels.contains_key(&id) {
             return Err(ChannelError::InUse { id });
         }
-        self.channels.insert(id, Channel::new(settings, Phase::Open));
+        self.insert(association, id, settings, Phase::Open);
         Ok(())
+    }
+
+    /// Adds a channel. Its priority is the weight of its stream (RFC 8831 section 6.4); the protocol permits zero, which is no weight.
+    fn insert(&mut self, association: &mut Association, id: ChannelId, settings: Settings, phase: Phase) {
+        let weight = NonZeroU16::new(settings.priority).unwrap_or(NonZeroU16::MIN);
+        let set = association.set_stream_priority(id, weight);
+        debug_assert!(set.is_ok(), "channels have streams of the association");
+        self.channels.insert(id, Channel::new(settings, phase));
     }
 
     fn admits_another(&self) -> Result<(), ChannelError> {
@@ -433,7 +451,7 @@ impl DataChannels {
         if self.role.chooses(id) || self.admits_another().is_err() || id >= association.outbound_streams() {
             return self.reject(id, "a channel was opened on a stream of this side, or there are too many");
         }
-        self.channels.insert(id, Channel::new(settings.clone(), Phase::Open));
+        self.insert(association, id, settings.clone(), Phase::Open);
         self.unacknowledged.insert(id);
         self.events.push_back(ChannelEvent::Incoming { id, settings });
         self.send_acknowledgements(now, association);

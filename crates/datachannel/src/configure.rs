@@ -3,7 +3,8 @@
 use anabranch_core::{AssociationConfig, ErrorDetection, StreamChanges, StreamScheduler};
 
 /// Sets up an association for channels on a transport that is DTLS (RFC 8261): `streams` in each direction, which end by resets (RFC
-/// 6525), and if the peer supports it, messages that interleave (RFC 8260) and packets without a checksum (RFC 9653).
+/// 6525), and share the rate by their priorities as weights (RFC 8831 section 6.4). If the peer supports it, messages interleave (RFC
+/// 8260), and packets have no checksum (RFC 9653).
 ///
 /// A transport that may deliver corrupted or forged datagrams needs
 /// [`error_detection`](AssociationConfig::error_detection) set back to [`ErrorDetection::Crc32c`].
@@ -11,6 +12,6 @@ pub fn configure(config: &mut AssociationConfig, streams: u16) {
     config.streams = streams;
     config.stream_changes = Some(StreamChanges { max_streams: streams });
     config.interleaving = true;
-    config.stream_scheduler = StreamScheduler::RoundRobin;
+    config.stream_scheduler = StreamScheduler::WeightedFairQueueing;
     config.error_detection = ErrorDetection::LowerLayerDtls;
 }

@@ -19,6 +19,14 @@ pub enum ChannelError {
         /// Identifier of the channel.
         id: u16,
     },
+    /// The association has no such stream in both directions.
+    #[error("the association has {streams} streams, so channel {id} cannot exist; agree on a lower one")]
+    Unnegotiable {
+        /// Identifier of the channel.
+        id: u16,
+        /// Number of streams in each direction.
+        streams: u16,
+    },
     /// There are as many channels as the limits permit.
     #[error("there are {limit} channels, the limit; close one")]
     TooManyChannels {

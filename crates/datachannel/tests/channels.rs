@@ -95,14 +95,43 @@ fn each_side_opens_as_many_channels_as_it_has_streams() {
 fn negotiated_channel_needs_no_message() {
     let mut pair = Pair::new(Limits::default(), 0.0, 1);
     for side in [CLIENT, SERVER] {
-        let added = pair.channels[side].add_negotiated(7, Settings::new("agreed"));
-        assert_eq!(added, Ok(()));
+        assert_eq!(pair.add_negotiated(side, 7), Ok(()));
     }
-    let twice = pair.channels[CLIENT].add_negotiated(7, Settings::new("agreed"));
-    assert_eq!(twice, Err(ChannelError::InUse { id: 7 }));
+    assert_eq!(pair.add_negotiated(CLIENT, 7), Err(ChannelError::InUse { id: 7 }));
+    let unnegotiable = ChannelError::Unnegotiable { id: STREAMS, streams: STREAMS };
+    assert_eq!(pair.add_negotiated(CLIENT, STREAMS), Err(unnegotiable));
     pair.send(CLIENT, 7, MessageKind::Text, b"hi");
     pair.run(1);
     assert_eq!(pair.take_events(SERVER), [message(7, MessageKind::Text, b"hi")]);
+}
+
+/// The sides send at once, so this covers the channel's opener and the other side. The protocol permits the priority 0.
+#[test]
+fn channels_share_the_rate_of_each_side_by_their_priorities() {
+    let mut pair = Pair::new(Limits::default(), 0.0, 1);
+    let mut open = |priority| pair.open(CLIENT, Settings { priority, ..Settings::new("bulk") });
+    let [low, high, none] = [256, 1024, 0].map(&mut open);
+    pair.run(1);
+    for side in [CLIENT, SERVER] {
+        pair.take_events(side);
+        for _ in 0..100 {
+            for id in [none, low, high] {
+                pair.send(side, id, MessageKind::Binary, &[0; 2000]);
+            }
+        }
+    }
+    pair.run(5);
+    for side in [CLIENT, SERVER] {
+        let received = pair.take_events(side);
+        let ids = received.iter().filter_map(|event| match event {
+            ChannelEvent::Message { id, .. } => Some(*id),
+            _ => None,
+        });
+        let first: Vec<_> = ids.take(100).collect();
+        let count = |id| first.iter().filter(|other| **other == id).count();
+        assert!((75..=85).contains(&count(high)), "{} of 100 messages have 4/5 of the weight", count(high));
+        assert!(count(none) <= 1, "{} of 100 messages have 1/1281 of the weight", count(none));
+    }
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn openings_that_violate_the_protocol_open_nothing() {
 fn rejected_stream_is_reset() {
     let mut pair = Pair::new(LIMITS, 0.0, 1);
     // The client has a negotiated channel there, which sees the reset.
-    pair.channels[CLIENT].add_negotiated(1, Settings::new("x")).expect("it is free");
+    pair.add_negotiated(CLIENT, 1).expect("it is free");
     send_raw(&mut pair, 1, CONTROL, &opening("wrong role"));
     pair.run(5);
     let closed = ChannelEvent::Closed { id: 1, cause: CloseCause::Peer };

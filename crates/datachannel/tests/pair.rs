@@ -10,7 +10,7 @@ use anabranch_core::{
     EndpointConfig, PacketBuffer, PathAddress,
 };
 use anabranch_datachannel::{
-    ChannelEvent, ChannelId, DataChannels, Limits, MessageKind, Role, Settings, configure,
+    ChannelError, ChannelEvent, ChannelId, DataChannels, Limits, MessageKind, Role, Settings, configure,
 };
 use anabranch_schemes::registry;
 
@@ -105,6 +105,11 @@ impl Pair {
     pub(crate) fn open(&mut self, side: usize, settings: Settings) -> ChannelId {
         self.on(side, |channels, now, association| channels.open(now, association, settings))
             .expect("it can be opened")
+    }
+
+    pub(crate) fn add_negotiated(&mut self, side: usize, id: ChannelId) -> Result<(), ChannelError> {
+        let settings = Settings::new("agreed");
+        self.on(side, |channels, _, association| channels.add_negotiated(association, id, settings))
     }
 
     pub(crate) fn send(&mut self, side: usize, id: ChannelId, kind: MessageKind, payload: &[u8]) {
