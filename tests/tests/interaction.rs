@@ -72,12 +72,14 @@ fn on_path_attacker_reads_and_changes_no_protected_data() {
 #[test]
 fn cases_reach_the_tested_states() {
     let mut runner = TestRunner::deterministic();
-    let mut sums = [0; 23];
+    let mut sums = [0; 24];
     for _ in 0..300 {
         let case = case::any().new_tree(&mut runner).expect("a case").current();
         let duo = run::play(&case);
-        for s in duo.nodes.iter().filter_map(|n| n.try_association()).map(|a| a.statistics()) {
+        for association in duo.nodes.iter().filter_map(|n| n.try_association()) {
+            let s = association.statistics();
             let counted = [
+                u64::from(association.sends_zero_checksums()),
                 s.timeouts,
                 s.fast_retransmit_events,
                 s.duplicates_received,

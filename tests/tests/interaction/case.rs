@@ -4,7 +4,7 @@ use std::fmt;
 
 use anabranch_core::protection::{KeyManagementRoles, Protection, ProtectionMode};
 use anabranch_core::time::Span;
-use anabranch_core::{StreamChanges, StreamScheduler};
+use anabranch_core::{ErrorDetection, StreamChanges, StreamScheduler};
 use anabranch_schemes::registry::{COMPONENTS, Kind, PRESETS, Parameter};
 use anabranch_tests::capricious;
 use anabranch_tests::duo::{Setup, config};
@@ -147,6 +147,21 @@ impl Case {
         selected.unwrap_or_default()
     }
 
+    /// Returns the error detection of a side, selected by bits of the seed. DTLS would discard corrupted packets, so cases with them
+    /// use checksums.
+    fn error_detection(&self, side: usize) -> ErrorDetection {
+        let corrupts = |op: &Op| matches!(op, Op::Impair { corrupt, .. } if *corrupt > 0);
+        if self.seed >> (1 + side) & 1 == 0 || self.guarded.is_some() || self.ops.iter().any(corrupts) {
+            return ErrorDetection::default();
+        }
+        ErrorDetection::LowerLayerDtls
+    }
+
+    /// Returns `true` if both sides send packets without checksums.
+    pub(crate) fn omits_checksums(&self) -> bool {
+        [0, 1].map(|side| self.error_detection(side)) == [ErrorDetection::LowerLayerDtls; 2]
+    }
+
     /// Returns the setup for the harness.
     pub(crate) fn setup(&self) -> Setup {
         let sides = [0, 1].map(|side| {
@@ -161,6 +176,7 @@ impl Case {
             config.path_silence_limit = silence_ms.map(Span::from_millis);
             config.streams = *streams;
             config.stream_changes = self.stream_changes();
+            config.error_detection = self.error_detection(side);
             (config.stream_scheduler, config.interleaving) = self.stream_scheduler();
             if let Some(guarded) = &self.guarded {
                 config.protection = Some(self.protection(side));

@@ -25,11 +25,6 @@ pub struct SendRoom {
 }
 
 impl Association {
-    /// Returns the free send buffer in bytes; `None` if it is unlimited.
-    pub fn send_buffer_free(&self) -> Option<u64> {
-        self.sender.buffer_free()
-    }
-
     /// Returns the room for messages. If there is none,
     /// [`AssociationEvent::Writable`](crate::AssociationEvent::Writable) follows.
     pub fn request_room(&mut self) -> SendRoom {
