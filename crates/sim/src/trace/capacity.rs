@@ -290,7 +290,12 @@ impl CapacityTrace {
 
     /// Returns the work up to and including a time of one repetition.
     pub(super) fn work_until(&self, at: u64) -> u128 {
-        let index = self.curve.points.partition_point(|point| point.at <= at);
+        self.work_at(self.curve.points.partition_point(|point| point.at <= at), at)
+    }
+
+    /// Returns the work up to and including a time of one repetition, with the index of the first point after that time.
+    #[inline]
+    pub(super) fn work_at(&self, index: usize, at: u64) -> u128 {
         let before = self.curve.before(index);
         match self.kind {
             Kind::Opportunities { .. } => before.work,
