@@ -70,7 +70,7 @@ impl Lane {
         changes: Vec<(Time, LinkChange)>,
     ) -> Result<Self, ConfigError> {
         changes.iter().try_for_each(|(_, change)| change.check())?;
-        let schedule = Schedule::new(changes).with_config(&config, seeds);
+        let schedule = config.extend(Schedule::new(changes), seeds);
         let mut link = Link::new(config, seeds)?;
         link.attach(SOURCE, source, seeds);
         Ok(Lane { link, pool: Pool::default(), schedule, departure: None, now: Time::ZERO })

@@ -15,7 +15,7 @@ use anabranch_core::units::WireBytes;
 use crate::aggregation::{Aggregation, Batches};
 use crate::dynamics::LinkChange;
 use crate::error::{ConfigError, probability, require};
-use crate::fading::Fading;
+use crate::fading::{Fading, FadingCursor};
 use crate::jitter::Jitter;
 use crate::loss::{LossModel, LossPlace, SourceLoss};
 use crate::packet::{Fate, PacketId, Pool};
@@ -23,7 +23,8 @@ use crate::policer::{Policer, TokenBucket};
 use crate::queue::{Capacity, Fifo, Managed, QueueConfig, Queued, Reason};
 use crate::rng::{Seeds, Stream};
 use crate::route::SourceId;
-use crate::trace::{CapacityTrace, Playback, Series, TraceCursor};
+use crate::schedule::Schedule;
+use crate::trace::{CapacityTrace, Playback, Series, SeriesCursor, TraceCursor};
 
 pub(crate) use ahead::{Ahead, precedence};
 use serialiser::Serialiser;
@@ -118,6 +119,13 @@ impl LinkConfig {
     /// Sets the faults.
     pub fn with_faults(self, faults: Faults) -> Self {
         LinkConfig { faults, ..self }
+    }
+
+    /// Adds the recorded and random changes of the configuration to a schedule.
+    pub(crate) fn extend(&self, schedule: Schedule, seeds: Seeds) -> Schedule {
+        let stream = || seeds.stream(&["link", &self.name, "fading"]);
+        let fading = self.fading.map(|fading| FadingCursor::new(fading, self.rate, stream()));
+        schedule.with(self.series.iter().cloned().map(SeriesCursor::new).collect(), fading)
     }
 
     fn check(&self) -> Result<(), ConfigError> {
@@ -353,7 +361,7 @@ impl Link {
         self.serialiser.rate()
     }
 
-    /// Returns the current propagation delay.
+    /// Returns the current propagation delay. If times of packets are computed ahead, it is that of the packet offered last.
     pub fn delay(&self) -> Span {
         self.delay
     }

@@ -6,8 +6,6 @@ use anabranch_core::time::Time;
 
 use crate::dynamics::LinkChange;
 use crate::fading::FadingCursor;
-use crate::link::LinkConfig;
-use crate::rng::Seeds;
 use crate::trace::SeriesCursor;
 
 /// Changes of one link in the order of their times. Changes at the same time keep their given order and precede those of series and
@@ -25,13 +23,21 @@ impl Schedule {
         Schedule { changes: changes.into(), ..Schedule::default() }
     }
 
-    /// Adds the recorded and random changes that the configuration of a link contains.
-    pub(crate) fn with_config(self, config: &LinkConfig, seeds: Seeds) -> Self {
-        let fading = config.fading.map(|fading| {
-            let stream = seeds.stream(&["link", &config.name, "fading"]);
-            Box::new(FadingCursor::new(fading, config.rate, stream))
-        });
-        Schedule { series: config.series.iter().cloned().map(SeriesCursor::new).collect(), fading, ..self }
+    /// Sets recorded and random changes.
+    pub(crate) fn with(self, series: Vec<SeriesCursor>, fading: Option<FadingCursor>) -> Self {
+        Schedule { series, fading: fading.map(Box::new), ..self }
+    }
+
+    /// Returns `true` if all changes are recorded and satisfy a condition.
+    pub(crate) fn records_only(&self, condition: impl Fn(&LinkChange) -> bool) -> bool {
+        self.changes.is_empty() && self.fading.is_none() && self.series.iter().all(|one| one.all(&condition))
+    }
+
+    /// Takes the series out whose changes satisfy a condition.
+    pub(crate) fn take_series(&mut self, condition: impl Fn(&LinkChange) -> bool) -> Schedule {
+        let (taken, kept) = std::mem::take(&mut self.series).into_iter().partition(|one| one.all(&condition));
+        self.series = kept;
+        Schedule { series: taken, ..Schedule::default() }
     }
 
     /// Returns the time of the next change.

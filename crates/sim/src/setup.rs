@@ -72,7 +72,7 @@ impl World {
         if self.link_names.contains_key(&config.name) {
             return Err(ConfigError::DuplicateName(config.name));
         }
-        let schedule = Schedule::default().with_config(&config, self.seeds);
+        let schedule = config.extend(Schedule::default(), self.seeds);
         let link = Link::new(config, self.seeds)?;
         let id = LinkId(self.links.len() as u32);
         self.link_names.insert(link.name().to_owned(), id);

@@ -6,8 +6,9 @@ use anabranch_core::PacketBuffer;
 use anabranch_core::time::{Rate, Span, Time};
 use anabranch_core::units::WireBytes;
 use anabranch_sim::{
-    Address, CapacityTrace, Counters, Datagram, Envelope, Host, HostId, LinkConfig, LinkId, LossModel,
-    LossPlace, Playback, Policer, QueueConfig, Seeds, Stream, TrafficConfig, TrafficKind, World,
+    Address, CapacityTrace, Counters, Datagram, Envelope, Host, HostId, LinkChange, LinkConfig, LinkId,
+    LossModel, LossPlace, Playback, Policer, QueueConfig, Seeds, Series, Stream, TrafficConfig, TrafficKind,
+    World,
 };
 
 const DATA: u8 = 1;
@@ -124,7 +125,28 @@ fn link(draw: &mut Stream, path: u8, side: u8) -> LinkConfig {
     let link = LinkConfig::new(format!("{path} {side}"), rate, delay, queue[draw.below(3) as usize])
         .with_loss(loss, LossPlace::BeforeQueue)
         .with_policer(policer);
-    if draw.chance(0.4) { link.with_capacity(capacity(draw)) } else { link }
+    let link = if draw.chance(0.4) { link.with_capacity(capacity(draw)) } else { link };
+    let link = if draw.chance(0.3) { link.with_series(delays(draw)) } else { link };
+    if draw.chance(0.2) { link.with_series(losses(draw)) } else { link }
+}
+
+/// Returns delays that rise and fall by less and by more than the time of a packet.
+fn delays(draw: &mut Stream) -> Playback<Series> {
+    let points = [(0, 6), (10, 12), (25, 3), (26, 7), (27, 6)];
+    let change = |(at, delay)| (ms(at), LinkChange::Delay(ms(delay)));
+    recorded(points.map(change), draw)
+}
+
+fn losses(draw: &mut Stream) -> Playback<Series> {
+    let change = |(at, loss)| (ms(at), LinkChange::Loss(LossModel::Bernoulli(loss)));
+    recorded([(0, 0.0), (12, 0.3), (30, 0.01)].map(change), draw)
+}
+
+/// Returns a repeated or single series of 40 ms.
+fn recorded<const N: usize>(points: [(Span, LinkChange); N], draw: &mut Stream) -> Playback<Series> {
+    let series = Series::new(points.into(), ms(40)).expect("a valid series");
+    let offset = ms(draw.below(40));
+    Playback { repeat: draw.chance(0.7), ..Playback::repeated(series) }.starting_at(offset)
 }
 
 /// Returns one of few traces, so that packets of several links depart in the same nanosecond.
@@ -198,6 +220,14 @@ fn required_knowledge_is_requested_before_a_link_is_computed_ahead() {
     assert!(!refused(&|link| link, random));
     assert!(refused(&|link| link, TrafficKind::Cbr { rate: Rate::from_bps(500_000), jitter: 0.0 }));
     assert!(refused(&|link| link.with_loss(behind.clone(), LossPlace::AfterQueue), random));
+    let outages = Series::new(vec![(ms(0), LinkChange::Up), (ms(1), LinkChange::Down)], ms(2)).unwrap();
+    assert!(refused(&|link| link.with_series(Playback::repeated(outages.clone())), random));
+    let losses = losses(&mut draw);
+    assert!(!refused(&|link| link.with_series(losses.clone()), random));
+    assert!(refused(
+        &|link| link.with_loss(LossModel::None, LossPlace::AfterQueue).with_series(losses.clone()),
+        random
+    ));
     let jitter = anabranch_sim::Faults { reorder: 0.1, ..Default::default() };
     assert!(refused(&|link| link.with_faults(jitter), random));
 

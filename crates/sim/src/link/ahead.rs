@@ -15,9 +15,11 @@ use anabranch_core::time::Time;
 use anabranch_core::units::WireBytes;
 
 use super::{ATTACHED, Drop, Link};
+use crate::dynamics::LinkChange;
 use crate::loss::{LossModel, LossPlace};
 use crate::packet::PacketId;
 use crate::route::SourceId;
+use crate::schedule::Schedule;
 
 /// State of the link when a packet was offered.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +65,37 @@ pub(crate) struct Ahead {
     background: usize,
     /// Packets of hosts that have not arrived, with the numbers of their passages.
     flights: VecDeque<(u64, PacketId)>,
+    losses: RecordedChanges,
+    delays: RecordedChanges,
 }
+
+/// Recorded changes of one kind that are applied when a packet needs them.
+#[derive(Debug)]
+struct RecordedChanges {
+    schedule: Schedule,
+    /// Time of the next change, or the end of time.
+    next: Time,
+}
+
+impl RecordedChanges {
+    fn new(schedule: Schedule) -> Self {
+        let next = schedule.next_time().unwrap_or(NEVER);
+        RecordedChanges { schedule, next }
+    }
+
+    /// Removes the next change if it is due. A packet that never departs needs none.
+    #[inline]
+    fn pop(&mut self, now: Time) -> Option<LinkChange> {
+        if now < self.next || now == NEVER {
+            return None;
+        }
+        let change = self.schedule.pop(now);
+        self.next = self.schedule.next_time().unwrap_or(NEVER);
+        change
+    }
+}
+
+const NEVER: Time = Time::from_nanos(u64::MAX);
 
 impl Ahead {
     fn new() -> Self {
@@ -75,6 +107,8 @@ impl Ahead {
             queue_bytes: WireBytes::ZERO,
             background: 0,
             flights: VecDeque::with_capacity(REMEMBERED),
+            losses: RecordedChanges::new(Schedule::default()),
+            delays: RecordedChanges::new(Schedule::default()),
         }
     }
 
@@ -234,10 +268,40 @@ impl Ahead {
     }
 }
 
+fn is_delay(change: &LinkChange) -> bool {
+    matches!(change, LinkChange::Delay(_))
+}
+
+fn is_loss(change: &LinkChange) -> bool {
+    matches!(change, LinkChange::Loss(_))
+}
+
 impl Link {
     /// Computes the times of packets that are offered from now on ahead.
     pub(crate) fn begin_ahead(&mut self) {
         self.ahead = Some(Ahead::new());
+    }
+
+    /// Returns `true` if the link can follow a schedule although the times of packets are computed ahead.
+    pub(crate) fn can_follow_ahead(&self, schedule: &Schedule) -> bool {
+        let loses_behind_queue = self.loss_place == LossPlace::AfterQueue;
+        schedule.records_only(|change| is_delay(change) || (is_loss(change) && !loses_behind_queue))
+    }
+
+    /// Follows a schedule from now on.
+    pub(crate) fn follow_ahead(&mut self, mut schedule: Schedule) {
+        if let Some(ahead) = &mut self.ahead {
+            ahead.delays = RecordedChanges::new(schedule.take_series(is_delay));
+            ahead.losses = RecordedChanges::new(schedule.take_series(is_loss));
+        }
+    }
+
+    /// Applies recorded changes of one kind that are due.
+    #[inline]
+    fn apply_ahead(&mut self, now: Time, kind: fn(&mut Ahead) -> &mut RecordedChanges) {
+        while let Some(change) = self.ahead.as_mut().and_then(|ahead| kind(ahead).pop(now)) {
+            self.apply(&change);
+        }
     }
 
     /// Returns the packets on the link, if their times are computed ahead.
@@ -298,8 +362,9 @@ impl Link {
         size: WireBytes,
         order: Option<NonZeroU64>,
     ) -> Result<LinkTransit, Drop> {
-        // Loss is the only random draw on links that are computed ahead: delays are constant, and packets pass unchanged behind the
-        // queue.
+        self.apply_ahead(now, |ahead| &mut ahead.losses);
+        // Loss is the only random draw on links that are computed ahead: delays are not random, and packets pass unchanged behind
+        // the queue.
         if self.draw_loss(source, size) {
             return Err(self.count_drop(Drop::Loss, source, size));
         }
@@ -319,9 +384,11 @@ impl Link {
             return Err(self.count_drop(Drop::Queue, source, size));
         }
         let leaves = self.serialiser.send(busy_until.unwrap_or(now), size);
+        self.apply_ahead(leaves, |ahead| &mut ahead.delays);
+        self.last_arrival = self.last_arrival.max(leaves + self.delay);
         Ok(LinkTransit {
             leaves,
-            arrives: leaves + self.delay,
+            arrives: self.last_arrival,
             size,
             background: order.is_none().then_some(source),
             found: if busy_until.is_some() { Found::Busy } else { Found::Idle { at: now, order } },

@@ -173,6 +173,11 @@ impl SeriesCursor {
         SeriesCursor { playback, cycle, index, is_first: true }
     }
 
+    /// Returns `true` if all changes of the series satisfy a condition.
+    pub(crate) fn all(&self, condition: impl Fn(&LinkChange) -> bool) -> bool {
+        self.playback.trace.points.iter().all(|(_, change)| condition(change))
+    }
+
     /// Returns the time of the next change.
     pub(crate) fn next_time(&self) -> Option<Time> {
         if self.is_first {

@@ -26,8 +26,8 @@ impl World {
     /// are handled for departures and background traffic, which take most of the time of many runs. Packets that hosts send and
     /// receive, and the counters of links, are the same to the nanosecond.
     ///
-    /// This computation is possible only before the world has begun to run. Links must not change, delays must be constant, and
-    /// losses must take place before the queue. Background traffic must pass one link and draw its gaps at random. There must be
+    /// This computation is possible only before the world has begun to run. Links must not change, except for recorded delays and
+    /// losses, delays must not be random, and losses must take place before the queue. Background traffic must pass one link and draw its gaps at random. There must be
     /// neither a digest nor a tap that follows links. A tap does not observe drops of background traffic.
     ///
     /// [`World::link`] shows the state after [`World::run_until`]; in between, background traffic is counted late.
@@ -39,7 +39,7 @@ impl World {
         let can = self.handled == 0
             && self.digest.is_none()
             && !self.tap_follows_links
-            && self.schedules.is_empty()
+            && self.schedules.iter().all(|entry| self.link(entry.link).can_follow_ahead(&entry.schedule))
             && self.links.iter().all(|entry| entry.link.can_compute_ahead())
             && self.traffic.iter().all(|entry| {
                 entry.source.draws_gaps() && self.routes[entry.route.0 as usize].links.len() == 1
@@ -53,6 +53,10 @@ impl World {
     fn begin_ahead(&mut self) {
         self.ahead = Some(AheadState { offers: NonZeroU64::MIN, tied: Vec::new(), order_is_unknown: false });
         self.links.iter_mut().for_each(|entry| entry.link.begin_ahead());
+        for entry in self.schedules.drain(..) {
+            self.events.cancel(entry.slot);
+            self.links[entry.link.index()].link.follow_ahead(entry.schedule);
+        }
         for (index, entry) in self.traffic.iter().enumerate() {
             self.events.cancel(entry.slot);
             let link = self.routes[entry.route.0 as usize].links[0];
