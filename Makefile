@@ -430,7 +430,7 @@ bench-sim: ## Measure the simulator beside ns-2, and compare the ratios with sto
 		--window-cost "$(TARGET)/fast/examples/window_cost"
 
 # Unlike times, these counts do not depend on other programs on the machine.
-instructions: ## Count the instructions of simulated runs with valgrind, and compare them with stored ones; INSTRUCTIONS=store stores them.
+instructions: ## Count the instructions of simulated runs with valgrind, and compare them with stored ones; INSTRUCTIONS=store stores them, and INSTRUCTIONS=traces compares runs with and without traces.
 	$(CARGO) build --profile fast --locked --bin anabranch
 	$(PYTHON) tests/cost/instructions.py '$(INSTRUCTIONS)' --anabranch "$(TARGET)/fast/anabranch"
 
