@@ -76,6 +76,30 @@ class Bars(unittest.TestCase):
         self.assertEqual(drawn.count('class="both"'), 1)
         self.assertIn(">4.0 s</text>", drawn)
 
+    def test_ratios_lie_on_a_logarithmic_axis_with_the_better_link_at_one(self):
+        row = {
+            "stack": "`braid`",
+            "median": "1.41 (1.2 to 1.6)",
+            "10 %": "1.00",
+            "90 %": "2.00",
+            "at least 0.97": "9 of 10",
+        }
+        drawn = "\n".join(map(str, bars._over_better_link([row], "stack", (0.5, 1, 2, 4), "TCP")))
+        least, most = map(float, re.search(r'stroke-width="2" d="M([\d.]+),[\d.]+H([\d.]+)"', drawn).groups())
+        (median,) = map(float, re.findall(r'<circle class="dot" cx="([\d.]+)" cy="[\d.]+" r="5">', drawn))
+        self.assertAlmostEqual(median, (least + most) / 2, delta=2)
+        self.assertIn(f'<path class="both" d="M{least:.1f},', drawn)
+        self.assertIn("<title>braid: 1.41 (1.2 to 1.6)</title>", drawn)
+
+    def test_missing_messages_are_named_in_place_of_their_delay(self):
+        rows = [
+            {"stack": "`mptcp`", "median, ms": "20", "99 %, ms": "40", "99 % in the worst tenth, ms": "80"},
+            {"stack": "`cmt`", "median, ms": "25", "99 %, ms": "90", "99 % in the worst tenth, ms": "inf"},
+        ]
+        drawn = "\n".join(map(str, bars.message_delays(rows)))
+        self.assertEqual(len(re.findall(r'r="5"', drawn)), 5)
+        self.assertEqual(drawn.count("some missing"), 1)
+
 
 if __name__ == "__main__":
     unittest.main()

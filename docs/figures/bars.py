@@ -146,13 +146,25 @@ def which_scheme(_page):
     yield text(RIGHT, bottom + 38, "in the order of the table", anchor="end")
 
 
+RATIO_TICKS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8)
+
+
 def recorded_choice(_page):
     """Draws the goodput of each scheme over that of the better link alone: median, and the middle four fifths."""
-    rows = stored_rows("recorded", "schemes")
+    return _over_better_link(stored_rows("recorded", "schemes"), "scheme", RATIO_TICKS, "the better link alone")
+
+
+def arena(_page):
+    """Draws the goodput of each stack over that of TCP over the better link: median, and the middle four fifths."""
+    rows = sorted(stored_rows("arena", "recorded"), key=lambda row: -float(row["median"].split()[0]))
+    return _over_better_link(rows, "stack", (0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4), "TCP over the better link")
+
+
+def _over_better_link(rows, key, possible_ticks, one):
+    """Draws ratios of goodputs on a logarithmic axis, on which `one` is the name of the ratio 1."""
     left, right, step, top = 230, WIDTH - 130, 22, 92
-    ticks = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8)
-    low = max(tick for tick in ticks if tick <= min(float(row["10 %"]) for row in rows))
-    high = min(tick for tick in ticks if tick >= max(float(row["90 %"]) for row in rows))
+    low = max(tick for tick in possible_ticks if tick <= min(float(row["10 %"]) for row in rows))
+    high = min(tick for tick in possible_ticks if tick >= max(float(row["90 %"]) for row in rows))
     bottom = top + step * len(rows)
 
     def x(ratio):
@@ -163,21 +175,63 @@ def recorded_choice(_page):
     yield '<circle class="dot" cx="30" cy="48" r="4"/>' + text(40, 52, "median of the sections")
     yield '<path class="axis" d="M206,48H230"/>' + text(238, 52, "eight of ten sections")
     yield text(WIDTH - 24, top - 16, "at least 0.97 in", anchor="end")
-    for ratio in (tick for tick in ticks if low <= tick <= high):
+    for ratio in (tick for tick in possible_ticks if low <= tick <= high):
         kind = "both" if ratio == 1 else "grid"
         yield f'<path class="{kind}" d="M{x(ratio):.1f},{top - 8}V{bottom}"/>' + text(
             x(ratio), bottom + 18, f"{ratio:g}", anchor="middle"
         )
-    yield text(x(1), top - 16, "the better link alone", "text", "middle")
+    yield text(x(1), top - 16, one, "text", "middle")
     for i, row in enumerate(rows):
         y = top + step * i + step / 2
-        name, median = plain(row["scheme"]), float(row["median"].split()[0])
+        name, median = plain(row[key]), float(row["median"].split()[0])
         least, most = float(row["10 %"]), float(row["90 %"])
         yield text(left - 10, y + 4, name, "text", "end")
         yield f'<path class="axis" stroke-width="2" d="M{x(least):.1f},{y:.1f}H{x(most):.1f}"/>'
         yield f'<circle class="dot" cx="{x(median):.1f}" cy="{y:.1f}" r="5"><title>{name}: {row["median"]}</title></circle>'
         yield text(WIDTH - 24, y + 4, row["at least 0.97"], "text", "end")
     yield text(right, bottom + 38, "ratio, logarithmic", anchor="end")
+
+
+def arena_messages(_page):
+    """Draws the delay of messages with each stack over recorded networks."""
+    return message_delays(stored_rows("arena", "recorded-messages"))
+
+
+def message_delays(rows):
+    """Draws the delay of messages: median, 99 %, and 99 % in the worst tenth of the sections."""
+    names = ("median, ms", "99 %, ms", "99 % in the worst tenth, ms")
+    rows = [(plain(row["stack"]), [float(row[name]) for name in names]) for row in rows]
+    finite = [delay for _, delays in rows for delay in delays if math.isfinite(delay)]
+    left, right, step, top = 130, WIDTH - 130, 22, 84
+    ticks = [tick for tick in (10, 20, 50, 100, 200, 500, 1000, 2000, 5000) if tick <= max(finite)]
+    ticks = ticks[max(0, sum(tick <= min(finite) for tick in ticks) - 1) :]
+    most, bottom = max(finite), top + step * len(rows)
+
+    def x(delay):
+        return left + (right - left) * math.log(delay / ticks[0]) / math.log(most / ticks[0])
+
+    yield bottom + 48
+    yield text(24, 28, "Delay of messages over two recorded networks, in ms", "text", more=BOLD)
+    for at, kind, words in (
+        (30, "dot", "half of the messages"),
+        (210, "odd", "99 % of them"),
+        (330, "hollow", "99 % in the worst tenth of the sections"),
+    ):
+        yield f'<circle class="{kind}" cx="{at}" cy="48" r="4"/>' + text(at + 10, 52, words)
+    for tick in ticks:
+        yield f'<path class="grid" d="M{x(tick):.1f},{top - 8}V{bottom}"/>' + text(
+            x(tick), bottom + 18, f"{tick}", anchor="middle"
+        )
+    for i, (name, delays) in enumerate(sorted(rows, key=lambda row: row[1][1])):
+        y = top + step * i + step / 2
+        yield text(left - 10, y + 4, name, "text", "end")
+        shown = [delay for delay in delays if math.isfinite(delay)]
+        yield f'<path class="axis" d="M{x(shown[0]):.1f},{y:.1f}H{x(shown[-1]):.1f}"/>'
+        for delay, kind in zip(shown, ("dot", "odd", "hollow"), strict=False):
+            yield f'<circle class="{kind}" cx="{x(delay):.1f}" cy="{y:.1f}" r="5"><title>{name}: {delay:g} ms</title></circle>'
+        if len(shown) < len(delays):
+            yield text(WIDTH - 24, y + 4, "some missing", anchor="end")
+    yield text(right, bottom + 38, "delay, logarithmic", anchor="end")
 
 
 TIME = re.compile(r"(?P<median>[\d.]+) s \((?P<least>[\d.]+) to (?P<most>[\d.]+)\)")

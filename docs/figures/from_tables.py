@@ -14,7 +14,7 @@ import re
 import sys
 from pathlib import Path
 
-from bars import beside, interop, recorded_choice, reproduction, video, which_scheme
+from bars import arena, arena_messages, beside, interop, recorded_choice, reproduction, video, which_scheme
 from svg import WIDTH, document, text
 
 BOOK = Path(__file__).resolve().parent.parent / "src"
@@ -95,8 +95,8 @@ def fairness(page):
     yield text(RIGHT, bottom + 38, "ratio, logarithmic; 1 is an equal share", anchor="end")
 
 
-# Output of programs that is too long for a page.
-STORED = {"crossval": BOOK.parent / "results" / "ns2.txt"}
+# Sources other than a page of the same name: output of a program that is too long for a page, and a page with two figures.
+STORED = {"crossval": BOOK.parent / "results" / "ns2.txt", "arena-messages": BOOK / "arena.md"}
 FIGURES = {
     "crossval": (crossval, "Differences of mean goodput from ns-2, in per cent, for each setting of the table"),
     "fairness": (fairness, "Ratio of goodputs on a shared link for each scheme, with the range that is expected of it"),
@@ -107,6 +107,8 @@ FIGURES = {
         "Goodput of each scheme over that of the better of two recorded networks alone",
     ),
     "beside": (beside, "Times of TCP, MPTCP and anabranch send over two links, with and without an outage"),
+    "arena": (arena, "Goodput of each stack over that of TCP over the better of two recorded networks"),
+    "arena-messages": (arena_messages, "Delay of messages with each stack over two recorded networks"),
     "interop": (interop, "Rates between usrsctp and this endpoint"),
     "video": (video, "Frames that are lost, late or undecodable, by loss and scheme"),
 }

@@ -10,8 +10,10 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
-from studies.arena import command, judging
+from book import BOOK
+from studies.arena import command, judging, simulated
 from studies.arena.command import Runs, read_rows, run_all
 from studies.arena.measuring import Row, measure, row_of, stalled
 from studies.arena.settings import SYNTHETIC, Setting, spread
@@ -19,8 +21,10 @@ from studies.arena.stacks import NATIVE_PEER, STACKS
 from studies.arena.works import Work, works
 from studies.recorded.sections import Section
 from studies.results import parts_of
+from studies.stored import block_json, read_study
 
 from anabranch.errors import AnabranchError
+from anabranch.experiments.stored import frame_of
 
 MACHINE: judging.Machine = {"kernel": "6.1", "processors": 2, "versions": {"tquic": "1.6.0"}}
 COUNTERS = {
@@ -143,6 +147,43 @@ def test_finished_runs_are_stored_as_tables_without_running(tmp_path: Path, caps
     parts = parts_of(tmp_path, "arena")
     assert "| `braid` | 8.0 |" in parts["synthetic"]
     assert parts["made"].endswith(": 2 runs.")
+
+
+def test_stored_tables_are_those_of_the_stored_runs() -> None:
+    content = read_study(BOOK.parent / "results", "arena")
+    rows = frame_of(content["runs"]).to_dict("records")
+    rows = [{key: None if pd.isna(value) else value for key, value in row.items()} for row in rows]
+    parts = judging.tables(rows, [setting.name for setting in SYNTHETIC], content["machine"])
+    for simulated_part in "simulator", "explained":
+        assert content["parts"].pop(simulated_part)
+    assert content["parts"] == {name: [block_json(block) for block in part] for name, part in parts.items()}
+
+
+def test_goodput_of_schemes_is_compared_with_the_simulator() -> None:
+    section = Section("drive", "uplink", ((8.0, 8.0),) * 10)
+    rows = [planted("drive", stack, goodput_mbps=16.0) for stack in ("cmt", "mptcp")]
+    (_, table) = simulated.compared(rows, {"drive": section}, ["cmt"], seconds=5)["simulator"]
+    (stack, count, median, *_), *others = table.rows  # type: ignore[union-attr]
+    assert (stack, count, others) == ("`cmt`", "1", [])
+    # The links have 16 Mbit/s, of which handshake, slow start and headers take a part.
+    assert 1.03 < float(median) < 1.6
+
+
+def test_sections_with_the_lowest_ratio_to_mptcp_are_explained() -> None:
+    section = Section("drive", "uplink", ((8.0, 8.0),) * 10)
+    rows = [planted(name, "mptcp", goodput_mbps=10.0) for name in "abcde"]
+    rows += [
+        planted(name, "braid", goodput_mbps=rate)
+        for name, rate in zip("abcde", (9.0, 7.0, 8.0, 20.0, 5.0), strict=True)
+    ]
+    assert judging.lowest_gains(rows, "abcd", 2) == {"b": 0.7, "c": 0.8}
+    blocks = simulated.explained(rows, {"d": section}, seconds=5)["explained"]
+    assert blocks[0].markdown() == "d, 2.00 times `mptcp`:"
+    assert "delivered" in blocks[1].markdown()
+
+
+def test_table_of_the_simulator_is_left_out_without_sections() -> None:
+    assert simulated.compared([planted("equal", "cmt", goodput_mbps=16.0)], {}, ["cmt"], seconds=5) == {}
 
 
 def test_damaged_line_is_an_error_with_its_number(tmp_path: Path) -> None:

@@ -24,7 +24,8 @@ from anabranch.experiments.stored import about_now, columns_of
 from studies.arena import judging
 from studies.arena.measuring import ROOT, Row, measure
 from studies.arena.settings import SYNTHETIC, Setting, recorded, spread
-from studies.arena.stacks import NATIVE_PEER, PEERS, STACKS, Native, Stack
+from studies.arena.simulated import compared, explained
+from studies.arena.stacks import NATIVE_PEER, PEERS, STACKS, Anabranch, Native, Stack
 from studies.arena.works import Work, works
 from studies.options import chosen
 from studies.stored import block_json, write_study
@@ -38,8 +39,8 @@ Examples:
   Two stacks over one setting, in two minutes:
     make study NAME=arena ARGS='--settings equal --stacks mptcp,braid --works bulk --bulk 20'
 
-  The tables of the book's chapter, from all finished runs:
-    make study NAME=arena ARGS='--finished --store docs/results/arena.json.xz'
+  The tables of the book's chapter, from all finished runs, with those of the simulator over the same sections:
+    make study NAME=arena ARGS='--data DIR --sections 20 --bulk 20 --finished --store docs/results/arena.json.xz'
 
 Each finished run is a line of runs.jsonl in the folder of --out, and is not run again, so that an interrupted command
 resumes. The tables of all finished runs are printed and written to summary.md there.
@@ -74,7 +75,12 @@ def main(arguments: list[str]) -> int:
             lines.write(f"{shlex.join(arguments)}\n")
         run_all(runs, file, options.side_by_side)
     rows, machine = read_rows(file), judging.this_machine()
-    parts = judging.tables(rows, [setting.name for setting in SYNTHETIC], machine)
+    sections = {name: setting.section for name, setting in by_name.items() if setting.section}
+    parts = {
+        **judging.tables(rows, [setting.name for setting in SYNTHETIC], machine),
+        **compared(rows, sections, [stack.name for stack in STACKS if isinstance(stack, Anabranch)], options.bulk),
+        **explained(rows, sections, options.bulk),
+    }
     page = markdown([block for part in parts.values() for block in part])
     (options.out / "summary.md").write_text(page, encoding="utf-8")
     print(page)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import platform
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TypedDict
 
 import pandas as pd
 
 from anabranch.experiments.pages.document import Block, Items, Paragraph, Table
 from studies.arena.measuring import Row
-from studies.arena.stacks import PEERS
+from studies.arena.stacks import PEERS, STACKS
 from studies.recorded.judging import GOAL, LEAST, median_of
 
 SUBJECT, REFERENCE = "braid", "mptcp"
@@ -70,14 +70,20 @@ def judged(rows: Sequence[Row]) -> pd.DataFrame:
     frame = frame.groupby(keys, sort=False)[figures].median().reset_index()
     frame["stack"] = frame["stack"].str.replace(_ONE_LINK, r"\g<stack>", regex=True)
     best: Mapping[str, str] = {name: "min" if name in _LOWER_IS_BETTER else "max" for name in figures}
-    return frame.groupby(keys, sort=False).agg(best).reset_index()
+    frame = frame.groupby(keys, sort=False).agg(best).reset_index()
+    return _sorted(frame, "stack", [_ONE_LINK.sub(r"\g<stack>", stack.name) for stack in STACKS])
+
+
+def _sorted(frame: pd.DataFrame, column: str, order: Sequence[str]) -> pd.DataFrame:
+    """Returns the rows in the order of the values of a column. Runs side by side finish in any order."""
+    return frame.sort_values(column, key=lambda values: values.map(order.index), kind="stable")
 
 
 def tables(rows: Sequence[Row], synthetic: Sequence[str], machine: Machine) -> dict[str, list[Block]]:
     """Returns the tables by name. Those without runs are empty and left out."""
     frame = judged(rows)
     is_synthetic = frame["setting"].isin(synthetic)
-    by_hand, recorded = frame[is_synthetic], frame[~is_synthetic]
+    by_hand, recorded = _sorted(frame[is_synthetic], "setting", synthetic), frame[~is_synthetic]
     parts: dict[str, list[Table]] = {
         "synthetic": [_by_setting(by_hand, "bulk", _rate)],
         "recorded": [_recorded(recorded)],
@@ -130,6 +136,16 @@ def _ratios(wide: pd.DataFrame, stack: str, other: str) -> list[float]:
     if stack not in wide or other not in wide:
         return []
     return list((wide[stack] / wide[other]).dropna())
+
+
+def lowest_gains(rows: Sequence[Row], settings: Container[str], count: int) -> dict[str, float]:
+    """Returns the settings in which the subject is lowest beside the reference, the lowest first, and the ratio."""
+    frame = judged(rows)
+    wide = _by_section(frame[[setting in settings for setting in frame["setting"]]])
+    if SUBJECT not in wide or REFERENCE not in wide:
+        return {}
+    gains = (wide[SUBJECT] / wide[REFERENCE]).dropna()
+    return {str(setting): float(gain) for setting, gain in gains.nsmallest(count).items()}
 
 
 def _recorded(frame: pd.DataFrame) -> Table:
