@@ -643,8 +643,7 @@ impl Driver {
             }
         };
         state.prioritise_streams(association);
-        state.empty_mailbox(association, now);
-        state.serve_streams(association, now);
+        state.serve_application(association, now);
         let has_room = state.grant_room(association);
         if state.mailbox.wake_writers_for_room() {
             self.due_later.insert(id);

@@ -10,7 +10,8 @@ use bytes::Bytes;
 #[derive(Clone, Debug)]
 pub(crate) struct QueuedMessage {
     pub(crate) payload: Bytes,
-    options: SendOptions,
+    /// Options at the call that sends the message.
+    pub(crate) options: SendOptions,
     /// Start of its lifetime, if it is limited.
     since: Option<Instant>,
 }

@@ -26,10 +26,25 @@ impl State {
         }
     }
 
-    /// Passes messages and ends of streams to the endpoint.
-    pub(crate) fn empty_mailbox(&mut self, association: &mut Association, now: Time) {
+    /// Passes messages, ends, reports and resets of streams to the endpoint.
+    pub(crate) fn serve_application(&mut self, association: &mut Association, now: Time) {
+        while let Some(stream) = self.empty_mailbox(association, now) {
+            self.serve_streams(association, now);
+            if self.streams.awaits_reset(stream) {
+                return;
+            }
+        }
+        self.serve_streams(association, now);
+    }
+
+    /// Passes messages and ends of streams to the endpoint. Returns the stream of the next message if its reset must be requested
+    /// before: the message belongs to the next use of the stream, and would otherwise end with the earlier one.
+    fn empty_mailbox(&mut self, association: &mut Association, now: Time) -> Option<u16> {
         while let Some(item) = self.mailbox.front() {
             let passed = match item {
+                Item::Message { message, .. } if self.streams.awaits_reset(message.options.stream) => {
+                    return Some(message.options.stream);
+                }
                 Item::Message { message, grant } => {
                     let (payload, options) = (message.payload.clone(), message.options(Instant::now));
                     match grant {
@@ -52,6 +67,7 @@ impl State {
                 ) => self.mailbox.pop(),
             }
         }
+        None
     }
 
     /// Grants the room of the send buffer. Returns `true` if tasks whose messages were refused may try again.
@@ -62,7 +78,7 @@ impl State {
     }
 
     /// Passes reports and resets to the endpoint.
-    pub(crate) fn serve_streams(&mut self, association: &mut Association, now: Time) {
+    fn serve_streams(&mut self, association: &mut Association, now: Time) {
         let options = SendOptions { ppid: STREAM_CONTROL_PPID, unordered: true, ..SendOptions::default() };
         while self.streams.has_ahead() {
             let reports = self.streams.take_reports(REPORT_BYTES);
@@ -98,7 +114,7 @@ fn end_stream(
     now: Time,
     (stream, end): (u16, InOrder),
 ) -> Result<(), SendError> {
-    // Until a reset of stream sequence numbers is requested, messages of the next use of the stream may follow.
+    // A reset that must wait belongs to an earlier use of the stream.
     if matches!(end, InOrder::Reset { .. }) && !streams.awaits_reset(stream) {
         let end_ppid = (streams.peer() == StreamPeer::Controls).then_some(STREAM_CONTROL_PPID);
         let bytes = association.discard_unsent(stream, end_ppid);

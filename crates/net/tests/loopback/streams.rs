@@ -4,12 +4,13 @@ use std::num::NonZeroU16;
 use std::time::Duration;
 
 use anabranch_net::{
-    AssociationEvent, CloseReason, Config, RecvError, RecvStream, SendError, SendOptions, SendStream,
-    StreamDirection, StreamRecvError, StreamScheduler, StreamSendError,
+    Association, AssociationEvent, CloseReason, Config, Events, RecvError, RecvStream, SendError,
+    SendOptions, SendStream, StreamDirection, StreamRecvError, StreamScheduler, StreamSendError,
 };
 use anabranch_tests::credentials::Mode;
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
 
 use crate::loopback::rig::{Duo, client, in_both_modes, on, peer, quick, server, within};
 
@@ -294,6 +295,57 @@ async fn streams_end_by_resets_where_the_peer_does_not_control_them() {
         assert_eq!(text(&mut receiver).await.as_deref(), Some("answer"));
         drop(receiver);
         assert_eq!(resets(StreamDirection::Outgoing).await, [stream]);
+    }
+}
+
+fn is_incoming_reset(event: &AssociationEvent) -> bool {
+    matches!(event, AssociationEvent::StreamsReset { direction: StreamDirection::Incoming, .. })
+}
+
+/// Returns `true` if such an event was reported by now.
+async fn was_reset(events: &mut Events) -> bool {
+    while let Ok(event) = timeout(Duration::ZERO, events.next()).await {
+        if is_incoming_reset(&event.expect("it is open").expect("none was missed")) {
+            return true;
+        }
+    }
+    false
+}
+
+async fn next_reset(events: &mut Events) {
+    while !is_incoming_reset(&within(events.next()).await.expect("it is open").expect("none was missed")) {}
+}
+
+async fn expect(theirs: &Association, text: &str) {
+    let message = within(theirs.recv()).await.expect("no error").expect("a message");
+    assert_eq!(String::from_utf8_lossy(&message.payload), text);
+}
+
+/// The end of a use and the first message of the next one are in one batch.
+#[tokio::test]
+async fn messages_of_the_next_use_of_a_stream_follow_its_reset() {
+    let endpoint = server(&[1], quick());
+    let us = client(&[11]);
+    let (ours, theirs) =
+        tokio::join!(within(us.connect(peer(&us, &endpoint), controlled())), within(endpoint.accept()));
+    let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));
+    let [mut our_events, mut their_events] = [ours.events(), theirs.events()];
+    for turn in 0..10 {
+        let (mut sender, receiver) = within(ours.open_stream()).await.expect("a stream");
+        let stream = sender.id();
+        send(&mut sender, "old").await;
+        expect(&theirs, "old").await;
+        drop(receiver);
+        next_reset(&mut our_events).await;
+        sender.finish().expect("open until now");
+        let (mut sender, receiver) = within(ours.open_stream()).await.expect("a stream");
+        assert_eq!(sender.id(), stream, "the identifier is free");
+        send(&mut sender, "new").await;
+        expect(&theirs, "new").await;
+        assert!(was_reset(&mut their_events).await, "turn {turn}: no reset came before");
+        drop((sender, receiver));
+        next_reset(&mut their_events).await;
+        next_reset(&mut our_events).await;
     }
 }
 
