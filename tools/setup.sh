@@ -32,6 +32,7 @@ test chromium command -v chromium || command -v chromium-browser || command -v g
 test ethtool command -v ethtool
 test iproute2 command -v ip && command -v tc
 all ccache command -v ccache
+all dropbear-bin command -v dropbear
 all iperf3 command -v iperf3
 all libfaketime find /usr/lib /usr/lib64 -name libfaketimeMT.so.1 | grep .
 all libusrsctp-dev test -e /usr/include/usrsctp.h

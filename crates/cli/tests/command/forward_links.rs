@@ -5,17 +5,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use super::network::{End, Network, assert_cut_links_stop_no_download};
-
-/// Serves the folder `served` over HTTP on port 8000 of loopback.
-const WEB_SERVER: &str = "
-import functools, http.server, sys
-handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory='served')
-server = http.server.ThreadingHTTPServer(('127.0.0.1', 8000), handler)
-sys.stderr = open('server.log', 'w')
-print('listening')
-server.serve_forever()
-";
+use super::network::{End, Network, WEB_SERVER, assert_cut_links_stop_no_download};
 
 /// Downloads each file through the forwarded port, one connection for each.
 const DOWNLOAD: &str = "

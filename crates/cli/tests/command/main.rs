@@ -14,6 +14,8 @@ mod explain;
 mod forward;
 #[cfg(target_os = "linux")]
 mod forward_links;
+#[cfg(target_os = "linux")]
+mod forward_programs;
 mod init;
 mod keys;
 #[cfg(target_os = "linux")]

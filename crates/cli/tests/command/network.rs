@@ -17,6 +17,16 @@ pub(super) const MB: usize = 1_000_000;
 /// Maximum time without progress while another pair works.
 pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
+/// Serves the folder `served` over HTTP on port 8000 of loopback.
+pub(super) const WEB_SERVER: &str = "
+import functools, http.server, sys
+handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory='served')
+server = http.server.ThreadingHTTPServer(('127.0.0.1', 8000), handler)
+sys.stderr = open('server.log', 'w')
+print('listening')
+server.serve_forever()
+";
+
 /// Ends of links: `c1` and further at the client, `s1` and further at the server.
 #[derive(Clone, Copy)]
 pub(super) enum End {
