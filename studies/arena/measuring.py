@@ -20,7 +20,7 @@ from studies.arena.stacks import Stack
 from studies.arena.works import Work
 
 ROOT = Path(__file__).resolve().parents[2]
-AHEADS_S = (2.0, 10.0, 30.0)
+AHEADS_S = (3.0, 10.0, 30.0)
 """Times before the start of a run in which its programs have to be ready; the next one is tried if they are not."""
 
 

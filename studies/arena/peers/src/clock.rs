@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use anyhow::Context;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::time::{Instant, sleep_until};
 
@@ -12,10 +11,10 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// Returns a clock with this time of the system's monotonic clock as its start. Fails if the start is over.
-    pub(crate) fn new(start: Duration) -> anyhow::Result<Self> {
-        let ahead = start.checked_sub(time_of(ClockId::Monotonic)).context("the start is over")?;
-        Ok(Clock { start: Instant::now() + ahead })
+    /// Returns a clock with this time of the system's monotonic clock as its start, which may be over.
+    pub(crate) fn new(start: Duration) -> Self {
+        let (now, here) = (time_of(ClockId::Monotonic), Instant::now());
+        Clock { start: here + start.saturating_sub(now) - now.saturating_sub(start) }
     }
 
     /// Returns the seconds since the start. Zero before it.

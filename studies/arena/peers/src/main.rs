@@ -125,7 +125,7 @@ fn main() {
 
 /// Runs this side, prints its figures, and waits for the end of standard input.
 async fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let clock = Clock::new(Duration::from_millis(arguments.start_ms))?;
+    let clock = Clock::new(Duration::from_millis(arguments.start_ms));
     let opening = async {
         match arguments.stack {
             Stack::Tquic => quic::open(arguments, &clock).await,
