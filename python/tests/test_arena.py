@@ -176,9 +176,9 @@ def test_sections_with_the_lowest_ratio_to_mptcp_are_explained() -> None:
         planted(name, "braid", goodput_mbps=rate)
         for name, rate in zip("abcde", (9.0, 7.0, 8.0, 20.0, 5.0), strict=True)
     ]
-    assert judging.lowest_gains(rows, "abcd", 2) == {"b": 0.7, "c": 0.8}
+    assert judging.lowest(rows, "abcd", "mptcp", 2) == {"b": 0.7, "c": 0.8}
     blocks = simulated.explained(rows, {"d": section}, seconds=5)["explained"]
-    assert blocks[0].markdown() == "d, 2.00 times `mptcp`:"
+    assert blocks[0].markdown() == "d, 2.00 times that of `mptcp`:"
     assert "delivered" in blocks[1].markdown()
 
 

@@ -138,14 +138,14 @@ def _ratios(wide: pd.DataFrame, stack: str, other: str) -> list[float]:
     return list((wide[stack] / wide[other]).dropna())
 
 
-def lowest_gains(rows: Sequence[Row], settings: Container[str], count: int) -> dict[str, float]:
-    """Returns the settings in which the subject is lowest beside the reference, the lowest first, and the ratio."""
+def lowest(rows: Sequence[Row], settings: Container[str], other: str, count: int) -> dict[str, float]:
+    """Returns the settings in which the subject is lowest beside a stack or `BETTER`, and the ratios, lowest first."""
     frame = judged(rows)
     wide = _by_section(frame[[setting in settings for setting in frame["setting"]]])
-    if SUBJECT not in wide or REFERENCE not in wide:
+    if SUBJECT not in wide or other not in wide:
         return {}
-    gains = (wide[SUBJECT] / wide[REFERENCE]).dropna()
-    return {str(setting): float(gain) for setting, gain in gains.nsmallest(count).items()}
+    ratios = (wide[SUBJECT] / wide[other]).dropna()
+    return {str(setting): float(ratio) for setting, ratio in ratios.nsmallest(count).items()}
 
 
 def _recorded(frame: pd.DataFrame) -> Table:

@@ -13,15 +13,15 @@ import pandas as pd
 from anabranch import Scenario
 from anabranch.experiments.pages.document import Block, Paragraph, Table
 from anabranch.simulation import run
-from studies.arena.judging import REFERENCE, SUBJECT, judged, lowest_gains
+from studies.arena.judging import BETTER, REFERENCE, SUBJECT, judged, lowest
 from studies.arena.measuring import Row
 from studies.explained import explanation
 from studies.recorded.judging import findings, median_of
 from studies.recorded.runs import X, Y, scenario_of
 from studies.recorded.sections import Section
 
-EXPLAINED = 3
-"""Number of sections to explain."""
+EXPLAINED = {BETTER: 4, REFERENCE: 2}
+"""Number of sections to explain of those with the lowest goodput beside the better link, and beside the reference."""
 
 
 def compared(
@@ -39,12 +39,17 @@ def compared(
 
 
 def explained(rows: Sequence[Row], sections: Mapping[str, Section], seconds: float) -> dict[str, list[Block]]:
-    """Returns what `anabranch explain` finds in the sections with the lowest ratios to the reference, by its name."""
+    """Returns what `anabranch explain` finds in the sections with the lowest goodput, by its name."""
+    texts: dict[str, list[str]] = {}
+    for other, count in EXPLAINED.items():
+        shown = "that of the better link" if other == BETTER else f"that of `{other}`"
+        for setting, ratio in lowest(rows, sections, other, count).items():
+            texts.setdefault(setting, []).append(f"{ratio:.2f} times {shown}")
     blocks: list[Block] = []
-    for setting, gain in lowest_gains(rows, sections, EXPLAINED).items():
+    for setting, ratios_of_it in texts.items():
         with _scenario(sections[setting], seconds) as scenario:
             report = explanation(scenario, SUBJECT, 1)
-        blocks += findings(f"{setting}, {gain:.2f} times `{REFERENCE}`", report)
+        blocks += findings(f"{setting}, {' and '.join(ratios_of_it)}", report)
     return {"explained": blocks} if blocks else {}
 
 
