@@ -252,8 +252,3 @@ pub(crate) fn noise(size: usize, seed: u64) -> Vec<u8> {
     };
     std::iter::repeat_with(next).take(size).collect()
 }
-
-/// Returns the number of open descriptors of this process.
-pub(crate) fn descriptors() -> usize {
-    std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
-}
