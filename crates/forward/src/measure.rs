@@ -59,11 +59,14 @@ struct Sample {
 /// Samples of an amount that grows. Their number depends on the time only, not on the peer's messages.
 #[derive(Debug, Default)]
 struct Progress {
+    /// Time and bytes of the first arrival.
+    first: Option<(Instant, u64)>,
     samples: Vec<Sample>,
 }
 
 impl Progress {
     fn add(&mut self, now: Instant, bytes: u64) {
+        self.first.get_or_insert((now, bytes));
         match self.samples.last_mut() {
             Some(last) if now.duration_since(last.begun) < SAMPLED_EVERY => {
                 (last.at, last.bytes) = (now, bytes);
@@ -76,14 +79,18 @@ impl Progress {
         self.samples.last().map_or(0, |sample| sample.bytes)
     }
 
-    /// Returns the rate of the second half of the bytes in bits per second: the first half includes slow start.
+    /// Returns the rate of the second half of the bytes in bits per second: the first half includes slow start. If the second half
+    /// lies within one sample, all bytes after the first arrival count.
     fn rate_bps(&self) -> Option<f64> {
         let last = self.samples.last()?;
+        let since = |(at, bytes): (Instant, u64)| {
+            let seconds = last.at.duration_since(at).as_secs_f64();
+            #[allow(clippy::cast_precision_loss)]
+            let bits = (last.bytes - bytes) as f64 * 8.0;
+            (seconds > 0.0 && bits > 0.0).then(|| bits / seconds)
+        };
         let half = self.samples.iter().find(|sample| sample.bytes >= last.bytes / 2)?;
-        let seconds = last.at.duration_since(half.at).as_secs_f64();
-        #[allow(clippy::cast_precision_loss)]
-        let bits = (last.bytes - half.bytes) as f64 * 8.0;
-        (seconds > 0.0 && bits > 0.0).then(|| bits / seconds)
+        since((half.at, half.bytes)).or_else(|| since(self.first?))
     }
 }
 
@@ -275,9 +282,13 @@ mod tests {
     }
 
     #[test]
-    fn one_sample_gives_no_rate() {
+    fn arrivals_within_one_sample_have_a_rate() {
+        let start = Instant::now();
         let mut progress = Progress::default();
-        progress.add(Instant::now(), 1000);
-        assert_eq!(progress.rate_bps(), None);
+        progress.add(start, 1000);
+        assert_eq!(progress.rate_bps(), None, "one arrival has none");
+        progress.add(start + Duration::from_millis(1), 11_000);
+        assert_eq!(progress.samples.len(), 1);
+        assert_eq!(progress.rate_bps(), Some(80e6));
     }
 }

@@ -194,11 +194,15 @@ fn cells(measured: Result<&Measured, &Obstacle>) -> Vec<String> {
     }
 }
 
+fn kilobits(rate_bps: Option<f64>) -> Option<f64> {
+    rate_bps.map(|rate| rate / 1e3)
+}
+
 fn as_json(measured: Result<&Measured, &Obstacle>) -> Value {
     match measured {
         Ok(measured) => json!({
             "works": true, "rtt_ms": milliseconds(measured.rtt), "loaded_rtt_ms": measured.loaded_rtt.map(milliseconds),
-            "from_gateway_bps": measured.from_gateway_bps, "to_gateway_bps": measured.to_gateway_bps,
+            "from_gateway_kbps": kilobits(measured.from_gateway_bps), "to_gateway_kbps": kilobits(measured.to_gateway_bps),
             "loss_percent": measured.loss * 100.0, "bytes": measured.bytes,
         }),
         Err(Obstacle { is_udp_blocked, text }) => {
@@ -292,10 +296,10 @@ mod tests {
     fn json_has_the_bounds_and_the_result_of_each_link() {
         let json = report().as_json();
         assert_eq!(json["links"][0]["loss_percent"], 1.23);
-        assert_eq!(json["links"][0]["to_gateway_bps"], Value::Null);
+        assert_eq!(json["links"][0]["to_gateway_kbps"], Value::Null);
         let blocked = &json["links"][1];
         assert_eq!((&blocked["works"], &blocked["udp_blocked"]), (&false.into(), &true.into()));
-        assert_eq!(json["together"]["from_gateway_bps"], 48.2e6);
+        assert_eq!(json["together"]["from_gateway_kbps"], 48.2e3);
         assert_eq!(json["max_bytes_per_direction"], 16_000_000);
     }
 }

@@ -55,14 +55,14 @@ fn check_measures_each_link_and_all_together() {
     // The links have 20 Mbit/s each. A slow machine measures less.
     let rates = |link: &Value| {
         assert!(link["rtt_ms"].as_f64().is_some_and(|rtt| rtt > 0.0), "{link}");
-        ["from_gateway_bps", "to_gateway_bps"].map(|key| link[key].as_f64().expect("a rate"))
+        ["from_gateway_kbps", "to_gateway_kbps"].map(|key| link[key].as_f64().expect("a rate"))
     };
     let links = report["links"].as_array().expect("a list");
     assert_eq!((&links[0]["local"], &links[1]["local"]), (&"10.91.1.1".into(), &"10.91.2.1".into()));
     for rate in links.iter().flat_map(rates) {
-        assert!((1e4..2.5e7).contains(&rate), "{report}");
+        assert!((1e1..2.5e4).contains(&rate), "{report}");
     }
     for rate in rates(&report["together"]) {
-        assert!((1e4..5e7).contains(&rate), "{report}");
+        assert!((1e1..5e4).contains(&rate), "{report}");
     }
 }
