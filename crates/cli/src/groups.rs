@@ -7,7 +7,7 @@ use clap::Command;
 /// Headings and their commands, in display order. The help leaves out commands of the Python package where that is absent.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Transfer", &["send", "recv", "serve", "keys", "paths", "bench"]),
-    ("Forward", &["forward", "tun", "gateway", "top"]),
+    ("Forward", &["forward", "tun", "gateway", "rendezvous", "top"]),
     ("Simulate", &["run", "init", "schemes", "sweep", "papers", "video", "compare", "relay", "trace"]),
     ("Inspect", &["explain", "report", "plot", "view", "decrypt"]),
     ("Other", &["completions", "help"]),

@@ -22,6 +22,7 @@ mod paths;
 mod progress;
 mod quantity;
 mod relay;
+mod rendezvous;
 mod run;
 pub mod schemes;
 mod seeds;
@@ -64,6 +65,7 @@ enum Command {
     Keys(keys::KeysArguments),
     Decrypt(decrypt::DecryptArguments),
     Relay(Box<relay::RelayArguments>),
+    Rendezvous(rendezvous::RendezvousArguments),
     Trace(trace::TraceArguments),
     Compare(compare::CompareArguments),
     Paths(Box<paths::PathsArguments>),
@@ -94,6 +96,7 @@ Examples:
   anabranch forward -D 1080 HOST      proxy for other programs over all paths
   anabranch tun HOST                  this machine's packets over all paths
   anabranch gateway                   connect to hosts for such proxies
+  anabranch rendezvous                let two sides behind NATs meet
   anabranch top                       show paths and connections of a command
   anabranch keys show                 print your public key
   anabranch relay --help              simulate links between real sockets
@@ -157,6 +160,7 @@ fn run(command_line: Command, typed: &[OsString], external: &[ExternalCommand]) 
         Command::Keys(keys) => keys::keys(&keys),
         Command::Decrypt(decrypt) => decrypt::decrypt(&decrypt),
         Command::Relay(relay) => relay::relay(&relay),
+        Command::Rendezvous(rendezvous) => rendezvous::rendezvous(&rendezvous),
         Command::Trace(trace) => trace::trace(&trace),
         Command::Compare(compare) => compare::compare(&compare),
         Command::Paths(paths) => paths::paths(&paths),

@@ -9,6 +9,7 @@ use anabranch_keying::crypto::signature::{Ed25519KeyPair, KeyPair as _};
 use anabranch_keying::provider::sign::any_eddsa_type;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use rustls::SignatureScheme;
 use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::sign::SigningKey;
@@ -83,6 +84,14 @@ impl KeyPair {
     /// Returns the public key.
     pub fn public(&self) -> PublicKey {
         self.public
+    }
+
+    /// Signs a message (Ed25519, RFC 8032). The message has to begin with a text that separates it from those of TLS, for which the
+    /// same key signs.
+    pub fn sign(&self, message: &[u8]) -> [u8; 64] {
+        let signer = self.signing.choose_scheme(&[SignatureScheme::ED25519]).expect("an Ed25519 key");
+        let signature = signer.sign(message).expect("Ed25519 signs every message");
+        signature.try_into().expect("an Ed25519 signature has 64 bytes")
     }
 
     pub(crate) fn signing(&self) -> Arc<dyn SigningKey> {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use anabranch_keying::crypto::signature::{ED25519, UnparsedPublicKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use curve25519_dalek::edwards::CompressedEdwardsY;
@@ -61,6 +62,24 @@ impl PublicKey {
             // Bytes that do not encode a point verify no signature.
             _ => Ok(PublicKey(bytes)),
         }
+    }
+
+    /// Reads the 32 bytes of a key (RFC 8032).
+    ///
+    /// # Errors
+    /// Returns [`WrongPublicKey::SmallOrder`].
+    pub fn from_raw(bytes: [u8; Self::LEN]) -> Result<Self, WrongPublicKey> {
+        Self::checked(bytes)
+    }
+
+    /// Returns the 32 bytes of the key (RFC 8032).
+    pub fn to_raw(self) -> [u8; Self::LEN] {
+        self.0
+    }
+
+    /// Returns `true` if the signature over the message is valid.
+    pub fn verifies(self, message: &[u8], signature: &[u8; 64]) -> bool {
+        UnparsedPublicKey::new(&ED25519, self.0).verify(message, signature).is_ok()
     }
 
     pub(crate) fn from_bytes(bytes: [u8; Self::LEN]) -> Self {

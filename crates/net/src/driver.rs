@@ -25,6 +25,7 @@ use crate::pairing::Pairing;
 use crate::peer::udp_address;
 use crate::refusals::Refusals;
 use crate::shared::{Command, Commands, Connect, Handle, INBOX_LIMIT, Inbound, Phase, Shared, State};
+use crate::side_outlet::SideOutlet;
 use crate::snapshot::{AssociationReport, EndpointReport, EndpointStatistics, Snapshot};
 use crate::socket::{ArrivalInfo, RecvBuffers, Socket, SocketCounters};
 use crate::stream_state::{UNREAD_LIMIT, Violation};
@@ -67,6 +68,7 @@ pub(crate) struct Driver {
     pub(crate) pairing: Pairing,
     pub(crate) refusals: Refusals,
     pub(crate) watch: ObserverSlot,
+    side: SideOutlet,
     /// Set once every handle has been dropped.
     unattended: bool,
     /// Set if the endpoint had more to send than a turn allows.
@@ -108,6 +110,7 @@ impl Driver {
             pairing: Pairing::default(),
             refusals: Refusals::default(),
             watch,
+            side: SideOutlet::default(),
             unattended: false,
             behind: false,
         }
@@ -235,6 +238,13 @@ impl Driver {
             Command::Locals(reply) => {
                 let _ = reply.send(self.locals());
             }
+            Command::LocalEnds(reply) => {
+                let _ = reply.send(self.local_ends());
+            }
+            Command::OpenSideChannel(reply) => {
+                let _ = reply.send(self.side.open());
+            }
+            Command::SendSideDatagram(datagram) => self.send_side_datagram(&datagram),
             Command::Export(id, export, reply) => {
                 let mut out = vec![0; export.length];
                 let done = self.keys.export(id, &export.label, export.context.as_deref(), &mut out);
@@ -370,7 +380,7 @@ impl Driver {
         let now = self.clock.now();
         let (calls, mut room) =
             if self.behind { (RECV_CALLS_BEHIND, TURN_BYTES) } else { (RECV_CALLS, usize::MAX) };
-        let Driver { endpoint, sockets, watch, keys, due, withheld, .. } = self;
+        let Driver { endpoint, sockets, watch, keys, due, withheld, side, .. } = self;
         for index in 0..sockets.len() {
             let (local, end) = (sockets[index].local(), sockets[index].end());
             let is_dropped = withheld.drops(now, end);
@@ -380,6 +390,9 @@ impl Driver {
                     break;
                 }
                 for (from, datagram) in buffers.datagrams(filled).filter(|_| !is_dropped) {
+                    if side.takes(end, from, datagram) {
+                        continue;
+                    }
                     let address = PathAddress::over_udp(local.ip(), from).from_end(end);
                     let handled = endpoint.handle_datagram(now, address, datagram);
                     watch.datagram(now, local, from, datagram_outcome(handled), datagram);

@@ -129,6 +129,8 @@ mod reports;
 mod route_error;
 pub mod route_selection;
 mod shared;
+mod side_channel;
+mod side_outlet;
 mod snapshot;
 mod socket;
 mod stream_service;
@@ -166,6 +168,8 @@ pub use observer::{Datagram, DatagramOutcome, KeyChange, Observer, Started};
 pub use peer::{Peer, udp_address};
 pub use protection::{DtlsProtection, Protection};
 pub use refusals::RefusedPath;
+pub use side_channel::SideChannel;
+pub use side_outlet::SideDatagram;
 pub use snapshot::{
     AssociationReport, EndpointReport, EndpointStatistics, KeyingCounters, PathSnapshot, Snapshot,
 };

@@ -17,6 +17,7 @@ use crate::mailbox::Mailbox;
 use crate::message::Message;
 use crate::protection::DtlsProtection;
 use crate::refusals::RefusedPath;
+use crate::side_outlet::SideDatagram;
 use crate::snapshot::{EndpointReport, EndpointStatistics, Snapshot};
 use crate::stream_state::{STREAM_CONTROL_PPID, StreamTable};
 
@@ -54,6 +55,12 @@ pub(crate) enum Command {
     PairAgain,
     /// Returns the bound local addresses.
     Locals(oneshot::Sender<Vec<SocketAddr>>),
+    /// Returns the local ends of all sockets.
+    LocalEnds(oneshot::Sender<Vec<LocalEnd>>),
+    /// Opens the side channel.
+    OpenSideChannel(oneshot::Sender<mpsc::Receiver<SideDatagram>>),
+    /// Sends a datagram that is not an SCTP packet.
+    SendSideDatagram(Box<SideDatagram>),
     /// Exports bytes derived from the keys of an association.
     Export(AssociationId, Box<Export>, oneshot::Sender<Result<Vec<u8>, ExportError>>),
     /// Returns the endpoint's counters.

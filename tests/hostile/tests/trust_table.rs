@@ -12,7 +12,7 @@ use serde_reflection::{
 const PAGE: &str = "docs/src/trust-table.md";
 
 /// Short names of folders in the table.
-const FOLDERS: [(&str, &str); 20] = [
+const FOLDERS: [(&str, &str); 22] = [
     ("wire/", "crates/wire/src/"),
     ("core/", "crates/core/src/"),
     ("keying/", "crates/keying/src/"),
@@ -26,6 +26,8 @@ const FOLDERS: [(&str, &str); 20] = [
     ("channels/", "crates/datachannel/tests/"),
     ("tun/", "crates/tun/src/"),
     ("tunnels/", "crates/tun/tests/"),
+    ("rendezvous/", "crates/rendezvous/src/"),
+    ("meetings/", "crates/rendezvous/tests/"),
     ("observe/", "crates/observe/src/"),
     ("observing/", "crates/observe/tests/"),
     ("loopback/", "crates/transfer/tests/loopback/"),

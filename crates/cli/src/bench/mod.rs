@@ -20,7 +20,9 @@ use clap::{ArgGroup, Args};
 
 use self::plan::{Direction, LONGEST_MESSAGE, Limit, MOST_STREAMS, Plan, VERSION};
 use self::report::{Form, Reporter};
-use crate::endpoint::{AccessOptions, ConnectOptions, Expected, ListenOptions, access_notice};
+use crate::endpoint::{
+    AccessOptions, ConnectOptions, Expected, ListenOptions, MeetingOptions, access_notice,
+};
 use crate::exit::{CommandError, Status};
 use crate::{output, quantity};
 
@@ -189,7 +191,8 @@ async fn server(arguments: &BenchArguments, reporter: &Reporter) -> Result<Statu
     }
     let association = arguments.connect.association.clone();
     let access = arguments.access.clone();
-    let listen = ListenOptions { listen: listen_addresses(arguments)?, access, association };
+    let listen = listen_addresses(arguments)?;
+    let listen = ListenOptions { listen, access, meeting: MeetingOptions::default(), association };
     // Addresses of `--listen` include their ports.
     let port = arguments.port.filter(|_| listen.listen.is_empty());
     let port = port.map_or_else(String::new, |port| format!(" -p {port}"));

@@ -16,6 +16,7 @@ use clap::Args;
 
 use super::progress::Attempt;
 use super::protection::{Connecting, Expected};
+use super::rendezvous::{Meeting, RendezvousServer, read_server};
 use super::{AssociationOptions, OPTIONS};
 use crate::exit::CommandError;
 use crate::{output, quantity};
@@ -37,6 +38,11 @@ pub(crate) struct ConnectOptions {
     /// Time to wait for an answer of the peer [default: 15s]
     #[arg(long, value_name = "TIME", value_parser = read_timeout)]
     pub(crate) connect_timeout: Option<Duration>,
+
+    /// Find the host by its key at this rendezvous server, and reach it through the NATs of both sides. HOST is its key, or its name in
+    /// known_hosts [port: 9898]
+    #[arg(long, value_name = "SERVER[:PORT]", value_parser = read_server, conflicts_with_all = ["to", "insecure", "ca"])]
+    pub(crate) rendezvous: Option<RendezvousServer>,
 
     #[command(flatten)]
     pub(crate) association: AssociationOptions,
@@ -60,6 +66,11 @@ impl From<CommandError> for FailedAttempt {
 }
 
 impl FailedAttempt {
+    /// Returns a failure to meet a peer, which counts as an attempt without an answer.
+    fn unmet(error: CommandError) -> Self {
+        FailedAttempt { error, cause: Some(ConnectError::NoAnswer) }
+    }
+
     /// Returns `true` if another attempt may follow after a pause.
     pub(crate) fn admits_another(&self, retries: &mut ConnectRetries) -> bool {
         self.cause.as_ref().is_some_and(|cause| retries.admits_another(cause))
@@ -83,6 +94,7 @@ impl ConnectOptions {
             ("--path", !self.paths.is_empty()),
             ("--to", !self.to.is_empty()),
             ("--connect-timeout", self.connect_timeout.is_some()),
+            ("--rendezvous", self.rendezvous.is_some()),
         ];
         given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
     }
@@ -130,6 +142,9 @@ impl ConnectOptions {
         expected: Expected,
         configure: impl Fn(Config) -> Config,
     ) -> Result<(Endpoint, Association), FailedAttempt> {
+        if let Some(server) = &self.rendezvous {
+            return self.open_at(server, target, expected, configure).await;
+        }
         let selection = self.route_selection(target).await?;
         let config = selection.configure(configure(self.association.config()?));
         let paths = self.paths_of(&selection)?;
@@ -159,8 +174,41 @@ impl ConnectOptions {
         Ok((endpoint, association))
     }
 
+    /// Opens an association with the holder of a key over the paths that a rendezvous server arranges. `target` is the key, or the
+    /// name under which `known_hosts` lists it.
+    async fn open_at(
+        &self,
+        server: &RendezvousServer,
+        target: &str,
+        expected: Expected,
+        configure: impl Fn(Config) -> Config,
+    ) -> Result<(Endpoint, Association), FailedAttempt> {
+        let protection = &self.association.protection;
+        let expected = target.parse().map_or(expected, Expected::Key);
+        let meeting = Meeting::prepare(server, target, expected, protection).await?;
+        let secured = protection.to_connect(target, expected)?;
+        let selection = RouteSelection::new(self.paths.clone(), meeting.remotes());
+        let config = configure(self.association.config()?);
+        let to_server = self.paths_of(&selection)?;
+        let endpoint = self.bind_builder(endpoint_for(&to_server, secured.protection.clone()), &config)?;
+        let paths = meeting.meet(&endpoint, protection).await.map_err(FailedAttempt::unmet)?;
+        selection.follow(&endpoint, &paths);
+        let connected = self.try_to_connect(&endpoint, &paths, config).await;
+        let association = connected.map_err(|error| match secured.judge(&error) {
+            Some(judged) => judged.into(),
+            None => self.failed(target, &paths, error),
+        })?;
+        secured.confirm(&association, true)?;
+        Ok((endpoint, association))
+    }
+
     /// Returns the paths to `HOST[:PORT]`. The first one is the primary path.
     pub(crate) async fn path_addresses(&self, target: &str) -> Result<Vec<PathAddress>, CommandError> {
+        if self.rendezvous.is_some() {
+            return Err(CommandError::usage(
+                "--rendezvous: a check measures paths to a host that can be reached without it; omit one of them",
+            ));
+        }
         self.paths_of(&self.route_selection(target).await?)
     }
 

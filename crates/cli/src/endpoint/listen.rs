@@ -14,6 +14,7 @@ use clap::Args;
 use super::access::{AccessOptions, networks_of, question};
 use super::caller::AcceptedPeer;
 use super::protection::{Listening, NoAuthorizedPeers};
+use super::rendezvous::{Presence, RendezvousServer, read_server};
 use super::{AssociationOptions, OPTIONS};
 use crate::exit::CommandError;
 
@@ -28,7 +29,19 @@ pub(crate) struct ListenOptions {
     pub(crate) access: AccessOptions,
 
     #[command(flatten)]
+    pub(crate) meeting: MeetingOptions,
+
+    #[command(flatten)]
     pub(crate) association: AssociationOptions,
+}
+
+/// Options for peers that reach this side at a rendezvous server.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct MeetingOptions {
+    /// Let peers with an authorised key find this side at this rendezvous server, and reach it through NATs; no UDP port has to be open
+    /// [port: 9898]
+    #[arg(long, value_name = "SERVER[:PORT]", value_parser = read_server, conflicts_with_all = ["insecure", "ca"])]
+    rendezvous: Option<RendezvousServer>,
 }
 
 /// Peers that may connect, by network and key.
@@ -80,6 +93,21 @@ impl ListenOptions {
         self.bind_host(admitted, DEFAULT_UDP_PORT, configure, |builder| {
             builder.max_associations(most_associations)
         })
+    }
+
+    /// Registers a bound endpoint at the rendezvous server, if one was named.
+    pub(crate) fn register(
+        &self,
+        endpoint: &Endpoint,
+        admitted: &Admitted,
+        is_quiet: bool,
+    ) -> Result<(), CommandError> {
+        let (Some(server), Some(authorized)) = (&self.meeting.rendezvous, admitted.listening.authorized())
+        else {
+            return Ok(());
+        };
+        let (server, authorized) = (server.clone(), authorized.clone());
+        Presence { server, authorized, is_quiet, ignored: None }.begin(endpoint, &self.association.protection)
     }
 
     /// Binds an endpoint that accepts the default number of associations. Without addresses it uses this UDP port.

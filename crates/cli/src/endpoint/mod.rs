@@ -7,6 +7,7 @@ mod listen;
 mod observe;
 mod progress;
 mod protection;
+mod rendezvous;
 
 use std::num::NonZeroU64;
 use std::sync::Once;
@@ -25,7 +26,7 @@ use crate::{output, quantity};
 pub(crate) use access::{AccessOptions, access_notice, networks, typed};
 pub(crate) use caller::AcceptedPeer;
 pub(crate) use connect::{ConnectOptions, FailedAttempt, through};
-pub(crate) use listen::{Admitted, ListenOptions};
+pub(crate) use listen::{Admitted, ListenOptions, MeetingOptions};
 pub(crate) use protection::{Connecting, Expected, Listening, ProtectionOptions, peer_key};
 
 /// Names of these options on the command line.

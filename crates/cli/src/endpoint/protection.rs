@@ -154,7 +154,7 @@ impl ProtectionOptions {
     }
 
     /// Returns this user's key, with which other sides can authorize it.
-    fn own_key(&self) -> Option<PublicKey> {
+    pub(super) fn own_key(&self) -> Option<PublicKey> {
         KeyPair::load(&self.home().ok()?.key()).ok()?.map(|pair| pair.public())
     }
 

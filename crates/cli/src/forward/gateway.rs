@@ -151,6 +151,7 @@ async fn run(
     };
     let services = Arc::new(services);
     listening(&endpoint, admitted, &arguments.show);
+    arguments.listen.register(&endpoint, admitted, arguments.show.is_silent())?;
     let mut users = JoinSet::new();
     let accepting = async {
         loop {

@@ -19,7 +19,7 @@ use super::console::{Console, End, LOOK_EVERY};
 use super::identity::sender;
 use super::paths::Paths;
 use super::{Clash, SelectOptions, ShowOptions, TimeoutOptions, read_limit, runtime};
-use crate::endpoint::{AccessOptions, ConnectOptions, Expected, ListenOptions};
+use crate::endpoint::{AccessOptions, ConnectOptions, Expected, ListenOptions, MeetingOptions};
 use crate::exit::{CommandError, Status};
 use crate::signal::{Resizes, interrupted};
 
@@ -86,7 +86,7 @@ pub(crate) struct SendArguments {
 
     /// Listen instead of connecting, print a one-time code, and send the files to the peer that uses the code with `anabranch recv
     /// CODE@HOST`
-    #[arg(long, conflicts_with_all = ["on_clash", "delete", "dry_run", "checksum", "insecure", "ca", "paths", "to", "connect_timeout"])]
+    #[arg(long, conflicts_with_all = ["on_clash", "delete", "dry_run", "checksum", "insecure", "ca", "paths", "to", "connect_timeout", "rendezvous"])]
     code: bool,
 
     /// With --code: authorise the receiver's key for later connections (`anabranch keys`)
@@ -151,7 +151,8 @@ impl SendArguments {
     /// Returns the options of listening for `--code`.
     pub(super) fn listen_options(&self) -> ListenOptions {
         let association = self.connect.association.clone();
-        ListenOptions { listen: self.listen.clone(), access: self.access.clone(), association }
+        let (listen, access) = (self.listen.clone(), self.access.clone());
+        ListenOptions { listen, access, meeting: MeetingOptions::default(), association }
     }
 
     fn sender_requests(&self) -> SenderRequests {

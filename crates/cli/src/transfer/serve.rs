@@ -188,6 +188,8 @@ async fn run(
     let server = Server::new(Store::Folder(folder.clone()), options);
     let secured = (admitted, &arguments.listen.association.protection);
     listening_notice(&endpoint, &arguments.show, secured, &format!("serving {}", arguments.dir.display()));
+    let is_quiet = arguments.show.quiet || arguments.show.json;
+    arguments.listen.register(&endpoint, admitted, is_quiet)?;
     tokio::task::spawn_blocking({
         let show = arguments.show.clone();
         move || print_unfinished(&folder, &show)

@@ -33,6 +33,8 @@ mod output;
 mod paths;
 mod protection;
 mod relay;
+#[cfg(unix)]
+mod rendezvous;
 mod rights;
 mod run;
 #[cfg(target_os = "linux")]

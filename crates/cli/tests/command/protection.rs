@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write as _};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -91,8 +91,11 @@ pub(crate) struct Listening {
 
 impl Listening {
     pub(crate) fn start(arguments: &[&str]) -> Self {
-        let mut child =
-            command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        Self::start_command(command(arguments))
+    }
+
+    pub(crate) fn start_command(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
         let out = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut listening = Listening { child, out, address: String::new() };
         let line = listening.event("listening");

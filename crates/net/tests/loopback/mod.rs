@@ -19,6 +19,8 @@ mod path_mtu;
 mod protection;
 mod restart;
 mod rig;
+mod side_channel;
+mod simultaneous;
 mod streams;
 mod transfer;
 mod withheld;

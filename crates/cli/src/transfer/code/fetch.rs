@@ -87,6 +87,11 @@ pub(in super::super) fn fetch(
             "the question needs a terminal; use --yes to accept the offer without it. The code was not used",
         ));
     }
+    if arguments.connect().rendezvous.is_some() {
+        return Err(CommandError::usage(
+            "--rendezvous: a sender that is found by a code has to be reachable; omit it. The code was not used",
+        ));
+    }
     let host = read_host(&at.host).map_err(CommandError::usage)?;
     // Options of the request, such as patterns.
     arguments.request_of(Accept::default())?;

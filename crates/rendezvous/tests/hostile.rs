@@ -1,0 +1,176 @@
+//! Clients that send anything to a server, and servers that send anything to clients.
+
+use std::net::SocketAddr;
+
+use anabranch_core::time::{Span, Time};
+use anabranch_identity::KeyPair;
+use anabranch_rendezvous::{Caller, Limits, Listener, Message, PortNumber, Relayed, Request, Server, Signed};
+
+use crate::rig::world::{RelayPorts, SERVER, address};
+
+/// Returns a message with chosen content. Most of it is wrong, some repeats what the server has said.
+fn message(rng: &mut fastrand::Rng, heard: &[Message]) -> Vec<u8> {
+    let mut bytes = match rng.u8(..6) {
+        0 => Message::Hello { nonce: rng.u64(..).to_be_bytes() }.to_bytes(),
+        1 | 2 if !heard.is_empty() => heard[rng.usize(..heard.len())].to_bytes(),
+        3 => Message::Join { token: [rng.u8(..); 16], cookie: [rng.u8(..); 20] }.to_bytes(),
+        4 => {
+            let request = Request::Call { call: [rng.u8(..); 16], listener: [rng.u8(..); 32] };
+            let signed = Signed { cookie: [0; 20], key: [rng.u8(..); 32], request, signature: [0; 64] };
+            Message::Signed(signed).to_bytes()
+        }
+        _ => {
+            let mut bytes = vec![0, 0, b'R', b'V', 1, rng.u8(..20)];
+            bytes.extend((0..rng.usize(..600)).map(|_| rng.u8(..)));
+            bytes
+        }
+    };
+    if rng.u8(..4) == 0 && !bytes.is_empty() {
+        let at = rng.usize(..bytes.len());
+        bytes[at] ^= 1 << rng.u8(..8);
+    }
+    bytes
+}
+
+fn random_address(rng: &mut fastrand::Rng) -> SocketAddr {
+    SocketAddr::from(([203, 0, 113, rng.u8(1..5)], rng.u16(1..5)))
+}
+
+#[test]
+fn server_never_answers_with_more_bytes_than_it_received() {
+    let mut rng = fastrand::Rng::with_seed(1);
+    let limits = Limits { listeners: 4, calls: 4, relays: 2, ..Limits::default() };
+    let mut server = Server::new(Time::ZERO, [1; 32], limits);
+    let (mut now, mut ports, mut heard) = (Time::ZERO, RelayPorts::default(), Vec::new());
+    for _ in 0..20_000 {
+        now += Span::from_millis(rng.u64(..20));
+        let (from, bytes) = (random_address(&mut rng), message(&mut rng, &heard));
+        let replies = server.handle(now, (0, from), &bytes, &mut ports);
+        let sent: usize = replies.iter().map(|reply| reply.bytes.len()).sum();
+        assert!(sent <= bytes.len(), "{sent} bytes for {}", bytes.len());
+        for reply in replies {
+            assert_eq!(reply.to, from, "strangers cause no packets to others");
+            heard.push(Message::parse(&reply.bytes).expect("a message"));
+        }
+        let port = PortNumber { via: 0, port: 50_001 };
+        if let Relayed::Answer(answer) = server.handle_relayed(now, port, from, &bytes) {
+            assert!(answer.len() <= bytes.len());
+        }
+        server.handle_timeout(now, &mut ports);
+        let (listeners, calls, relays) = server.occupancy();
+        assert!(listeners <= 4 && calls <= 4 && relays <= 2);
+    }
+}
+
+/// Client that is driven by hand.
+struct Client {
+    key: KeyPair,
+    caller: Caller<usize>,
+    from: SocketAddr,
+}
+
+impl Client {
+    fn new(seed: u8, from: &str, listener: &KeyPair) -> Self {
+        let key = KeyPair::generate().expect("randomness");
+        let sockets = [(0, address(from).ip())];
+        let servers = [address(SERVER)];
+        let caller = Caller::new(Time::ZERO, [seed; 32], key.clone(), listener.public(), sockets, &servers);
+        Client { key, caller, from: address(from) }
+    }
+
+    /// Exchanges datagrams with the server until neither has more.
+    fn exchange(&mut self, server: &mut Server, ports: &mut RelayPorts) {
+        while let Some(out) = self.caller.poll_transmit() {
+            for reply in server.handle(Time::ZERO, (0, self.from), &out.bytes, ports) {
+                if reply.to == self.from {
+                    self.caller.handle(Time::ZERO, 0, address(SERVER), &reply.bytes);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn tables_stay_within_their_limits_and_share_them_among_networks() {
+    let limits = Limits { calls: 8, ..Limits::default() };
+    let (mut server, mut ports) = (Server::new(Time::ZERO, [1; 32], limits), RelayPorts::default());
+    let listener = KeyPair::generate().expect("randomness");
+    let mut first = Client::new(1, "203.0.113.1:1", &listener);
+    first.exchange(&mut server, &mut ports);
+    assert_eq!(server.occupancy().1, 1);
+    for seed in 2..60 {
+        Client::new(seed, &format!("203.0.113.2:{seed}"), &listener).exchange(&mut server, &mut ports);
+    }
+    assert_eq!(server.occupancy().1, 8);
+    let dropped = server.totals().dropped;
+    first.caller.handle_timeout(Time::ZERO + Span::from_millis(250));
+    first.exchange(&mut server, &mut ports);
+    assert_eq!((server.occupancy().1, server.totals().dropped), (8, dropped));
+}
+
+#[test]
+fn requests_copied_to_another_address_are_dropped() {
+    let (mut server, mut ports) =
+        (Server::new(Time::ZERO, [1; 32], Limits::default()), RelayPorts::default());
+    let key = KeyPair::generate().expect("randomness");
+    let mut listener = Listener::new(Time::ZERO, [2; 32], key, vec![address(SERVER)]);
+    let from = address("203.0.113.1:1");
+    listener.set_sockets(Time::ZERO, [(0, from.ip())]);
+    let mut copied = Vec::new();
+    while let Some(out) = listener.poll_transmit() {
+        for reply in server.handle(Time::ZERO, (0, from), &out.bytes, &mut ports) {
+            listener.handle(Time::ZERO, 0, address(SERVER), &reply.bytes, &|_| true);
+        }
+        copied.push(out.bytes);
+    }
+    assert!(listener.is_registered() && server.occupancy().0 == 1);
+    let register = copied.last().expect("a request");
+    assert!(server.handle(Time::ZERO, (0, address("203.0.113.2:1")), register, &mut ports).is_empty());
+    let later = Time::ZERO + Span::from_secs(300);
+    assert!(server.handle(later, (0, from), register, &mut ports).is_empty(), "its cookie has expired");
+}
+
+#[test]
+fn holder_of_another_key_cannot_answer_a_call() {
+    let (mut server, mut ports) =
+        (Server::new(Time::ZERO, [1; 32], Limits::default()), RelayPorts::default());
+    let listener = KeyPair::generate().expect("randomness");
+    let mut client = Client::new(1, "203.0.113.1:1", &listener);
+    client.exchange(&mut server, &mut ports);
+    // The other one accepts its own call to the caller's key, which is another call.
+    let mut other = Client::new(1, "203.0.113.2:1", &client.key);
+    other.exchange(&mut server, &mut ports);
+    client.caller.handle_timeout(Time::ZERO + Span::from_millis(250));
+    client.exchange(&mut server, &mut ports);
+    assert_eq!(server.totals().accepted_calls, 0);
+    // Both drew the same number of the call. The second one did not take it over.
+    assert_eq!(server.occupancy().1, 1);
+}
+
+#[test]
+fn clients_survive_arbitrary_messages_of_a_server() {
+    let mut rng = fastrand::Rng::with_seed(2);
+    let key = KeyPair::generate().expect("randomness");
+    let local = address("203.0.113.1:1").ip();
+    let servers = vec![address(SERVER)];
+    let mut listener = Listener::new(Time::ZERO, [2; 32], key.clone(), servers.clone());
+    listener.set_sockets(Time::ZERO, [(0, local)]);
+    let mut caller = Caller::new(Time::ZERO, [3; 32], key.clone(), key.public(), [(0, local)], &servers);
+    let (mut now, mut heard) = (Time::ZERO, Vec::new());
+    for _ in 0..20_000 {
+        now += Span::from_millis(rng.u64(..5));
+        let bytes = message(&mut rng, &heard);
+        let from = if rng.bool() { address(SERVER) } else { random_address(&mut rng) };
+        listener.handle(now, 0, from, &bytes, &|_| true);
+        caller.handle(now, 0, from, &bytes);
+        for out in std::iter::from_fn(|| listener.poll_transmit())
+            .chain(std::iter::from_fn(|| caller.poll_transmit()))
+        {
+            if let Ok(message) = Message::parse(&out.bytes) {
+                heard.truncate(50);
+                heard.push(message);
+            }
+        }
+        while listener.poll_event().is_some() || caller.poll_event().is_some() {}
+    }
+}
