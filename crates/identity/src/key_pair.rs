@@ -42,6 +42,12 @@ impl KeyPair {
         Self::from_pkcs8(&*document).ok_or(IdentityError::NoRandomness)
     }
 
+    /// Returns the key pair of a seed (RFC 8032), which has to be as hard to guess as a private key.
+    pub(crate) fn from_seed(seed: &[u8; 32]) -> Self {
+        let document = Zeroizing::new([&PKCS8_V1_PREFIX[..], seed].concat());
+        Self::from_pkcs8(&document).expect("each seed is that of a key")
+    }
+
     /// Reads the key from a PEM file with PKCS #8, the format of `openssl genpkey -algorithm ed25519`. If the file is missing,
     /// generates a key and stores it. If several processes do so at once, all get the same key.
     ///

@@ -20,6 +20,7 @@ mod label;
 mod private_file;
 mod public_key;
 mod raw_key;
+mod room;
 #[cfg(test)]
 mod testing;
 mod trust_file;
@@ -36,6 +37,7 @@ pub use key_set::{Admission, KeySet};
 pub use known_hosts::{HostStatus, KnownHost, KnownHosts};
 pub use label::{Label, WrongLabel};
 pub use public_key::{PublicKey, WrongPublicKey};
+pub use room::{Room, WrongRoom};
 
 /// Fuzz target: parses any bytes as each kind of text that others may write.
 #[cfg(feature = "fuzzing")]
@@ -44,4 +46,5 @@ pub fn fuzz_texts(bytes: &[u8]) {
     known_hosts::fuzz(text);
     authorized_keys::fuzz(text);
     code::fuzz(text);
+    let _ = text.parse::<Room>();
 }

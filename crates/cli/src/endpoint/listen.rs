@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
+use anabranch_identity::Room;
 use anabranch_net::route_selection::{ListenAddresses, LocalAddresses, read_address};
 use anabranch_net::{
     AcceptFrom, Association, BindError, Config, DEFAULT_UDP_PORT, Endpoint, EndpointBuilder,
@@ -41,7 +42,7 @@ pub(crate) struct MeetingOptions {
     /// Let peers with an authorised key find this side at this rendezvous server, and reach it through NATs; no UDP port has to be open
     /// [port: 9898]
     #[arg(long, value_name = "SERVER[:PORT]", value_parser = read_server, conflicts_with_all = ["insecure", "ca"])]
-    rendezvous: Option<RendezvousServer>,
+    pub(crate) rendezvous: Option<RendezvousServer>,
 }
 
 /// Peers that may connect, by network and key.
@@ -102,12 +103,25 @@ impl ListenOptions {
         admitted: &Admitted,
         is_quiet: bool,
     ) -> Result<(), CommandError> {
-        let (Some(server), Some(authorized)) = (&self.meeting.rendezvous, admitted.listening.authorized())
-        else {
-            return Ok(());
-        };
-        let (server, authorized) = (server.clone(), authorized.clone());
-        Presence { server, authorized, is_quiet, ignored: None }.begin(endpoint, &self.association.protection)
+        let Some(server) = self.meeting.rendezvous.clone() else { return Ok(()) };
+        let (key, authorized) =
+            (self.association.protection.meeting_key()?, admitted.listening.authorized().cloned());
+        Presence { server, key, authorized, is_quiet, ignored: None }.begin(endpoint)
+    }
+
+    /// Registers a bound endpoint in a room of the rendezvous server, if one was named. Everyone who knows the room may connect.
+    /// Returns the server.
+    pub(crate) fn register_in(
+        &self,
+        endpoint: &Endpoint,
+        room: Room,
+    ) -> Result<Option<&RendezvousServer>, CommandError> {
+        let Some(server) = &self.meeting.rendezvous else { return Ok(None) };
+        let key = room.key_pair();
+        let presence =
+            Presence { server: server.clone(), key, authorized: None, is_quiet: true, ignored: None };
+        presence.begin(endpoint)?;
+        Ok(Some(server))
     }
 
     /// Binds an endpoint that accepts the default number of associations. Without addresses it uses this UDP port.

@@ -28,6 +28,7 @@ pub(crate) use caller::AcceptedPeer;
 pub(crate) use connect::{ConnectOptions, FailedAttempt, through};
 pub(crate) use listen::{Admitted, ListenOptions, MeetingOptions};
 pub(crate) use protection::{Connecting, Expected, Listening, ProtectionOptions, peer_key};
+pub(crate) use rendezvous::RendezvousServer;
 
 /// Names of these options on the command line.
 const OPTIONS: InputNames =

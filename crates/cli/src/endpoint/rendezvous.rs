@@ -1,11 +1,12 @@
 //! Meeting a peer at a rendezvous server, from the sockets that carry the association.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use anabranch_core::LocalEnd;
 use anabranch_core::time::{Span, Time};
-use anabranch_identity::{FollowedKeys, HostName, KeyPair, KnownHosts, PublicKey};
+use anabranch_identity::{FollowedKeys, HostName, KeyPair, KnownHosts, PublicKey, Room};
 use anabranch_net::route_selection::{RemoteChoice, Target, with_port};
 use anabranch_net::{Endpoint, PathAddress, SideChannel, SideDatagram};
 use anabranch_rendezvous::{
@@ -28,6 +29,7 @@ const RESOLVE_AGAIN_AFTER: Duration = Duration::from_secs(5);
 const REPORT_IGNORED_EVERY: Duration = Duration::from_secs(10);
 
 /// Rendezvous server as the user names it.
+/// Its text is the user's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RendezvousServer {
     target: Target,
@@ -40,6 +42,12 @@ pub(crate) fn read_server(text: &str) -> Result<RendezvousServer, String> {
     let with_port = with_port(text, DEFAULT_PORT);
     let target = Target::read(with_port.as_deref().unwrap_or(text)).map_err(|error| error.to_string())?;
     Ok(RendezvousServer { target, name: text.to_owned() })
+}
+
+impl fmt::Display for RendezvousServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
 }
 
 /// Clock of the state machines.
@@ -75,7 +83,7 @@ fn datagram(out: Outgoing<LocalEnd>) -> SideDatagram {
 
 impl ProtectionOptions {
     /// Returns this user's key pair, with which it registers and calls.
-    fn meeting_key(&self) -> Result<KeyPair, CommandError> {
+    pub(super) fn meeting_key(&self) -> Result<KeyPair, CommandError> {
         if self.insecure || self.has_authorities() {
             return Err(CommandError::usage(
                 "--rendezvous: both sides are found by their keys; omit --insecure and --ca",
@@ -84,8 +92,11 @@ impl ProtectionOptions {
         Ok(KeyPair::load_or_create(&self.home()?.key())?)
     }
 
-    /// Returns the key of the side to call.
+    /// Returns the key by which the side to call is registered.
     fn key_of(&self, target: &str, expected: Expected) -> Result<PublicKey, CommandError> {
+        if let Ok(room) = target.parse::<Room>() {
+            return Ok(room.key_pair().public());
+        }
         if let Expected::Key(key) = expected {
             return Ok(key);
         }
@@ -113,7 +124,7 @@ pub(super) struct Meeting<'a> {
 }
 
 impl<'a> Meeting<'a> {
-    /// Prepares a meeting. `target` is the key of the listener, or the name under which `known_hosts` lists it.
+    /// Prepares a meeting. `target` is the key of the listener, the name under which `known_hosts` lists it, or a room.
     pub(super) async fn prepare(
         server: &'a RendezvousServer,
         target: &'a str,
@@ -168,6 +179,10 @@ impl<'a> Meeting<'a> {
             Failure::NoServer => format!(
                 "{server}: the rendezvous server does not answer; check that `anabranch rendezvous` runs there, its UDP port {}, and firewalls",
                 self.server.target.port()
+            ),
+            Failure::NoListener if target.parse::<Room>().is_ok() => format!(
+                "{target}: no sender waits in this room at {server}; compare the room with the one that `anabranch send --code` \
+                 printed, and check that it still waits"
             ),
             Failure::NoListener => format!(
                 "{target}: no side with its key is registered at {server}, or it does not accept this user's key; \
@@ -236,7 +251,10 @@ async fn keep(mut channel: SideChannel, mut caller: Caller<LocalEnd>, clock: Clo
 /// Registration of a side that listens.
 pub(super) struct Presence {
     pub(super) server: RendezvousServer,
-    pub(super) authorized: FollowedKeys,
+    /// Key under which it is registered.
+    pub(super) key: KeyPair,
+    /// Keys that may call; all if there is no list.
+    pub(super) authorized: Option<FollowedKeys>,
     pub(super) is_quiet: bool,
     /// Time of the latest notice about a caller without an authorised key. Strangers can cause any number of them.
     pub(super) ignored: Option<Instant>,
@@ -244,26 +262,22 @@ pub(super) struct Presence {
 
 impl Presence {
     /// Registers the sockets of an endpoint while it exists.
-    pub(super) fn begin(
-        self,
-        endpoint: &Endpoint,
-        protection: &ProtectionOptions,
-    ) -> Result<(), CommandError> {
-        let (key, seed) = (protection.meeting_key()?, seed()?);
+    pub(super) fn begin(self, endpoint: &Endpoint) -> Result<(), CommandError> {
+        let seed = seed()?;
         // A clone of the endpoint's handle would keep it running.
         let channel = endpoint.clone();
         let opening = async move { channel.side_channel().await };
         tokio::spawn(async move {
             if let Some(channel) = opening.await {
-                self.run(channel, key, seed).await;
+                self.run(channel, seed).await;
             }
         });
         Ok(())
     }
 
-    async fn run(mut self, mut channel: SideChannel, key: KeyPair, seed: [u8; 32]) {
+    async fn run(mut self, mut channel: SideChannel, seed: [u8; 32]) {
         let clock = Clock::start();
-        let mut listener = Listener::new(clock.now(), seed, key, Vec::new());
+        let mut listener = Listener::new(clock.now(), seed, self.key.clone(), Vec::new());
         let (mut look, mut resolve) = (Instant::now(), Instant::now());
         loop {
             if Instant::now() >= resolve && !listener.is_registered() {
@@ -288,7 +302,8 @@ impl Presence {
             tokio::select! {
                 arrived = channel.recv() => {
                     let Some(SideDatagram { local, remote, payload }) = arrived else { return };
-                    let admits = |key| self.authorized.keys().contains(key);
+                    let authorized = self.authorized.as_ref().map(FollowedKeys::keys);
+                    let admits = |key| authorized.as_ref().is_none_or(|keys| keys.contains(key));
                     listener.handle(clock.now(), local, remote, &payload, &admits);
                 }
                 () = sleep_until(deadline) => listener.handle_timeout(clock.now()),

@@ -86,7 +86,7 @@ pub(crate) struct SendArguments {
 
     /// Listen instead of connecting, print a one-time code, and send the files to the peer that uses the code with `anabranch recv
     /// CODE@HOST`
-    #[arg(long, conflicts_with_all = ["on_clash", "delete", "dry_run", "checksum", "insecure", "ca", "paths", "to", "connect_timeout", "rendezvous"])]
+    #[arg(long, conflicts_with_all = ["on_clash", "delete", "dry_run", "checksum", "insecure", "ca", "paths", "to", "connect_timeout"])]
     code: bool,
 
     /// With --code: authorise the receiver's key for later connections (`anabranch keys`)
@@ -152,7 +152,8 @@ impl SendArguments {
     pub(super) fn listen_options(&self) -> ListenOptions {
         let association = self.connect.association.clone();
         let (listen, access) = (self.listen.clone(), self.access.clone());
-        ListenOptions { listen, access, meeting: MeetingOptions::default(), association }
+        let meeting = MeetingOptions { rendezvous: self.connect.rendezvous.clone() };
+        ListenOptions { listen, access, meeting, association }
     }
 
     fn sender_requests(&self) -> SenderRequests {

@@ -96,6 +96,37 @@ fn server_of_files_is_found_by_the_name_of_its_known_key() {
 }
 
 #[test]
+fn sender_with_a_code_is_found_in_its_room() {
+    let (users, server) = (Users::new(), server(&[]));
+    let (anna, bert, film) = (users.text("anna"), users.text("bert"), users.text("film.mkv"));
+    let mut sending = Listening::start(&[
+        "send",
+        "--code",
+        &film,
+        "--json",
+        "--listen",
+        "127.0.0.76:0",
+        "--keys",
+        &bert,
+        "--rendezvous",
+        &server.address,
+    ]);
+    let code = sending.event("code");
+    assert_eq!(code["rendezvous"], server.address.as_str());
+    let at = [&code["code"], &code["room"]].map(|part| part.as_str().expect("a text")).join("@");
+    let inbox = users.text("inbox");
+    let fixed = ["recv", "--yes", "--keys", &anna, "--path", "127.0.0.77", "--dir", &inbox];
+    let more = ["--rendezvous", &server.address];
+    let elsewhere = at.split_once('@').expect("a room").0.to_owned() + "@room-0000000000";
+    let nobody =
+        anabranch(&[&fixed[..], &more, &[elsewhere.as_str(), "--retry", "0"]].concat()).with_status(1);
+    assert!(nobody.err.contains("no sender waits in this room"), "{}", nobody.err);
+    anabranch(&[&fixed[..], &more, &[at.as_str()]].concat()).with_status(0);
+    assert!(users.arrived());
+    sending.end().with_status(0);
+}
+
+#[test]
 fn caller_without_an_authorised_key_learns_no_address() {
     let (users, server) = (Users::new(), server(&[]));
     users.authorize("carol", "bert");
@@ -124,7 +155,7 @@ fn options_that_contradict_a_rendezvous_are_refused() {
     for arguments in [
         &["send", "x", "host", "--rendezvous", "127.0.0.75", "--insecure"][..],
         &["send", "x", "host", "--rendezvous", "127.0.0.75", "--to", "127.0.0.1:1"],
-        &["send", "--code", "x", "--rendezvous", "127.0.0.75"],
+        &["recv", "1-marble-river@room-4k9xw2mqc7", "--yes", "--pin", "--rendezvous", "127.0.0.75"],
         &["paths", "--check", "host", "--rendezvous", "127.0.0.75", "--keys", &anna],
         &["serve", "--dir", "x", "--rendezvous", "127.0.0.75", "--insecure"],
         &["rendezvous", "--bind", "example.org"],

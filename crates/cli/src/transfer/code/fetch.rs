@@ -87,9 +87,9 @@ pub(in super::super) fn fetch(
             "the question needs a terminal; use --yes to accept the offer without it. The code was not used",
         ));
     }
-    if arguments.connect().rendezvous.is_some() {
+    if arguments.connect().rendezvous.is_some() && arguments.pin {
         return Err(CommandError::usage(
-            "--rendezvous: a sender that is found by a code has to be reachable; omit it. The code was not used",
+            "--pin: a room is used once, so there is no host to store; omit it. The code was not used",
         ));
     }
     let host = read_host(&at.host).map_err(CommandError::usage)?;

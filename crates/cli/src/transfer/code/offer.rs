@@ -1,11 +1,13 @@
 //! `anabranch send --code`: listens, prints a code, and gives the files to the first receiver that proves it.
 
+use std::fmt;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anabranch_identity::code::Offer;
-use anabranch_identity::{AuthorizedKey, AuthorizedKeys, OneTimeCode, Rights};
+use anabranch_identity::{AuthorizedKey, AuthorizedKeys, OneTimeCode, Rights, Room};
 use anabranch_net::{Association, Endpoint};
 use anabranch_transfer::protocol::Outcome;
 use anabranch_transfer::{
@@ -24,7 +26,7 @@ use super::super::recv::peer_address;
 use super::super::runtime;
 use super::super::send::{SendArguments, can_resume, judge, watch};
 use super::exchange::{Admitted as AdmittedBy, ExchangeError, admit, present};
-use crate::endpoint::{Admitted, Listening, peer_key};
+use crate::endpoint::{Admitted, Listening, RendezvousServer, peer_key};
 use crate::exit::{CommandError, Status};
 use crate::live_output;
 use crate::output::{self, Reader};
@@ -116,7 +118,12 @@ async fn offer_with_code(
     let endpoint = listen.bind_bounded(&admitted, options.most_associations(), |config| config)?;
     let code = OneTimeCode::random()?;
     listening_notice(&endpoint, show, (&admitted, &listen.association.protection), "waiting for the code");
-    print_code(&code, arguments, &endpoint)?;
+    let room = Room::random()?;
+    let place = match listen.register_in(&endpoint, room)? {
+        Some(server) => Place::Room(room, server.clone()),
+        None => Place::Address(endpoint.local_addresses().first().copied()),
+    };
+    print_code(&code, arguments, &place)?;
     let shared = Arc::new(Shared::new(code, offering, options));
     let console = Arc::new(Console::new(show, true, None).by_code(is_piped));
     let telling = Arc::clone(&console);
@@ -164,17 +171,42 @@ fn server_options(sender: SenderId, silence: Duration) -> ServerOptions {
     }
 }
 
+/// Place at which the receiver finds the offer. Its text follows the `@` of the receiver's command.
+enum Place {
+    /// An address of this machine, if there is one.
+    Address(Option<SocketAddr>),
+    /// A room at a rendezvous server.
+    Room(Room, RendezvousServer),
+}
+
+impl Place {
+    fn as_json(&self, code: &OneTimeCode) -> serde_json::Value {
+        let code = code.to_string();
+        match self {
+            Place::Address(_) => json!({ "event": "code", "code": code }),
+            Place::Room(room, server) => json!({
+                "event": "code", "code": code, "room": room.to_string(), "rendezvous": server.to_string(),
+            }),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Address(Some(address)) => address.fmt(f),
+            Place::Address(None) => f.write_str("HOST"),
+            Place::Room(room, server) => write!(f, "{room} --rendezvous {server}"),
+        }
+    }
+}
+
 /// Prints the code and the command for the receiver. The code is a result of the command, so it is printed on standard output.
-fn print_code(
-    code: &OneTimeCode,
-    arguments: &SendArguments,
-    endpoint: &Endpoint,
-) -> Result<(), CommandError> {
+fn print_code(code: &OneTimeCode, arguments: &SendArguments, place: &Place) -> Result<(), CommandError> {
     let text = if arguments.show().json {
-        json!({ "event": "code", "code": code.to_string() }).to_string()
+        place.as_json(code).to_string()
     } else {
-        let at = endpoint.local_addresses().first().map_or_else(|| "HOST".to_owned(), ToString::to_string);
-        format!("code {code}: on the other machine run\n  anabranch recv {code}@{at}")
+        format!("code {code}: on the other machine run\n  anabranch recv {code}@{place}")
     };
     // Behind the events that were shown before.
     live_output::finish();
