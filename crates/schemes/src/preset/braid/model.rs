@@ -4,7 +4,7 @@
 //! forgets with time: if the receive window is the limit, that may never happen, and an old rate becomes obsolete.
 
 use anabranch_core::policy::{
-    Context, Estimates, Event, EventKind, EventSet, PathEstimator, PathFacts, Slot, View,
+    Context, DeliverySample, Estimates, Event, EventKind, EventSet, PathEstimator, PathFacts, Slot, View,
 };
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Rate, Span, Time};
@@ -19,7 +19,8 @@ use crate::preset::braid::sack_wait::SackWait;
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "rate",
     rule: text!(
-        "maximum delivery rate of the last max({} SRTT, {}), independently of the path's limit",
+        "maximum delivery rate of the last max({} SRTT, {}), independently of the path's limit; if the SACK \
+         returned on another path, the interval of a sample may be as short as the base",
         MEMORY_ROUNDS,
         LEAST_MEMORY,
     ),
@@ -63,6 +64,17 @@ fn memory(facts: &PathFacts) -> Span {
     facts.rtt.smoothed.unwrap_or_default().times(MEMORY_ROUNDS).max(LEAST_MEMORY)
 }
 
+/// Returns the rate of a sample. Core rejects an interval below the minimum RTT of chunks whose SACK returned on their own path. If
+/// SACKs return on a faster path, every interval is shorter than that, and the base over all return paths is the bound.
+fn delivery_rate(sample: &DeliverySample, base: Option<Span>) -> Option<Rate> {
+    let interval = sample.interval();
+    let returned_on_another_path = sample.rtt.is_none();
+    let is_plausible =
+        returned_on_another_path && !interval.is_zero() && base.is_some_and(|base| interval >= base);
+    let of_interval = || sample.delivered.get().saturating_mul(8_000_000_000) / interval.as_nanos();
+    sample.rate.or_else(|| is_plausible.then(|| Rate::from_bps(of_interval())))
+}
+
 impl Slot for PathModel {
     fn events(&self, profile: &Profile) -> EventSet {
         EventSet::of(&[
@@ -93,7 +105,10 @@ impl Slot for PathModel {
             Event::SackDone(done) => {
                 for (facts, ack) in view.paths.iter().zip(done.paths) {
                     self.trips[facts.id.index()].forget_old(view.now);
-                    let Some(rate) = ack.sample.and_then(|sample| sample.rate) else { continue };
+                    let base = self.trips[facts.id.index()].base();
+                    let Some(rate) = ack.sample.and_then(|sample| delivery_rate(&sample, base)) else {
+                        continue;
+                    };
                     let window = memory(facts).as_nanos();
                     self.rates[facts.id.index()].update(view.now.as_nanos(), rate, window);
                     let window = round_trips::MEMORY.as_nanos();
@@ -147,7 +162,7 @@ mod tests {
     use super::*;
     use crate::estimator::MeasuredLossRate;
     use crate::testing::{World, bytes, path};
-    use anabranch_core::policy::{DeliverySample, Limiter, PathAck, SackDone, SendStamps};
+    use anabranch_core::policy::{Limiter, PathAck, SackDone, SendStamps};
     use anabranch_core::profile::Profile;
     use anabranch_core::units::ChunkBytes;
 
@@ -166,6 +181,27 @@ mod tests {
         let done = SackDone { paths: &[ack], new_cumulative: true, cumulative: 9 };
         world.dispatch(estimator, &Event::SackDone(&done));
         estimator.estimates(path(0)).bottleneck_rate.map(|rate| rate.as_bps() / 1000)
+    }
+
+    #[test]
+    fn sample_that_returned_on_a_faster_path_counts_from_the_base_on() {
+        let ms = Span::from_millis;
+        let sample = |interval: u64, rtt: Option<Span>| DeliverySample {
+            stamps: SendStamps::default(),
+            delivered: bytes(10_000),
+            send_elapsed: ms(0),
+            ack_elapsed: ms(interval),
+            lost: ChunkBytes::ZERO,
+            rtt,
+            rate: None,
+        };
+        for (interval, rtt, kbps) in
+            [(80, None, Some(1_000)), (79, None, None), (80, Some(ms(80)), None), (0, None, None)]
+        {
+            let rate = delivery_rate(&sample(interval, rtt), Some(ms(80)));
+            assert_eq!(rate.map(|rate| rate.as_bps() / 1_000), kbps, "{interval} {rtt:?}");
+        }
+        assert_eq!(delivery_rate(&sample(80, None), None), None);
     }
 
     #[test]
