@@ -14,6 +14,7 @@ mod message_flows;
 mod physics;
 mod protected;
 mod recorded;
+mod regret;
 mod stopping;
 mod trace_parts;
 mod video_flows;

@@ -42,6 +42,8 @@ pub enum Refusal {
     Burst,
     /// The share of the path in a buffer is used up.
     BufferShare,
+    /// The estimator advises against new data on the path.
+    Withdrawn,
     /// The policy prefers another path.
     Preference,
 }

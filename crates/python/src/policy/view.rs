@@ -18,6 +18,7 @@ fn refusal_name(refusal: Refusal) -> &'static str {
         Refusal::Paced => "paced",
         Refusal::Burst => "burst",
         Refusal::BufferShare => "buffer-share",
+        Refusal::Withdrawn => "withdrawn",
         Refusal::Preference => "preference",
     }
 }

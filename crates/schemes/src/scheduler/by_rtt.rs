@@ -87,7 +87,7 @@ impl<'a> Ranking<'a> {
         let soon = match view.refusal(fast.id)? {
             Refusal::WindowFull | Refusal::InFlightCap | Refusal::Burst => !fast.in_flight.is_zero(),
             Refusal::Paced => true,
-            Refusal::State | Refusal::BufferShare | Refusal::Preference => false,
+            Refusal::State | Refusal::BufferShare | Refusal::Withdrawn | Refusal::Preference => false,
         };
         if !soon || ask.window_probe {
             return None;

@@ -5,7 +5,8 @@ use crate::component::rack;
 use crate::definition::{Card, Choice, Equation, SACK_PROCESSING};
 use crate::preset::braid::{
     ambiguous_rtt, chunk_timer, coupling, drain, head_of_line_retransmission, in_order, loss, mode, model,
-    pace, path_probe, policer, redundant_retransmission, round_trips, soonest, window,
+    pace, path_probe, policer, redundant_retransmission, round_trips, shortfall, soonest,
+    supervisor, window,
 };
 use crate::preset::{bonded, cmt_pf};
 
@@ -35,6 +36,8 @@ pub(super) const CARD: Card = Card {
         chunk_timer::RULES,
         head_of_line_retransmission::RULES,
         path_probe::RULES,
+        shortfall::RULES,
+        supervisor::RULES,
         OTHERS,
     ],
     choices: &[CHOICES],

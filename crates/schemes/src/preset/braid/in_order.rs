@@ -80,12 +80,17 @@ fn expected<'a>(facts: &'a PathFacts, window: f64, view: &View<'_>) -> Expected<
     let (Some(holding), Some(base)) = (holding(facts, view), facts.estimates.propagation) else {
         return Expected { facts, holding: 0.0, rank: 0.0, at_worst: 0.0, rate: 0.0, most: 0.0 };
     };
-    let delivered = 1.0 - facts.estimates.loss_rate.unwrap_or(0.0).clamp(0.0, 1.0);
-    let rank = holding * (2.0 - power(delivered, (window / facts.largest_chunk.get() as f64) as u32));
+    let rank = holding * rounds_per_window(facts, window);
     let longest = facts.estimates.longest_queueing.map_or(0.0, |queue| queue.as_secs_f64());
     let rate = rate(facts, smoothed(facts, base));
     let most = facts.estimates.largest_rate.map_or(rate, |largest| rate.max(largest.as_bps() as f64 / 8.0));
     Expected { facts, holding, rank, at_worst: holding.max(seconds(base) + longest), rate, most }
+}
+
+/// Returns the mean number of round trips of a window in bytes, in which a loss costs another one.
+pub(super) fn rounds_per_window(facts: &PathFacts, window: f64) -> f64 {
+    let delivered = 1.0 - facts.estimates.loss_rate.unwrap_or(0.0).clamp(0.0, 1.0);
+    2.0 - power(delivered, (window / facts.largest_chunk.get() as f64) as u32)
 }
 
 /// Returns the seconds until the acknowledgement of data sent now on a path; `None` before its first round trip.
@@ -136,7 +141,7 @@ fn power(base: f64, exponent: u32) -> f64 {
 
 /// Returns the size of the peer's buffer. Data that has arrived and waits for earlier data is included: better paths send it while
 /// a chunk is in flight, and it must not be subtracted twice.
-fn buffer(view: &View<'_>) -> f64 {
+pub(super) fn buffer(view: &View<'_>) -> f64 {
     let held: ChunkBytes = view.paths.iter().map(|path| path.held).sum();
     (view.association.peer_window.get() + held.get()) as f64
 }
@@ -144,7 +149,7 @@ fn buffer(view: &View<'_>) -> f64 {
 /// Returns the expected properties of the active paths, best first, and their number.
 fn in_order<'a>(view: &View<'a>, window: f64) -> ([Option<Expected<'a>>; MAX_PATHS], usize) {
     let (mut order, mut count) = ([None::<Expected<'a>>; MAX_PATHS], 0);
-    for facts in view.active() {
+    for facts in view.active().filter(|facts| !facts.estimates.withdrawn) {
         let new = expected(facts, window, view);
         let place = order[..count].iter().flatten().position(|other| new.rank < other.rank).unwrap_or(count);
         order[place..=count].rotate_right(1);
@@ -154,13 +159,19 @@ fn in_order<'a>(view: &View<'a>, window: f64) -> ([Option<Expected<'a>>; MAX_PAT
     (order, count)
 }
 
+/// Returns the refusals of the paths that the supervisor has withdrawn.
+fn withdrawn(view: &View<'_>) -> Refused {
+    let paths = view.active().filter(|facts| facts.estimates.withdrawn);
+    paths.map(|facts| (facts.id, Refusal::Withdrawn)).collect()
+}
+
 ignores_events! { InOrder }
 
 impl Scheduler for InOrder {
     fn pick(&mut self, _: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         let window = buffer(view);
         let (order, count) = in_order(view, window);
-        let (mut refused, mut rates) = (Refused::new(), 0.0);
+        let (mut refused, mut rates) = (withdrawn(view), 0.0);
         for path in order[..count].iter().flatten() {
             let facts = path.facts;
             let holding = if path.most < SMALL * rates { path.at_worst } else { path.holding };

@@ -40,7 +40,9 @@ mod policer;
 pub mod redundant_retransmission;
 mod round_trips;
 mod sack_wait;
+mod shortfall;
 pub mod soonest;
+mod supervisor;
 mod window;
 
 const PARAMETERS: &[Parameter] = &[
@@ -90,6 +92,12 @@ const PARAMETERS: &[Parameter] = &[
         "double",
         true,
         "retransmits on two paths when the peer's window would close before the acknowledgement arrives; without it on one",
+        "this project",
+    ),
+    Parameter::switch(
+        "supervisor",
+        true,
+        "withdraws paths while all together deliver less in order than the best one alone; without it the scheduler decides",
         "this project",
     ),
     Parameter {
@@ -151,7 +159,7 @@ fn build(values: &Values) -> Policies {
         pacing: values.switch("pacing"),
     };
     Policies {
-        estimator: Box::new(PathModel::new(Box::new(MeasuredLossRate::default()))),
+        estimator: Box::new(PathModel::new(Box::new(MeasuredLossRate::default()), values.switch("supervisor"))),
         scheduler: scheduler(values),
         congestion: Box::new(BraidControl::new(parts)),
         loss: loss_detection(values),

@@ -15,6 +15,7 @@ use crate::definition::{Equation, text};
 use crate::preset::braid::path_probe::PathProbe;
 use crate::preset::braid::round_trips::{self, RoundTrips};
 use crate::preset::braid::sack_wait::SackWait;
+use crate::preset::braid::shortfall::Shortfall;
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "rate",
@@ -41,13 +42,15 @@ pub struct PathModel {
     trips: [RoundTrips; MAX_PATHS],
     path_probes: [PathProbe; MAX_PATHS],
     waits: SackWait,
+    /// `None` if the paths are not supervised.
+    shortfall: Option<Shortfall>,
     /// Paths whose probes have become due and were not requested yet.
     due: PathSet,
 }
 
 impl PathModel {
-    /// Wraps an estimator, whose other figures are published too.
-    pub fn new(inner: Box<dyn PathEstimator>) -> Self {
+    /// Wraps an estimator, whose other figures are published too. If `supervised`, a path that reduces the goodput is withdrawn.
+    pub fn new(inner: Box<dyn PathEstimator>, supervised: bool) -> Self {
         PathModel {
             inner,
             rates: [WindowedMax::default(); MAX_PATHS],
@@ -55,6 +58,7 @@ impl PathModel {
             trips: Default::default(),
             path_probes: [PathProbe::default(); MAX_PATHS],
             waits: SackWait::default(),
+            shortfall: supervised.then(Shortfall::default),
             due: PathSet::EMPTY,
         }
     }
@@ -81,6 +85,7 @@ impl Slot for PathModel {
             EventKind::PathAdded,
             EventKind::PathRebound,
             EventKind::PathState,
+            EventKind::Sent,
             EventKind::Acked,
             EventKind::SackDone,
             EventKind::Deadline,
@@ -127,6 +132,9 @@ impl Slot for PathModel {
             }
             _ => {}
         }
+        if let Some(shortfall) = &mut self.shortfall {
+            shortfall.on_event(event, view);
+        }
     }
 
     fn deadline(&self) -> Option<Time> {
@@ -144,6 +152,7 @@ impl PathEstimator for PathModel {
             queueing_limit: trips.queue_limit(),
             longest_queueing: trips.longest_queue(),
             largest_rate: self.largest_rates[path.index()].get(),
+            withdrawn: self.shortfall.as_ref().is_some_and(|each| each.withdrawn().contains(path)),
             ..self.inner.estimates(path)
         }
     }
@@ -208,7 +217,7 @@ mod tests {
     fn largest_recent_rate_counts_and_expires_on_any_limited_path() {
         let mut world = World::new(Profile::rfc9260(), 1);
         world.paths[0].rtt.smoothed = Some(Span::from_millis(200));
-        let mut estimator = PathModel::new(Box::new(MeasuredLossRate::default()));
+        let mut estimator = PathModel::new(Box::new(MeasuredLossRate::default()), true);
         let mut rate = |ms, kbps| measure(&mut world, &mut estimator, ms, kbps);
         assert_eq!(rate(0, 8_000), Some(8_000));
         assert_eq!(rate(1_900, 3_000), Some(8_000), "ten round trips are two seconds");

@@ -57,6 +57,7 @@ fn other<'a>(path: &PathFacts, view: &View<'a>) -> Option<&'a PathFacts> {
     let limit = path.rtt.smoothed?.times(2);
     let serves = |other: &&PathFacts| {
         other.id != path.id
+            && !other.estimates.withdrawn
             && other.admits_retransmission()
             && other.rtt.smoothed.is_some_and(|smoothed| smoothed < limit)
     };
