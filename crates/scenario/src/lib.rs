@@ -37,6 +37,7 @@ mod field;
 mod flow;
 mod form;
 mod frame_type;
+mod handover;
 mod impairment;
 mod inner;
 mod key;
@@ -86,6 +87,7 @@ pub use crate::event::{Change, Event};
 pub use crate::field::{About, Field, Presence};
 pub use crate::flow::{FileSource, Flow, FlowKind, MOST_PAYLOAD_BYTES, VideoFlow};
 pub use crate::frame_type::FrameType;
+pub use crate::handover::{Handover, Mover};
 pub use crate::impairment::Impairments;
 pub use crate::link::{Capacity, Delay, Duplex, Link, OneWay};
 pub use crate::loss::{EACH_FLOW, Loss};
@@ -196,7 +198,8 @@ impl Scenario {
                 path.via.iter().map(|&index| (self.links[index].name.clone(), Origin::Assumed)).collect();
             let via = Some(via).filter(|via: &Vec<_>| !via.is_empty());
             out.table("path", true, |out| {
-                path::PathRows { name: Some(path.name.clone()), via }.write_rows(out);
+                path::PathRows { name: Some(path.name.clone()), via, handover: path.handover }
+                    .write_rows(out);
                 if let Some(own) = &path.own {
                     DuplexRows::from(own).write_rows(out);
                 }

@@ -11,6 +11,7 @@ use crate::beside::MessagesBeside;
 use crate::event::EventRows;
 use crate::field::Field;
 use crate::flow::FlowRows;
+use crate::handover::HandoverRows;
 use crate::impairment::JitterRows;
 use crate::link::{DuplexRows, Link, OneWayRows};
 use crate::loss::LossRows;
@@ -61,6 +62,7 @@ pub fn sections() -> Vec<SectionInfo> {
             "Change of one link during a run. Omitted keys do not change.",
             EventRows::fields(),
         ),
+        section("Handover", "", "Handovers of a path.", HandoverRows::fields()),
         section("Link", "link", "Link that paths share, `[[link]]`.", Link::fields()),
         section(
             "Path",

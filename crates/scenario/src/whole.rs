@@ -30,6 +30,9 @@ pub(crate) fn read(root: &Table, report: &Report<'_>) -> Option<Scenario> {
     if let (Some(run), Some(flows)) = (&run, &flows) {
         flow::check_end(&root, run, flows);
     }
+    if let (Some(paths), Some(flows)) = (&paths, &flows) {
+        path::check_handovers(&root, paths, flows);
+    }
     if let (Some(links), Some(paths)) = (&links, &paths) {
         path::check_links_used(&root, links, paths);
         if let Some(association) = &association {

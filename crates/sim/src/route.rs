@@ -42,6 +42,8 @@ pub(crate) enum Sink {
     Host(HostId),
     /// Discards packets, as those of cross traffic.
     Nowhere,
+    /// Discards packets to an address that their host no longer has.
+    Gone,
 }
 
 /// A route through the network in one direction.

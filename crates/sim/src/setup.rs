@@ -39,6 +39,7 @@ impl World {
             route_index: BTreeMap::new(),
             traffic: Vec::new(),
             schedules: Vec::new(),
+            handovers: Vec::new(),
             pool: Pool::default(),
             outgoing: PacketBuffer::new(),
             unabridged: RestoredPacket::default(),

@@ -1,6 +1,7 @@
 //! The network and the execution of its events.
 
 mod ahead;
+mod handover;
 mod medium;
 
 use std::any::Any;
@@ -23,6 +24,8 @@ use crate::tap::{PacketEvent, PacketView, Place, Tap};
 use crate::traffic::Source;
 
 pub(crate) use ahead::AheadState;
+pub(crate) use handover::HandoverEntry;
+pub use handover::Station;
 
 /// Maximum number of times in a row that a host may return a past deadline.
 const MAX_TIMEOUTS: u32 = 1000;
@@ -39,6 +42,8 @@ pub(crate) enum Target {
     Wake(HostId),
     Traffic(usize),
     Change(usize),
+    /// Start or end of a handover.
+    Handover(usize),
 }
 
 pub(crate) struct HostEntry {
@@ -96,6 +101,7 @@ pub struct World {
     pub(crate) route_index: BTreeMap<(Address, Address), RouteId>,
     pub(crate) traffic: Vec<TrafficEntry>,
     pub(crate) schedules: Vec<ScheduleEntry>,
+    pub(crate) handovers: Vec<HandoverEntry>,
     pub(crate) pool: Pool,
     /// Buffer into which hosts write packets, one after the other.
     pub(crate) outgoing: PacketBuffer,
@@ -138,6 +144,7 @@ impl World {
             Target::Wake(host) => self.host_wake(host),
             Target::Traffic(index) => self.traffic_send(index),
             Target::Change(index) => self.link_change(index),
+            Target::Handover(index) => self.handover(index),
         }
         true
     }
@@ -310,6 +317,10 @@ impl World {
             (Some(&next), _) => self.enter(next, packet),
             (None, Sink::Host(host)) => self.deliver(host, packet),
             (None, Sink::Nowhere) => self.pool.remove(packet),
+            (None, Sink::Gone) => {
+                self.observe(id, PacketEvent::DroppedOutage, packet);
+                self.pool.remove(packet);
+            }
         }
     }
 

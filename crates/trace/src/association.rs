@@ -104,6 +104,14 @@ impl AssociationTables {
         self.windows.push((0, 0));
     }
 
+    /// Names a path of the association, whose id may be that of a removed path.
+    pub fn name_path(&mut self, id: PathId, name: String) {
+        let count = self.names.len().max(id.index() + 1);
+        self.names.resize_with(count, String::new);
+        self.windows.resize(count, (0, 0));
+        self.names[id.index()] = name;
+    }
+
     /// Writes the state of a path. A path without a name has no rows.
     pub fn path(&mut self, now: Time, stand: &PathSample) {
         let PathSample { facts, peer_window_bytes, queued_bytes } = stand;

@@ -20,7 +20,14 @@ from anabranch.scenario.link_tables import (
     SeriesTrace,
 )
 from anabranch.scenario.scenario import Scenario, load
-from anabranch.scenario.tables import AssociationSettings, Reliability, RunSettings, Scheme, SmallMessages
+from anabranch.scenario.tables import (
+    AssociationSettings,
+    Handover,
+    Reliability,
+    RunSettings,
+    Scheme,
+    SmallMessages,
+)
 
 __all__ = [
     "Aggregation",
@@ -29,6 +36,7 @@ __all__ = [
     "CapacityTrace",
     "Fading",
     "Flow",
+    "Handover",
     "Jitter",
     "Link",
     "LinkEvent",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from anabranch.scenario.table import Table
+from anabranch.scenario.tables import Handover
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -428,6 +429,7 @@ class Path(Table):
         "events": "event",
     }
     INNER: ClassVar[Mapping[str, type[Table]]] = {
+        "handover": Handover,
         "capacity": CapacityTrace,
         "delay_trace": SeriesTrace,
         "queue": Queue,
@@ -452,6 +454,8 @@ class Path(Table):
     """The name, unique among the paths. Default: `"path-1"`, …."""
     via: Sequence[str] | None = None
     """Names of shared links in forward order; the reverse direction uses the opposite order."""
+    handover: Handover | None = None
+    """Handovers to other points of access."""
     rate: str | None = None
     """Transmission rate. Default: required; in `reverse`, as forward."""
     capacity: str | CapacityTrace | None = None

@@ -88,6 +88,29 @@ class Scheme(Table):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Handover(Table):
+    """Handovers of a path."""
+
+    UNITS: ClassVar[Mapping[str, str]] = {
+        "at": "s",
+        "every": "s",
+        "outage": "ms",
+    }
+    at: str
+    """Start of the first handover, from the start of the run. Unless `moves` is `none`, every flow of the
+    path starts earlier. Required."""
+    every: str | None = None
+    """Time between the starts of two handovers, more than `outage`. Default: one handover."""
+    random: bool | None = None
+    """Draw the time from a handover to the next one at random, with `every` as the mean. Default: `false`."""
+    outage: str | None = None
+    """Time for which the link is down in both directions. Default: `"50 ms"`."""
+    moves: Literal["left", "right", "none"] | None = None
+    """Host that has another address afterwards; `none` for a handover within one network. Default:
+    `"left"`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Reliability(Table):
     """Limit after which a message is abandoned: `max_retransmissions`, `lifetime` or both, or `priority`;
     for a video also limits by the type of frame."""

@@ -41,7 +41,7 @@ pub(crate) fn scenario(point: &Point) -> anyhow::Result<Scenario> {
         links.push(Link { name: format!("{name}-left"), duplex: both_ways(ACCESS) });
         links.push(Link { name: format!("{name}-right"), duplex: both_ways(ACCESS) });
         links.push(Link { name: format!("{name}-middle"), duplex });
-        paths.push(Path { name, via: vec![first, first + 2, first + 1], own: None });
+        paths.push(Path { name, via: vec![first, first + 2, first + 1], own: None, handover: None });
     }
     Ok(Scenario {
         run: Run {

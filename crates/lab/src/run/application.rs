@@ -6,14 +6,16 @@ use std::rc::Rc;
 
 use anabranch_core::time::{Rate, Span, Time, earliest};
 use anabranch_core::{
-    AssociationConfig, AssociationEvent, AssociationId, Endpoint, Reliability, SendOptions,
+    AssociationConfig, AssociationEvent, AssociationId, Endpoint, PathId, Reliability, SendOptions,
 };
 use anabranch_sim::Application;
 use bytes::Bytes;
 
+use crate::run::address::place_of;
 use crate::run::beside::{Arrivals, BesideSource};
 use crate::run::expected::{Expected, Piece};
 use crate::run::keys::{Keys, identifier_of, number_of};
+use crate::run::mobility::Moves;
 use crate::run::recorder::PathRecorder;
 use crate::run::video::{VideoSink, VideoSource};
 
@@ -86,6 +88,8 @@ pub(crate) struct End {
     pub(crate) recorder: Option<Rc<RefCell<PathRecorder>>>,
     /// Keys of an end whose packets are protected.
     pub(crate) keys: Option<Keys>,
+    /// Addresses that change by handovers.
+    pub(crate) moves: Moves,
     next_stream: u16,
     /// Set if unread data may have arrived.
     readable: bool,
@@ -113,6 +117,7 @@ impl End {
             video: None,
             recorder: None,
             keys: None,
+            moves: Moves::default(),
             next_stream: 0,
             readable: false,
             refused: false,
@@ -310,6 +315,15 @@ impl End {
         }
     }
 
+    /// Names a path of an association that a handover has added, in the trace.
+    fn name_path(&self, endpoint: &Endpoint, id: AssociationId, path: PathId) {
+        let address = endpoint.association(id).and_then(|association| association.path_address(path));
+        let place = address.and_then(|address| place_of(address.local));
+        if let (Some(recorder), Some((_, index, _))) = (&self.recorder, place) {
+            recorder.borrow_mut().name_path(path, index);
+        }
+    }
+
     fn advance_keys(&mut self, now: Time, endpoint: &mut Endpoint) {
         if let Some(keys) = &mut self.keys
             && let Some(association) = self.id.and_then(|id| endpoint.association_mut(id))
@@ -328,6 +342,7 @@ impl End {
 impl Application for End {
     fn step(&mut self, now: Time, endpoint: &mut Endpoint) {
         self.open(now, endpoint);
+        self.moves.advance(now, endpoint, self.id);
         self.begin_keys(now, endpoint);
         self.read(now, endpoint);
         self.advance_keys(now, endpoint);
@@ -350,6 +365,7 @@ impl Application for End {
             AssociationEvent::Closed => self.status = Status::Closed,
             AssociationEvent::Aborted(reason) => self.status = Status::Failed(*reason),
             AssociationEvent::Readable => self.readable = true,
+            AssociationEvent::PathAdded { path } => self.name_path(endpoint, id, *path),
             // The next step of the host sends the packets.
             _ => {}
         }
@@ -358,6 +374,6 @@ impl Application for End {
     fn poll_timeout(&mut self) -> Option<Time> {
         let start = self.connect.as_ref().map(|_| self.start);
         let beside = self.beside.as_ref().filter(|_| self.status == Status::Open).and_then(BesideSource::due);
-        earliest([start, self.next_read, self.next_message(), beside, self.keys_due()])
+        earliest([start, self.next_read, self.next_message(), beside, self.keys_due(), self.moves.due()])
     }
 }

@@ -18,6 +18,7 @@ use crate::run::cross;
 use crate::run::expected::Expected;
 use crate::run::keys::{Keys, offers};
 use crate::run::manifest;
+use crate::run::mobility::{self, Moves};
 use crate::run::network::{Network, lay};
 use crate::run::observer::{DelayCount, DirectionCount, Observer};
 use crate::run::plan::{FlowPlan, Workload, bulk_queue_bytes};
@@ -62,6 +63,8 @@ pub(crate) fn build(job: &Job) -> Result<BuiltWorld, RunError> {
     for index in 0..job.scenario.flows.len() {
         flows.push(add_flow(&mut world, job, index, &network)?);
     }
+    let ends: Vec<[HostId; 2]> = flows.iter().map(|flow| flow.ends).collect();
+    mobility::add(&mut world, &job.scenario, &network.own, &ends)?;
     world.set_tap(Box::new(observer(job)?));
     let queues =
         folder_of(job, TraceTable::Queues).map(|folder| QueueRecorder::create(&folder)).transpose()?;
@@ -141,6 +144,7 @@ fn add_flow(world: &mut World, job: &Job, index: usize, network: &Network) -> Re
         Directions::Both => [true, true],
     };
     for side in 0..2 {
+        ends[side].moves = Moves::new(&job.scenario, job.seeds(), index, side);
         if sends[side] {
             ends[side].source = Some(source(job, flow, &plan));
             if let Some(messages) = flow.beside {
@@ -212,7 +216,8 @@ fn add_recorders(
     let mut recorders = Vec::new();
     let sending = ends.iter_mut().filter(|end| end.source.is_some());
     for (sender, end) in senders.iter().zip(sending) {
-        let recorder = PathRecorder::create(&folder, sender, &job.part)?;
+        let names = job.scenario.paths.iter().map(|path| path.name.clone()).collect();
+        let recorder = PathRecorder::create(&folder, sender, names, &job.part)?;
         let shared = Rc::new(RefCell::new(recorder));
         end.recorder = Some(Rc::clone(&shared));
         recorders.push(shared);

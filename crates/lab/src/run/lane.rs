@@ -52,6 +52,12 @@ pub enum LaneError {
         /// Key of the medium.
         key: String,
     },
+    /// The path has handovers.
+    #[error("`{key}`: handovers change addresses; remove them")]
+    Handover {
+        /// Key of the handovers.
+        key: String,
+    },
     /// Several processes lose packets.
     #[error("`{key}`: packets are lost in {count} ways; keep one of them")]
     SeveralLosses {
@@ -79,10 +85,13 @@ pub fn path_lanes(
     files: &ScenarioFiles,
     path: usize,
 ) -> Result<PathLanes, LaneError> {
-    let Path { name, via, own } = &scenario.paths[path];
+    let Path { name, via, own, handover } = &scenario.paths[path];
     let Some(duplex) = own.as_ref().filter(|_| via.is_empty()) else {
         return Err(LaneError::Via { key: format!("path.{name}.via") });
     };
+    if handover.is_some() {
+        return Err(LaneError::Handover { key: format!("path.{name}.handover") });
+    }
     LaneMaker::new(scenario, conventions.in_service_counts, files).lanes(
         name,
         duplex,

@@ -14,6 +14,7 @@ mod keys;
 mod lane;
 mod manifest;
 mod metrics;
+mod mobility;
 mod network;
 mod observer;
 mod payload;

@@ -18,6 +18,8 @@ type Chain = Vec<LinkId>;
 /// Links of each path, forward and reverse.
 pub(crate) struct Network {
     paths: Vec<[Chain; 2]>,
+    /// Own links of each path, in both directions.
+    pub(crate) own: Vec<Vec<LinkId>>,
     /// Cross traffic with congestion control.
     pub(crate) cross: Vec<CrossTraffic>,
 }
@@ -35,12 +37,13 @@ pub(crate) fn lay(
     for link in &scenario.links {
         shared.push(layer.duplex(world, &link.name, &link.duplex)?);
     }
-    let mut paths = Vec::new();
+    let (mut paths, mut own_links) = (Vec::new(), Vec::new());
     for path in &scenario.paths {
         let own = match &path.own {
             Some(duplex) => Some(layer.duplex(world, &path.name, duplex)?),
             None => None,
         };
+        own_links.push(own.iter().flatten().flatten().copied().collect());
         let mut forward: Chain = path.via.iter().flat_map(|&l| shared[l][0].clone()).collect();
         forward.extend(own.iter().flat_map(|o| o[0].clone()));
         // The reverse direction passes the same links in the opposite order.
@@ -48,7 +51,7 @@ pub(crate) fn lay(
         reverse.extend(path.via.iter().rev().flat_map(|&l| shared[l][1].clone()));
         paths.push([forward, reverse]);
     }
-    Ok(Network { paths, cross: layer.cross })
+    Ok(Network { paths, own: own_links, cross: layer.cross })
 }
 
 impl Network {

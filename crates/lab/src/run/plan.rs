@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use anabranch_core::protection::ENVELOPE_BYTES;
 use anabranch_core::time::Span;
-use anabranch_core::{AssociationConfig, Encapsulation, Reliability};
+use anabranch_core::{AddressChanges, AssociationConfig, Encapsulation, Reliability};
 use anabranch_scenario::{FileSource, Flow, FlowKind, Protection, VideoFlow};
 use anabranch_sim::Seeds;
 use bytes::Bytes;
 
 use crate::run::expected::Expected;
+use crate::run::mobility::changes_addresses;
 use crate::run::{Job, JobScheme, RunError, TraceTable, payload};
 use crate::video::VideoPlan;
 
@@ -165,6 +166,10 @@ fn association_config(job: &Job, flow: &Flow, scheme: &JobScheme) -> Association
         send_buffer_bytes: scenario.send_buffer_bytes,
         mtu_bytes: scenario.mtu_bytes as usize,
         streams,
+        address_changes: AddressChanges {
+            asconf: changes_addresses(&job.scenario),
+            ..AddressChanges::default()
+        },
         trace: job.trace.is_some() && job.part.has(TraceTable::Decisions),
         ..AssociationConfig::new(scheme, profile)
     }

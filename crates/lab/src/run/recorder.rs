@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use anabranch_core::Association;
 use anabranch_core::time::Time;
+use anabranch_core::{Association, PathId};
 use anabranch_sim::PacketEvent;
 use anabranch_wire::Tsn;
 
@@ -14,13 +14,25 @@ use anabranch_trace::{self as trace, AssociationTables, CsvTable, PacketTable, S
 pub(crate) struct PathRecorder {
     sampler: Sampler,
     tables: AssociationTables,
+    /// Names of the scenario's paths.
+    names: Vec<String>,
 }
 
 impl PathRecorder {
-    pub(crate) fn create(folder: &Path, sender: &Sender, part: &TracePart) -> Result<Self, TraceError> {
+    pub(crate) fn create(
+        folder: &Path,
+        sender: &Sender,
+        names: Vec<String>,
+        part: &TracePart,
+    ) -> Result<Self, TraceError> {
         let wanted = [TraceTable::Paths, TraceTable::Decisions].map(|table| part.has(table));
         let tables = AssociationTables::create_wanted(folder, sender, wanted)?;
-        Ok(PathRecorder { sampler: Sampler::new(), tables })
+        Ok(PathRecorder { sampler: Sampler::new(), tables, names })
+    }
+
+    /// Names a path of the association after the one of the scenario that it belongs to.
+    pub(crate) fn name_path(&mut self, id: PathId, path: usize) {
+        self.tables.name_path(id, self.names[path].clone());
     }
 
     /// Writes the changes since the latest call.

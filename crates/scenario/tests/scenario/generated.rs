@@ -77,6 +77,9 @@ fn only(field: &Field) -> String {
 fn python_has_the_classes_of_the_sections() {
     for (file, of_links) in [("link_tables.py", true), ("tables.py", false)] {
         let mut text = HEAD.to_owned();
+        if of_links {
+            text = text.replace(TABLE, &format!("{TABLE}from anabranch.scenario.tables import Handover\n"));
+        }
         for section in sections().iter().filter(|section| is_of_links(section) == of_links) {
             text += &class_of(section);
         }
@@ -84,9 +87,13 @@ fn python_has_the_classes_of_the_sections() {
     }
 }
 
-/// Returns `true` for links and paths, and for the tables in them.
+/// Import of the base class.
+const TABLE: &str = "from anabranch.scenario.table import Table\n";
+
+/// Returns `true` for links and paths, and for most tables in them.
 fn is_of_links(section: &SectionInfo) -> bool {
-    let others = ["RunSettings", "AssociationSettings", "Scheme", "Reliability", "SmallMessages", "Flow"];
+    let others =
+        ["RunSettings", "AssociationSettings", "Scheme", "Reliability", "SmallMessages", "Flow", "Handover"];
     !others.contains(&section.class)
 }
 

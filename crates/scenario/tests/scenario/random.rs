@@ -11,10 +11,11 @@ use anabranch_scenario::units::{
 };
 use anabranch_scenario::{
     Association, Background, BackgroundSource, Capacity, CapacityFile, Change, Control, Delay, Direction,
-    Directions, Duplex, EACH_FLOW, Event, FileSource, Flow, FlowKind, FrameReliability, Impairments, Link,
-    Loss, MessagesBeside, OneWay, Override, Path, Pieces, Protection, Queue, Reacting, Run, Scenario,
-    SchemeDefinition, SeriesFile, Stop, TraceFile, UDP, VideoFlow,
+    Directions, Duplex, EACH_FLOW, Event, FileSource, Flow, FlowKind, FrameReliability, Handover,
+    Impairments, Link, Loss, MessagesBeside, Mover, OneWay, Override, Path, Pieces, Protection, Queue,
+    Reacting, Run, Scenario, SchemeDefinition, SeriesFile, Stop, TraceFile, UDP, VideoFlow,
 };
+use anabranch_sim::Handover as Times;
 use anabranch_sim::{
     Aggregation, CoDel, Columns, Discipline, Fading, FqCoDel, GilbertElliott, Jitter, JitterDistribution,
     JitterOrder, LossModel, LossPlace, LossTrace, Pie, Policer, QueueLimit, RateUnit, Red, TrafficKind,
@@ -338,13 +339,44 @@ fn links() -> impl Strategy<Value = Vec<Link>> {
         .prop_map(|links| named(links).map(|(name, duplex)| Link { name, duplex }).collect())
 }
 
+fn handover() -> impl Strategy<Value = Handover> {
+    let times = (millis(0..100_000), millis(0..1000), option::of((millis(1001..100_000), any::<bool>())));
+    let mover = prop_oneof![Just(Mover::Left), Just(Mover::Right), Just(Mover::Neither)];
+    (times, mover).prop_map(|((first, outage, period), mover)| {
+        let (every, is_random) = period.unzip();
+        Handover { times: Times { first, every, is_random: is_random.unwrap_or(false), outage }, mover }
+    })
+}
+
+/// Returns `true` if nothing but a handover takes the link down.
+fn is_up(duplex: &Duplex) -> bool {
+    let ways = [&duplex.forward, &duplex.reverse];
+    ways.iter().all(|way| way.outage_trace.is_none())
+        && duplex.events.iter().all(|event| event.change.up.is_none())
+}
+
+/// Keeps the addresses of paths whose first handover is not behind the start of each flow.
+fn keep_early_addresses(paths: &mut [Path], flows: &[Flow]) {
+    for (index, path) in paths.iter_mut().enumerate() {
+        let starts = flows.iter().filter(|flow| flow.paths.contains(&index)).map(|flow| flow.start);
+        if let (Some(handover), Some(start)) = (&mut path.handover, starts.max())
+            && start >= handover.times.first
+        {
+            handover.mover = Mover::Neither;
+        }
+    }
+}
+
 /// Returns paths of which the first uses every link, so that all are used.
 fn paths(links: usize) -> impl Strategy<Value = Vec<Path>> {
     let via = subsequence((0..links).collect::<Vec<_>>(), 0..=links).prop_shuffle();
-    vec(("[A-Za-z0-9_-]{0,8}", (via, option::of(duplex()), duplex())), 1..=8).prop_map(move |paths| {
-        let path = |(name, (via, own, instead)): (String, (Vec<usize>, Option<Duplex>, Duplex))| {
+    let path = (via, option::of(duplex()), duplex(), option::of(handover()));
+    vec(("[A-Za-z0-9_-]{0,8}", path), 1..=8).prop_map(move |paths| {
+        type Parts = (Vec<usize>, Option<Duplex>, Duplex, Option<Handover>);
+        let path = |(name, (via, own, instead, handover)): (String, Parts)| {
             let own = if via.is_empty() { own.or(Some(instead)) } else { own };
-            Path { name, via, own }
+            let handover = handover.filter(|_| own.as_ref().is_some_and(is_up));
+            Path { name, via, own, handover }
         };
         let mut paths: Vec<Path> = named(paths).map(path).collect();
         let rest: Vec<usize> = (0..links).filter(|index| !paths[0].via.contains(index)).collect();
@@ -488,10 +520,11 @@ fn scenario() -> impl Strategy<Value = Scenario> {
     let places = links().prop_flat_map(|links| (paths(links.len()), Just(links)));
     let places = places.prop_flat_map(|(paths, links)| (flows(paths.len()), Just(paths), Just(links)));
     (places, run(), association(), schemes(), any::<bool>(), any::<bool>()).prop_map(
-        |((flows, paths, links), mut run, association, schemes, to_the_end, capped)| {
+        |((flows, mut paths, links), mut run, association, schemes, to_the_end, capped)| {
             if to_the_end && flows.iter().any(|flow| flow.kind.ends()) {
                 run.stop = Stop::Transfer { cap: run.limit().filter(|_| capped) };
             }
+            keep_early_addresses(&mut paths, &flows);
             Scenario { run, association, schemes, links, paths, flows }
         },
     )

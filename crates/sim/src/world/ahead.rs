@@ -39,6 +39,7 @@ impl World {
         let can = self.handled == 0
             && self.digest.is_none()
             && !self.tap_follows_links
+            && self.handovers.is_empty()
             && self.schedules.iter().all(|entry| self.link(entry.link).can_follow_ahead(&entry.schedule))
             && self.links.iter().all(|entry| entry.link.can_compute_ahead())
             && self.traffic.iter().all(|entry| {
