@@ -6,6 +6,8 @@ mod access;
 mod bench;
 mod cards;
 mod compare;
+#[cfg(target_os = "linux")]
+mod compare_traces;
 #[cfg(unix)]
 mod connecting;
 mod errors;

@@ -1,0 +1,97 @@
+//! Transfers over a relay and over the simulator's links that follow the same trace sections.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::thread;
+
+use tempfile::TempDir;
+
+use crate::support::anabranch;
+
+/// Accepted difference between goodput over a relay and the range of simulated ones.
+const TOLERANCE: f64 = 0.05;
+/// Largest mean lateness of a relay at which a comparison counts, in ms. Later packets make round trips longer than the link's.
+const LATEST_MS: f64 = 0.5;
+/// Number of runs until one is not late.
+const ATTEMPTS: usize = 3;
+/// Additional delays of the simulated runs, in µs. Hosts on sockets answer up to 2 ms later than simulated ones.
+const DELAYS_US: [u32; 5] = [0, 400, 800, 1200, 2000];
+
+/// Paths with their column and delay in ms.
+const PATHS: [(&str, u32); 2] = [("ULtput_x", 25), ("ULtput_y", 40)];
+/// Factor that makes rates those of some Mbit/s, at which hosts need little of a processor.
+const SCALE: f64 = 0.25;
+
+/// Writes a section of 6 s that a model of two operators generates.
+fn section(folder: &Path, seed: u32) {
+    let (seed, out) = (seed.to_string(), folder.join(format!("{seed}.csv")));
+    let model = "contrib/models/two-operators-uplink.toml";
+    let out = out.to_str().expect("text");
+    let make = ["trace", "make", model, "--duration", "6s", "--seed", &seed, "--out", out];
+    anabranch(&make).with_status(0);
+}
+
+/// Writes a scenario of a bulk flow over these paths, with delays longer by `later_us`. Returns its path.
+fn scenario(folder: &Path, seed: u32, paths: &[(&str, u32)], later_us: u32) -> String {
+    let scheme = if paths.len() > 1 { "bonded" } else { "sctp" };
+    let mut text = format!(
+        "[run]\nduration = '6 s'\nschemes = ['{scheme}']\n\
+         [association]\nrecv_buffer = '4 MiB'\nencapsulation = 'udp'\n"
+    );
+    for (column, delay_ms) in paths {
+        let delay_us = 1000 * delay_ms + later_us;
+        writeln!(
+            text,
+            "[[path]]\ncapacity = {{ file = '{seed}.csv', column = '{column}', scale = {SCALE} }}\n\
+             delay = '{delay_us} us'\nqueue = '100 packets'"
+        )
+        .expect("text");
+    }
+    let names: String = paths.iter().map(|(column, _)| *column).collect();
+    let file = folder.join(format!("{seed}-{names}-{later_us}.toml"));
+    std::fs::write(&file, text).expect("a scenario");
+    file.to_str().expect("text").to_owned()
+}
+
+fn goodput(run: &serde_json::Value) -> f64 {
+    run["goodput_kbps"].as_f64().expect("a rate")
+}
+
+/// Checks that a relay that is not late delivers as much as simulated links. Returns `false` if it was late in each attempt.
+fn relay_agrees(folder: &Path, seed: u32, paths: &[(&str, u32)]) -> bool {
+    let simulated = DELAYS_US.map(|later_us| {
+        let file = scenario(folder, seed, paths, later_us);
+        goodput(&anabranch(&["run", &file, "--json"]).with_status(0).json_lines()[0])
+    });
+    let least = simulated.into_iter().fold(f64::INFINITY, f64::min) * (1.0 - TOLERANCE);
+    let most = simulated.into_iter().fold(0.0, f64::max) * (1.0 + TOLERANCE);
+    let file = scenario(folder, seed, paths, 0);
+    (0..ATTEMPTS).any(|_| {
+        let lines = anabranch(&["compare", &file, "--json", "--quiet"]).with_status(0).json_lines();
+        let sockets = &lines[0]["sockets"];
+        let late_ms = sockets["late_mean_ms"].as_f64().expect("a time");
+        let found = goodput(sockets);
+        let is_in_time = late_ms < LATEST_MS;
+        assert!(!is_in_time || (least..=most).contains(&found), "{file}: {found} kbit/s, {simulated:?}");
+        is_in_time
+    })
+}
+
+#[test]
+fn transfer_over_relay_is_as_fast_as_simulated_on_trace_sections() {
+    let folder = TempDir::new().expect("a folder");
+    let folder = folder.path();
+    let seeds = 1..=3;
+    seeds.clone().for_each(|seed| section(folder, seed));
+    let sets: [&[(&str, u32)]; 3] = [&PATHS[..1], &PATHS[1..], &PATHS];
+    let late: usize = thread::scope(|scope| {
+        let runs = sets.map(|paths| {
+            let seeds = seeds.clone();
+            scope.spawn(move || seeds.filter(|seed| !relay_agrees(folder, *seed, paths)).count())
+        });
+        runs.into_iter().map(|run| run.join().expect("no failure")).sum()
+    });
+    if late > 0 {
+        println!("{late} of 9 comparisons are left out, since the machine delayed packets of the relay");
+    }
+}
