@@ -159,7 +159,10 @@ fn build(values: &Values) -> Policies {
         pacing: values.switch("pacing"),
     };
     Policies {
-        estimator: Box::new(PathModel::new(Box::new(MeasuredLossRate::default()), values.switch("supervisor"))),
+        estimator: Box::new(PathModel::new(
+            Box::new(MeasuredLossRate::default()),
+            values.switch("supervisor"),
+        )),
         scheduler: scheduler(values),
         congestion: Box::new(BraidControl::new(parts)),
         loss: loss_detection(values),

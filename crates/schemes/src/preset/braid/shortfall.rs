@@ -160,7 +160,7 @@ mod tests {
     use super::*;
     use crate::testing::{World, bytes, path};
     use anabranch_core::PathState;
-    use anabranch_core::policy::{Limiter, SackDone, SentTransmission, StateCause, LivenessProof};
+    use anabranch_core::policy::{Limiter, LivenessProof, SackDone, SentTransmission, StateCause};
     use anabranch_core::profile::Profile;
     use anabranch_core::time::Rate;
     use anabranch_core::units::WindowBytes;

@@ -56,7 +56,9 @@ fn wait(facts: &PathFacts, rate: f64, view: &View<'_>) -> f64 {
 /// Returns the measured active paths in the order of arrival, and their number.
 fn in_order_of_arrival<'a>(view: &View<'a>) -> ([Option<Carrier<'a>>; MAX_PATHS], usize) {
     let (mut order, mut count) = ([None::<Carrier<'a>>; MAX_PATHS], 0);
-    for new in view.active().filter(|facts| !facts.estimates.withdrawn).filter_map(|facts| Carrier::new(facts, view)) {
+    for new in
+        view.active().filter(|facts| !facts.estimates.withdrawn).filter_map(|facts| Carrier::new(facts, view))
+    {
         let later = |other: &Carrier<'_>| new.arrival < other.arrival;
         let place = order[..count].iter().flatten().position(later).unwrap_or(count);
         order[place..=count].rotate_right(1);
