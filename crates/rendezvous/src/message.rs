@@ -26,7 +26,7 @@ pub const REQUEST_LEN: usize = 512;
 pub const MAX_ADDRESSES: usize = 8;
 
 /// Maximum length of a message to a client in bytes: an `Incoming` with all addresses.
-const LONGEST_REPLY: usize = 352;
+const LONGEST_REPLY: usize = 299;
 
 /// Beginning of the signed bytes, which separates these signatures from those of TLS.
 const CONTEXT: &[u8] = b"anabranch rendezvous request\0";
@@ -125,6 +125,8 @@ pub enum Message {
     },
     /// Server to listener: a caller asks for its addresses.
     Incoming {
+        /// Number of the listener's process, which others do not know.
+        registration: [u8; 16],
         /// Number of the call.
         call: CallId,
         /// Key of the caller.
@@ -303,6 +305,7 @@ impl Message {
             }
             7 => Message::Registered { registration: reader.take()? },
             8 => Message::Incoming {
+                registration: reader.take()?,
                 call: reader.take()?,
                 caller: reader.take()?,
                 cookie: reader.take()?,
@@ -379,7 +382,8 @@ impl Message {
                 out.extend_from_slice(signature);
             }
             Message::Registered { registration } => out.extend_from_slice(registration),
-            Message::Incoming { call, caller, cookie, signature, addresses } => {
+            Message::Incoming { registration, call, caller, cookie, signature, addresses } => {
+                out.extend_from_slice(registration);
                 out.extend_from_slice(call);
                 out.extend_from_slice(caller);
                 out.extend_from_slice(cookie);

@@ -3,8 +3,10 @@
 use std::net::SocketAddr;
 
 use anabranch_core::time::{Span, Time};
-use anabranch_identity::KeyPair;
-use anabranch_rendezvous::{Caller, Limits, Listener, Message, PortNumber, Relayed, Request, Server, Signed};
+use anabranch_identity::{KeyPair, PublicKey};
+use anabranch_rendezvous::{
+    Caller, Limits, Listener, ListenerEvent, Message, PortNumber, Relayed, Request, Server, Signed,
+};
 
 use crate::rig::world::{RelayPorts, SERVER, address};
 
@@ -78,16 +80,168 @@ impl Client {
         Client { key, caller, from: address(from) }
     }
 
-    /// Exchanges datagrams with the server until neither has more.
-    fn exchange(&mut self, server: &mut Server, ports: &mut RelayPorts) {
+    /// Exchanges datagrams with the server until neither has more. Returns the datagrams that the server sent to others.
+    fn exchange(&mut self, server: &mut Server, ports: &mut RelayPorts) -> Vec<Vec<u8>> {
+        let mut to_others = Vec::new();
         while let Some(out) = self.caller.poll_transmit() {
             for reply in server.handle(Time::ZERO, (0, self.from), &out.bytes, ports) {
                 if reply.to == self.from {
                     self.caller.handle(Time::ZERO, 0, address(SERVER), &reply.bytes);
+                } else {
+                    to_others.push(reply.bytes);
                 }
             }
         }
+        to_others
     }
+}
+
+/// Listener with two sockets that are registered at a server.
+struct Registered {
+    listener: Listener<usize>,
+    server: Server,
+    ports: RelayPorts,
+    key: KeyPair,
+    /// Requests with which it registered.
+    requests: Vec<Vec<u8>>,
+}
+
+impl Registered {
+    const SOCKETS: [&str; 2] = ["203.0.113.1:1", "203.0.113.1:2"];
+
+    fn new() -> Self {
+        let (mut server, mut ports) =
+            (Server::new(Time::ZERO, [1; 32], Limits::default()), RelayPorts::default());
+        let key = KeyPair::generate().expect("randomness");
+        let mut listener = Listener::new(Time::ZERO, [2; 32], key.clone(), vec![address(SERVER)]);
+        let sockets = Self::SOCKETS.map(address);
+        listener.set_sockets(Time::ZERO, sockets.iter().map(|socket| socket.ip()).enumerate());
+        let mut requests = Vec::new();
+        while let Some(out) = listener.poll_transmit() {
+            for reply in server.handle(Time::ZERO, (0, sockets[out.socket]), &out.bytes, &mut ports) {
+                listener.handle(Time::ZERO, out.socket, address(SERVER), &reply.bytes, &|_| true);
+            }
+            requests.push(out.bytes);
+        }
+        assert!(listener.is_registered() && server.occupancy().0 == 1);
+        while listener.poll_event().is_some() {}
+        Registered { listener, server, ports, key, requests }
+    }
+
+    /// Returns the messages that report a call, and its caller's key.
+    fn call(&mut self, seed: u8) -> (KeyPair, Vec<Vec<u8>>) {
+        let mut client = Client::new(seed, "203.0.113.9:1", &self.key);
+        let reports = client.exchange(&mut self.server, &mut self.ports);
+        assert!(!reports.is_empty());
+        (client.key, reports)
+    }
+
+    fn hear(&mut self, datagram: &[u8], admits: &dyn Fn(PublicKey) -> bool) {
+        self.listener.handle(Time::ZERO, 0, address(SERVER), datagram, admits);
+    }
+
+    fn sent(&mut self) -> Vec<Message> {
+        let sent = std::iter::from_fn(|| self.listener.poll_transmit());
+        sent.map(|out| Message::parse(&out.bytes).expect("a message")).collect()
+    }
+
+    fn accepts(&mut self) -> usize {
+        let is_accept = |message: &Message| matches!(message, Message::Signed(signed) if matches!(signed.request, Request::Accept { .. }));
+        self.sent().iter().filter(|message| is_accept(message)).count()
+    }
+}
+
+#[test]
+fn calls_of_strangers_use_up_no_verification_of_others() {
+    let mut registered = Registered::new();
+    let (friend, reports) = registered.call(1);
+    let stranger = KeyPair::generate().expect("randomness").public();
+    let admits = |key| key == friend.public();
+    let mut report = Message::parse(&reports[0]).expect("a report");
+    let Message::Incoming { caller, .. } = &mut report else { panic!("{report:?}") };
+    *caller = stranger.to_raw();
+    for _ in 0..200 {
+        registered.hear(&report.to_bytes(), &admits);
+        assert_eq!(registered.listener.poll_event(), Some(ListenerEvent::Ignored(stranger)));
+    }
+    registered.hear(&reports[0], &admits);
+    assert_eq!(registered.listener.poll_event(), Some(ListenerEvent::Called(friend.public())));
+}
+
+#[test]
+fn reports_of_a_forged_server_are_dropped() {
+    let mut registered = Registered::new();
+    let (_, reports) = registered.call(1);
+    let mut forged = Message::parse(&reports[0]).expect("a report");
+    let Message::Incoming { registration, .. } = &mut forged else { panic!("{forged:?}") };
+    registration[0] ^= 1;
+    (0..200).for_each(|_| registered.hear(&forged.to_bytes(), &|_| true));
+    assert_eq!((registered.listener.poll_event(), registered.sent()), (None, Vec::new()));
+    registered.hear(&reports[0], &|_| true);
+    assert!(registered.listener.poll_event().is_some());
+}
+
+#[test]
+fn silent_relays_make_room_for_another() {
+    let mut registered = Registered::new();
+    let (_, reports) = registered.call(1);
+    registered.hear(&reports[0], &|_| true);
+    let Message::Incoming { call, .. } = Message::parse(&reports[0]).expect("a report") else { panic!() };
+    let offer = |port| Message::RelayOffer { call, pair: 0, port, token: [port as u8; 16] }.to_bytes();
+    (1..=80).for_each(|port| registered.hear(&offer(port), &|_| true));
+    let asked = |registered: &mut Registered, port| {
+        let mut sent = std::iter::from_fn(|| registered.listener.poll_transmit());
+        sent.any(|out| out.to.port() == port)
+    };
+    assert!(!asked(&mut registered, 80), "64 relays are joined at a time");
+    let mut now = Time::ZERO;
+    for _ in 0..4 {
+        now += Span::from_millis(250);
+        registered.listener.handle_timeout(now);
+    }
+    registered.listener.handle(now, 0, address(SERVER), &offer(90), &|_| true);
+    assert!(asked(&mut registered, 90));
+}
+
+#[test]
+fn call_that_is_reported_often_is_accepted_once_from_each_socket() {
+    let mut registered = Registered::new();
+    let (_, reports) = registered.call(1);
+    (0..50).for_each(|_| registered.hear(&reports[0], &|_| true));
+    assert_eq!(registered.accepts(), 2);
+}
+
+#[test]
+fn calls_of_an_admitted_caller_leave_requests_for_registrations() {
+    let mut registered = Registered::new();
+    for seed in 0..50 {
+        for report in registered.call(seed).1 {
+            registered.hear(&report, &|_| true);
+        }
+    }
+    assert_eq!(registered.accepts(), 64, "the server admits 100 requests per second of a source");
+}
+
+#[test]
+fn client_answers_a_cookie_once_for_each_question() {
+    let key = KeyPair::generate().expect("randomness");
+    let local = address("203.0.113.1:1").ip();
+    let mut listener = Listener::new(Time::ZERO, [2; 32], key.clone(), vec![address(SERVER)]);
+    listener.set_sockets(Time::ZERO, [(0, local)]);
+    let mut caller =
+        Caller::new(Time::ZERO, [3; 32], key.clone(), key.public(), [(0, local)], &[address(SERVER)]);
+    let challenge = |hello: &[u8]| match Message::parse(hello) {
+        Ok(Message::Hello { nonce }) => {
+            Message::Challenge { nonce, cookie: [0; 20], mapped: address("203.0.113.1:1") }.to_bytes()
+        }
+        other => panic!("{other:?}"),
+    };
+    let answers = challenge(&listener.poll_transmit().expect("a question").bytes);
+    (0..50).for_each(|_| listener.handle(Time::ZERO, 0, address(SERVER), &answers, &|_| true));
+    assert_eq!(std::iter::from_fn(|| listener.poll_transmit()).count(), 1);
+    let answers = challenge(&caller.poll_transmit().expect("a question").bytes);
+    (0..50).for_each(|_| caller.handle(Time::ZERO, 0, address(SERVER), &answers));
+    assert_eq!(std::iter::from_fn(|| caller.poll_transmit()).count(), 1);
 }
 
 #[test]
@@ -110,21 +264,10 @@ fn tables_stay_within_their_limits_and_share_them_among_networks() {
 
 #[test]
 fn requests_copied_to_another_address_are_dropped() {
-    let (mut server, mut ports) =
-        (Server::new(Time::ZERO, [1; 32], Limits::default()), RelayPorts::default());
-    let key = KeyPair::generate().expect("randomness");
-    let mut listener = Listener::new(Time::ZERO, [2; 32], key, vec![address(SERVER)]);
-    let from = address("203.0.113.1:1");
-    listener.set_sockets(Time::ZERO, [(0, from.ip())]);
-    let mut copied = Vec::new();
-    while let Some(out) = listener.poll_transmit() {
-        for reply in server.handle(Time::ZERO, (0, from), &out.bytes, &mut ports) {
-            listener.handle(Time::ZERO, 0, address(SERVER), &reply.bytes, &|_| true);
-        }
-        copied.push(out.bytes);
-    }
-    assert!(listener.is_registered() && server.occupancy().0 == 1);
-    let register = copied.last().expect("a request");
+    let Registered { mut server, mut ports, requests, .. } = Registered::new();
+    let from = address(Registered::SOCKETS[1]);
+    let register = requests.last().expect("a request");
+    assert_eq!(server.handle(Time::ZERO, (0, from), register, &mut ports).len(), 1);
     assert!(server.handle(Time::ZERO, (0, address("203.0.113.2:1")), register, &mut ports).is_empty());
     let later = Time::ZERO + Span::from_secs(300);
     assert!(server.handle(later, (0, from), register, &mut ports).is_empty(), "its cookie has expired");

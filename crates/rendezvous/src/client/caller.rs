@@ -253,7 +253,7 @@ impl<S: Copy + PartialEq> Caller<S> {
             }
             Phase::Relaying { .. } | Phase::Over => return,
         };
-        let link = &self.links[link];
+        let link = &mut self.links[link];
         self.outgoing.push_back(link.request(request, &self.key).unwrap_or_else(|| link.hello()));
     }
 

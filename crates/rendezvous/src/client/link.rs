@@ -15,6 +15,8 @@ pub(super) struct Link<S> {
     pub(super) local: IpAddr,
     pub(super) server: SocketAddr,
     nonce: Nonce,
+    /// Set while a question for a cookie is unanswered.
+    is_asking: bool,
     /// Latest cookie of the server.
     cookie: Option<Cookie>,
     /// Address of the socket as the server sees it.
@@ -29,7 +31,8 @@ impl<S: Copy> Link<S> {
         secret: &mut Secret,
     ) -> Option<Self> {
         let server = servers.iter().find(|server| reaches(local, **server))?;
-        Some(Link { socket, local, server: *server, nonce: secret.draw(), cookie: None, mapped: None })
+        let nonce = secret.draw();
+        Some(Link { socket, local, server: *server, nonce, is_asking: false, cookie: None, mapped: None })
     }
 
     /// Returns the links of the first sockets that can reach the server.
@@ -51,14 +54,17 @@ impl<S: Copy> Link<S> {
     }
 
     /// Returns the question for a cookie.
-    pub(super) fn hello(&self) -> Outgoing<S> {
+    pub(super) fn hello(&mut self) -> Outgoing<S> {
+        self.is_asking = true;
         self.to_server(&Message::Hello { nonce: self.nonce })
     }
 
-    /// Takes a cookie. Returns `false` if it answers no question of this socket.
+    /// Takes a cookie. Returns `false` if it answers no question of this socket. Each question has one answer, since an answer causes
+    /// a longer request.
     pub(super) fn challenged(&mut self, nonce: Nonce, cookie: Cookie, mapped: SocketAddr) -> bool {
-        let is_answer = nonce == self.nonce;
+        let is_answer = self.is_asking && nonce == self.nonce;
         if is_answer {
+            self.is_asking = false;
             (self.cookie, self.mapped) = (Some(cookie), Some(mapped));
         }
         is_answer

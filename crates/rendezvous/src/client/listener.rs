@@ -11,7 +11,7 @@ use super::membership::Membership;
 use super::{Outgoing, reaches};
 use crate::bucket::Bucket;
 use crate::message::{CallId, MAX_ADDRESSES, Message, Refusal, Request, Token, reported_call};
-use crate::secret::Secret;
+use crate::secret::{Secret, is_equal};
 
 /// Time between two registrations of a socket, which keep the mapping of its NAT.
 const REGISTER_EVERY: Span = Span::from_secs(20);
@@ -35,7 +35,13 @@ const MAX_CALLS: usize = 32;
 /// Maximum number of joined relays.
 const MAX_RELAYS: usize = 64;
 
-/// Reported calls per second that are verified, and as many at once.
+/// Time between two answers to a call, which its caller repeats from each socket.
+const ACCEPT_EVERY: Span = Span::from_millis(200);
+
+/// Answers to calls per second, and as many at once. Registrations need the rest of the requests that the server admits of a source.
+const ACCEPTS: u64 = 64;
+
+/// Reported calls of admitted keys per second that are verified, and as many at once.
 const VERIFIED: u64 = 64;
 
 /// Probes and answers per second, and as many at once. A server could name addresses of other hosts as those of a caller.
@@ -55,7 +61,7 @@ pub enum ListenerEvent<S> {
     Unreachable,
     /// An admitted caller wants to connect.
     Called(PublicKey),
-    /// A caller without an admitted key was ignored.
+    /// A caller without an admitted key was ignored. Its signature was not verified.
     Ignored(PublicKey),
     /// The server ended a relay for this reason.
     RelayEnded(Refusal),
@@ -75,6 +81,8 @@ struct Registration<S> {
 #[derive(Debug)]
 struct AcceptedCall {
     addresses: Vec<SocketAddr>,
+    /// Time of the latest answer.
+    accepted: Time,
     since: Time,
     /// Number of probes that were sent to each address.
     round: usize,
@@ -108,6 +116,7 @@ pub struct Listener<S> {
     calls: BTreeMap<CallId, AcceptedCall>,
     memberships: Vec<Membership<S>>,
     verified: Bucket,
+    accepts: Bucket,
     probes: Bucket,
     silence: Silence,
     outgoing: VecDeque<Outgoing<S>>,
@@ -127,6 +136,7 @@ impl<S: Copy + PartialEq> Listener<S> {
             calls: BTreeMap::new(),
             memberships: Vec::new(),
             verified: Bucket::full(now, VERIFIED),
+            accepts: Bucket::full(now, ACCEPTS),
             probes: Bucket::full(now, PROBES),
             silence: Silence::Since(now),
             outgoing: VecDeque::new(),
@@ -198,15 +208,19 @@ impl<S: Copy + PartialEq> Listener<S> {
                 }
             }
             Message::Registered { registration } if registration == self.number => self.registered(now, at),
-            Message::Incoming { call, caller, cookie, signature, addresses } => {
-                let reported = reported_call(call, (caller, self.key.public().to_raw()), cookie, signature);
-                if !self.verified.take(now, 1, VERIFIED, VERIFIED) {
+            // The source address of a server can be forged, the number of the registration cannot.
+            Message::Incoming { registration, call, caller, cookie, signature, addresses }
+                if is_equal(&registration, &self.number) =>
+            {
+                let Ok(key) = PublicKey::from_raw(caller) else { return };
+                // The key is looked up first, so that calls of strangers use up none of the verifications.
+                if !admits(key) {
+                    self.events.push_back(ListenerEvent::Ignored(key));
                     return;
                 }
-                match reported.verify() {
-                    Some(caller) if admits(caller) => self.accept(now, call, caller, addresses),
-                    Some(caller) => self.events.push_back(ListenerEvent::Ignored(caller)),
-                    None => {}
+                let reported = reported_call(call, (caller, self.key.public().to_raw()), cookie, signature);
+                if self.verified.take(now, 1, VERIFIED, VERIFIED) && reported.verify().is_some() {
+                    self.accept(now, call, key, addresses);
                 }
             }
             Message::RelayOffer { call, pair, port, token } if self.calls.contains_key(&call) => {
@@ -238,31 +252,45 @@ impl<S: Copy + PartialEq> Listener<S> {
                     known.extend(new);
                     (call.since, call.round) = (now, 0);
                 }
+                if now.since(call.accepted) < ACCEPT_EVERY {
+                    return;
+                }
+                call.accepted = now;
             }
             None => {
                 if self.calls.len() >= MAX_CALLS {
                     let oldest = self.calls.iter().min_by_key(|(_, call)| call.since).map(|(id, _)| *id);
                     oldest.map(|oldest| self.calls.remove(&oldest));
                 }
-                self.calls.insert(id, AcceptedCall { addresses, since: now, round: 0 });
+                self.calls.insert(id, AcceptedCall { addresses, accepted: now, since: now, round: 0 });
                 self.events.push_back(ListenerEvent::Called(caller));
             }
         }
-        let registered = self.sockets.iter().filter(|socket| socket.registered.is_some());
-        let accepts =
-            registered.filter_map(|socket| socket.link.request(Request::Accept { call: id }, &self.key));
-        self.outgoing.extend(accepts);
+        for socket in self.sockets.iter().filter(|socket| socket.registered.is_some()) {
+            if self.accepts.take(now, 1, ACCEPTS, ACCEPTS) {
+                self.outgoing.extend(socket.link.request(Request::Accept { call: id }, &self.key));
+            }
+        }
     }
 
     fn join(&mut self, now: Time, at: usize, (call, pair): (CallId, u8), port: u16, token: Token) {
         let link = &self.sockets[at].link;
-        let relay = SocketAddr::new(link.server.ip(), port);
+        let (socket, relay) = (link.socket, SocketAddr::new(link.server.ip(), port));
         let is_known = self.memberships.iter().any(|member| member.is_of(relay, &token));
-        if !is_known && self.memberships.len() < MAX_RELAYS {
-            let end = (link.socket, relay);
+        if !is_known && self.has_place_for_relay() {
             let nonce = self.secret.draw();
-            self.memberships.push(Membership::new(now, end, (call, pair), token, nonce));
+            self.memberships.push(Membership::new(now, (socket, relay), (call, pair), token, nonce));
         }
+    }
+
+    /// Returns `true` if a relay can be joined. In a full list, the one with the most unanswered attempts is removed.
+    fn has_place_for_relay(&mut self) -> bool {
+        if self.memberships.len() < MAX_RELAYS {
+            return true;
+        }
+        let silent = (0..MAX_RELAYS).filter(|at| self.memberships[*at].is_silent());
+        let longest = silent.max_by_key(|at| self.memberships[*at].unanswered());
+        longest.map(|at| self.memberships.swap_remove(at)).is_some()
     }
 
     fn relay_ended(&mut self, message: &Message) {

@@ -10,11 +10,14 @@ use crate::message::{CallId, Message, Nonce, Token};
 /// Time between two joins, which follow a change of the mapped address and keep the NAT's mapping.
 const REFRESH_EVERY: Span = Span::from_secs(15);
 
-/// Time between two unanswered attempts.
+/// Time between two unanswered attempts. Once the relay was joined, it doubles up to [`REFRESH_EVERY`].
 const RETRY_EVERY: Span = Span::from_millis(250);
 
-/// Number of unanswered attempts after which the relay counts as closed.
+/// Number of unanswered attempts after which the relay counts as closed: 10 s before it was joined, and 9 minutes afterwards.
 const MAX_UNANSWERED: u32 = 40;
+
+/// Number of unanswered attempts after which another relay may take the place.
+const SILENT: u32 = 4;
 
 /// Membership of a socket in a relay.
 #[derive(Debug)]
@@ -27,6 +30,8 @@ pub(super) struct Membership<S> {
     pub(super) pair: u8,
     token: Token,
     nonce: Nonce,
+    /// Set while a question for a cookie is unanswered.
+    is_asking: bool,
     pub(super) has_joined: bool,
     unanswered: u32,
     next: Time,
@@ -40,7 +45,8 @@ impl<S: Copy + PartialEq> Membership<S> {
         token: Token,
         nonce: Nonce,
     ) -> Self {
-        Membership { socket, relay, call, pair, token, nonce, has_joined: false, unanswered: 0, next: now }
+        let (is_asking, has_joined, unanswered) = (false, false, 0);
+        Membership { socket, relay, call, pair, token, nonce, is_asking, has_joined, unanswered, next: now }
     }
 
     /// Returns `true` for the relay that an offer describes.
@@ -53,15 +59,18 @@ impl<S: Copy + PartialEq> Membership<S> {
         if now < self.next || self.is_over() {
             return None;
         }
+        let doublings = if self.has_joined { self.unanswered.min(6) } else { 0 };
+        self.next = now + RETRY_EVERY.times(1 << doublings).min(REFRESH_EVERY);
         self.unanswered += 1;
-        self.next = now + RETRY_EVERY;
+        self.is_asking = true;
         Some(self.to_relay(&Message::Hello { nonce: self.nonce }))
     }
 
     /// Handles a message of the relay. Returns the next request.
     pub(super) fn handle(&mut self, now: Time, message: &Message) -> Option<Outgoing<S>> {
         match *message {
-            Message::Challenge { nonce, cookie, .. } if nonce == self.nonce => {
+            Message::Challenge { nonce, cookie, .. } if self.is_asking && nonce == self.nonce => {
+                self.is_asking = false;
                 Some(self.to_relay(&Message::Join { token: self.token, cookie }))
             }
             Message::Joined { token } if token == self.token => {
@@ -81,6 +90,16 @@ impl<S: Copy + PartialEq> Membership<S> {
     /// Returns `true` once the relay has not answered for long.
     pub(super) fn is_over(&self) -> bool {
         self.unanswered >= MAX_UNANSWERED
+    }
+
+    /// Returns `true` while several attempts are unanswered.
+    pub(super) fn is_silent(&self) -> bool {
+        self.unanswered >= SILENT
+    }
+
+    /// Returns the number of unanswered attempts.
+    pub(super) fn unanswered(&self) -> u32 {
+        self.unanswered
     }
 
     /// Returns the time of the next attempt.

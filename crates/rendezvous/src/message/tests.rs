@@ -46,8 +46,9 @@ fn message() -> impl Strategy<Value = Message> {
             }
         ),
         any::<[u8; 16]>().prop_map(|registration| Message::Registered { registration }),
-        (any::<(CallId, RawKey, Cookie)>(), signature(), addresses()).prop_map(
-            |((call, caller, cookie), signature, addresses)| Message::Incoming {
+        (any::<([u8; 16], CallId, RawKey, Cookie)>(), signature(), addresses()).prop_map(
+            |((registration, call, caller, cookie), signature, addresses)| Message::Incoming {
+                registration,
                 call,
                 caller,
                 cookie,
@@ -142,6 +143,7 @@ fn more_addresses_or_sockets_than_the_maximum_are_malformed() {
 fn longest_answers_to_a_request_are_together_no_longer_than_it() {
     let addresses = vec!["192.0.2.1:1".parse().expect("an address"); MAX_ADDRESSES];
     let incoming = Message::Incoming {
+        registration: [0; 16],
         call: [0; 16],
         caller: [0; 32],
         cookie: [0; 20],

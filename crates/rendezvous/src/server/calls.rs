@@ -50,9 +50,10 @@ impl Call {
     }
 
     /// Returns the message that reports a request of the caller to the listener.
-    pub(super) fn incoming(&self, call: CallId, signed: &Signed) -> Message {
+    pub(super) fn incoming(&self, registration: [u8; 16], call: CallId, signed: &Signed) -> Message {
         debug_assert!(matches!(signed.request, Request::Call { .. }));
         Message::Incoming {
+            registration,
             call,
             caller: signed.key,
             cookie: signed.cookie,

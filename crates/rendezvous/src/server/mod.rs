@@ -226,9 +226,10 @@ impl Server {
         let asked = call.ask(origin);
         let mut replies =
             vec![origin.reply(&Message::Calling { call: id, addresses: call.listener.addresses() })];
-        let registered = self.listeners.get(&listener);
-        if let Some(to) = registered.and_then(|registered| registered.sockets.nth(asked)) {
-            replies.push(to.reply(&call.incoming(id, signed)));
+        if let Some(Registered { registration, sockets }) = self.listeners.get(&listener)
+            && let Some(to) = sockets.nth(asked)
+        {
+            replies.push(to.reply(&call.incoming(*registration, id, signed)));
         }
         Some(replies)
     }
