@@ -133,6 +133,43 @@ fn relay_follows_a_changed_address() {
 }
 
 #[test]
+fn relay_is_joined_again_after_an_outage() {
+    let mut world = both([Symmetric; 2], [Symmetric; 2], Limits::default());
+    world.run(Span::from_secs(6));
+    world.is_served = false;
+    world.run(Span::from_secs(45));
+    for nat in world.caller_networks.nats.iter_mut().chain(&mut world.listener_networks.nats).flatten() {
+        nat.restart();
+    }
+    world.is_served = true;
+    world.run(Span::from_secs(16));
+    for path in world.paths() {
+        assert!(path.route == Route::Relayed && world.carries(path), "{path:?}");
+    }
+}
+
+#[test]
+fn relay_sends_nothing_to_an_address_that_stopped_joining() {
+    let mut world = both([Symmetric; 2], [Symmetric; 2], Limits::default());
+    world.run(Span::from_secs(6));
+    let path = world.paths()[0];
+    assert!(world.carries(path));
+    let at_listener = world.at_listener_socket(path);
+    // The caller's process has ended. Its address may be that of another host soon.
+    world.caller = None;
+    let relayed = |world: &mut World| {
+        let before = world.server.totals().relayed;
+        world.send_from_listener(at_listener, path.remote, b"DATA");
+        world.run(Span::from_millis(200));
+        world.server.totals().relayed - before
+    };
+    world.run(Span::from_secs(30));
+    assert_eq!(relayed(&mut world), 1);
+    world.run(Span::from_secs(31));
+    assert_eq!(relayed(&mut world), 0);
+}
+
+#[test]
 fn refused_relays_are_reported() {
     for (limits, is_exhausted, refusal) in [
         (Limits { relays: 0, ..Limits::default() }, false, Refusal::Disabled),

@@ -14,7 +14,7 @@ use anabranch_identity::PublicKey;
 
 use self::calls::Call;
 use self::rates::Rates;
-use self::relays::{Relay, Relays, Side};
+use self::relays::{Relay, Relays, Side, Unopened};
 use self::sockets::{ClientSocket, Sockets};
 use self::table::Table;
 use crate::message::{CallId, Message, RawKey, Refusal, Request, Signed};
@@ -263,14 +263,16 @@ impl Server {
         let port = match call.relays.get(&pair).copied().filter(|port| self.relays.contains(*port)) {
             Some(port) => port,
             None => {
-                let relay = Relay::new(now, (id, pair), &mut self.secret, &self.limits);
-                match self.relays.open(relay, origin, ports) {
+                let source = Source::from(origin.address.ip());
+                let relay = Relay::new(now, (id, pair), source, &mut self.secret, &self.limits);
+                match self.relays.open(relay, origin.via, ports) {
                     Ok(port) => {
                         self.totals.relays += 1;
                         call.relays.insert(pair, port);
                         port
                     }
-                    Err(refusal) => return refused(refusal),
+                    Err(Unopened::Refused(refusal)) => return refused(refusal),
+                    Err(Unopened::Later) => return Some(Vec::new()),
                 }
             }
         };

@@ -30,6 +30,10 @@ impl<K: Copy + Ord, V> Table<K, V> {
         self.entries.get_mut(key).map(|(_, value)| value)
     }
 
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        self.entries.iter().map(|(key, (_, value))| (key, value))
+    }
+
     /// Adds or replaces an entry. In a full table, an entry of the source with the most entries is removed for it.
     pub(super) fn insert(&mut self, key: K, value: V, source: Source) {
         self.remove(&key);

@@ -256,6 +256,14 @@ impl World {
         }
     }
 
+    /// Returns the socket of the listener that packets on a path of the caller reach.
+    pub(crate) fn at_listener_socket(&mut self, path: MeetingPath<usize>) -> usize {
+        self.at_listener.clear();
+        self.send_from_caller(path, b"DATA");
+        self.run(Span::from_millis(200));
+        self.at_listener.pop().expect("a packet").0
+    }
+
     /// Returns the paths of the call; none before it is over, or if it failed.
     pub(crate) fn paths(&self) -> Vec<MeetingPath<usize>> {
         let met = self.caller_events.iter().find_map(|event| match event {
