@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use anabranch_core::time::{Span, Time};
 use anabranch_identity::{KeyPair, PublicKey};
 use anabranch_rendezvous::{
-    Caller, Limits, Listener, ListenerEvent, Message, PortNumber, Relayed, Request, Server, Signed,
+    Caller, Limits, Listener, ListenerEvent, Message, PortNumber, Refusal, Relayed, Request, Server, Signed,
 };
 
 use crate::rig::world::{RelayPorts, SERVER, address};
@@ -201,6 +201,25 @@ fn silent_relays_make_room_for_another() {
     }
     registered.listener.handle(now, 0, address(SERVER), &offer(90), &|_| true);
     assert!(asked(&mut registered, 90));
+}
+
+#[test]
+fn relays_that_end_at_once_are_joined_and_reported_at_a_limited_rate() {
+    let mut registered = Registered::new();
+    let (_, reports) = registered.call(1);
+    registered.hear(&reports[0], &|_| true);
+    let Message::Incoming { call, .. } = Message::parse(&reports[0]).expect("a report") else { panic!() };
+    let (pair, token) = (0, [1; 16]);
+    for port in 1..=1000 {
+        let offer = Message::RelayOffer { call, pair, port, token }.to_bytes();
+        let end = Message::RelayRefused { call, pair, refusal: Refusal::Bytes }.to_bytes();
+        registered.hear(&offer, &|_| true);
+        registered.hear(&end, &|_| true);
+    }
+    let is_end = |event: &ListenerEvent<usize>| matches!(event, ListenerEvent::RelayEnded(_));
+    let ended = std::iter::from_fn(|| registered.listener.poll_event()).filter(is_end).count();
+    let is_question = |message: &&Message| matches!(message, Message::Hello { .. });
+    assert_eq!((ended, registered.sent().iter().filter(is_question).count()), (64, 64));
 }
 
 #[test]

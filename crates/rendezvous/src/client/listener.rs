@@ -35,6 +35,9 @@ const MAX_CALLS: usize = 32;
 /// Maximum number of joined relays.
 const MAX_RELAYS: usize = 64;
 
+/// Offered relays per second that are joined. [`MAX_RELAYS`] are joined at once. A server could offer and end them without pause.
+const JOINS: u64 = 8;
+
 /// Time between two answers to a call, which its caller repeats from each socket.
 const ACCEPT_EVERY: Span = Span::from_millis(200);
 
@@ -117,6 +120,7 @@ pub struct Listener<S> {
     memberships: Vec<Membership<S>>,
     verified: Bucket,
     accepts: Bucket,
+    joins: Bucket,
     probes: Bucket,
     silence: Silence,
     outgoing: VecDeque<Outgoing<S>>,
@@ -137,6 +141,7 @@ impl<S: Copy + PartialEq> Listener<S> {
             memberships: Vec::new(),
             verified: Bucket::full(now, VERIFIED),
             accepts: Bucket::full(now, ACCEPTS),
+            joins: Bucket::full(now, MAX_RELAYS as u64),
             probes: Bucket::full(now, PROBES),
             silence: Silence::Since(now),
             outgoing: VecDeque::new(),
@@ -277,7 +282,7 @@ impl<S: Copy + PartialEq> Listener<S> {
         let link = &self.sockets[at].link;
         let (socket, relay) = (link.socket, SocketAddr::new(link.server.ip(), port));
         let is_known = self.memberships.iter().any(|member| member.is_of(relay, &token));
-        if !is_known && self.has_place_for_relay() {
+        if !is_known && self.joins.take(now, 1, JOINS, MAX_RELAYS as u64) && self.has_place_for_relay() {
             let nonce = self.secret.draw();
             self.memberships.push(Membership::new(now, (socket, relay), (call, pair), token, nonce));
         }
