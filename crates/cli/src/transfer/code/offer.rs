@@ -49,8 +49,8 @@ const LABEL: &str = "one-time code";
 enum TaskOutcome {
     /// The receiver was not admitted.
     Refused(ExchangeError),
-    /// The receiver was admitted, and a transfer may begin.
-    Admitted { association: Association, is_new_run: bool },
+    /// The receiver was admitted, and a transfer may begin. `number` counts the accepted associations.
+    Admitted { association: Association, number: u64, is_new_run: bool },
     /// The transfer ended.
     Ended(Result<(), TransferError>),
 }
@@ -228,14 +228,17 @@ pub(super) async fn one_transfer(
 ) -> Result<Result<(), TransferError>, CommandError> {
     let (outcomes, mut said) = mpsc::unbounded_channel();
     let mut absence = Absence::new(retry);
+    let (mut accepted_count, mut latest) = (0, LatestReceiver::default());
     loop {
         tokio::select! {
             accepted = endpoint.accept() => {
                 let association = accepted.map_err(|error| CommandError::failure(format!("cannot listen: {error}")))?;
-                shared.serve_client(association, &outcomes).await;
+                accepted_count += 1;
+                shared.serve_client(association, accepted_count, &outcomes).await;
             }
             Some(said) = said.recv() => match said {
-                TaskOutcome::Admitted { association, is_new_run } => {
+                TaskOutcome::Admitted { association, number, .. } if !latest.advance(number) => association.abort(),
+                TaskOutcome::Admitted { association, is_new_run, .. } => {
                     absence.came();
                     waits(if is_new_run { Waiting::Answer } else { Waiting::Return });
                     let mut paths = paths.lock().await;
@@ -260,6 +263,20 @@ pub(super) async fn one_transfer(
             },
             error = absence.given_up() => return Ok(Err(error)),
         }
+    }
+}
+
+/// Number of the latest admitted association. The tasks of two associations may report in another order than that in which they were
+/// accepted, and an earlier association of the receiver must not replace a later one.
+#[derive(Debug, Default)]
+struct LatestReceiver(u64);
+
+impl LatestReceiver {
+    /// Returns `true` if the association with this number is later than all before.
+    fn advance(&mut self, number: u64) -> bool {
+        let is_later = number > self.0;
+        self.0 = self.0.max(number);
+        is_later
     }
 }
 
@@ -302,15 +319,15 @@ async fn transfer(
 /// Admits a receiver that proves the code. A stranger is a receiver that has not proved the code on an earlier association.
 async fn receiver(
     shared: Arc<Shared>,
-    (stranger, association): (Option<u64>, Association),
+    (stranger, association, number): (Option<u64>, Association, u64),
     outcomes: mpsc::UnboundedSender<TaskOutcome>,
 ) {
     let admitted = shared.admit(stranger, &association).await;
-    if let Some(number) = stranger {
-        shared.unproved_clients().leave(number);
+    if let Some(place) = stranger {
+        shared.unproved_clients().leave(place);
     }
     let said = match admitted {
-        Ok(is_new_run) => TaskOutcome::Admitted { association, is_new_run },
+        Ok(is_new_run) => TaskOutcome::Admitted { association, number, is_new_run },
         Err(error) => {
             association.abort();
             TaskOutcome::Refused(error)
@@ -342,6 +359,7 @@ impl Shared {
     async fn serve_client(
         self: &Arc<Self>,
         association: Association,
+        number: u64,
         outcomes: &mpsc::UnboundedSender<TaskOutcome>,
     ) {
         if !self.offer.is_open() {
@@ -358,7 +376,7 @@ impl Shared {
             }
             number
         });
-        tokio::spawn(receiver(Arc::clone(self), (stranger, association), outcomes.clone()));
+        tokio::spawn(receiver(Arc::clone(self), (stranger, association, number), outcomes.clone()));
     }
 
     /// Lets the receiver prove the code. Returns `true` if it is a new run of the receiver, and `false` if it resumes. A receiver
@@ -471,6 +489,12 @@ fn pin(arguments: &SendArguments, shared: &Shared) -> Result<(), CommandError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn late_report_of_an_earlier_association_replaces_no_later_one() {
+        let mut latest = LatestReceiver::default();
+        assert_eq!([1, 3, 2, 3, 4].map(|number| latest.advance(number)), [true, true, false, false, true]);
+    }
 
     fn lost() -> TransferError {
         TransferError::Lost("no answer".to_owned())
