@@ -12,8 +12,10 @@ use crate::support::anabranch;
 const TOLERANCE: f64 = 0.05;
 /// Largest mean lateness of a relay at which a comparison counts, in ms. Later packets make round trips longer than the link's.
 const LATEST_MS: f64 = 0.5;
-/// Number of runs until one is not late.
-const ATTEMPTS: usize = 3;
+/// Maximum number of runs until one agrees.
+const ATTEMPTS: usize = 5;
+/// Number of runs in time that differ, after which the relay differs and not the machine: a busy one also delays the hosts.
+const DIFFERING: usize = 3;
 /// Additional delays of the simulated runs, in µs. Hosts on sockets answer up to 2 ms later than simulated ones.
 const DELAYS_US: [u32; 5] = [0, 400, 800, 1200, 2000];
 
@@ -57,7 +59,7 @@ fn goodput(run: &serde_json::Value) -> f64 {
     run["goodput_kbps"].as_f64().expect("a rate")
 }
 
-/// Checks that a relay that is not late delivers as much as simulated links. Returns `false` if it was late in each attempt.
+/// Checks that a relay that is not late delivers as much as simulated links. Returns `false` if too few runs were in time.
 fn relay_agrees(folder: &Path, seed: u32, paths: &[(&str, u32)]) -> bool {
     let simulated = DELAYS_US.map(|later_us| {
         let file = scenario(folder, seed, paths, later_us);
@@ -66,15 +68,20 @@ fn relay_agrees(folder: &Path, seed: u32, paths: &[(&str, u32)]) -> bool {
     let least = simulated.into_iter().fold(f64::INFINITY, f64::min) * (1.0 - TOLERANCE);
     let most = simulated.into_iter().fold(0.0, f64::max) * (1.0 + TOLERANCE);
     let file = scenario(folder, seed, paths, 0);
-    (0..ATTEMPTS).any(|_| {
+    let mut differing = Vec::new();
+    let agrees = (0..ATTEMPTS).any(|_| {
         let lines = anabranch(&["compare", &file, "--json", "--quiet"]).with_status(0).json_lines();
         let sockets = &lines[0]["sockets"];
         let late_ms = sockets["late_mean_ms"].as_f64().expect("a time");
         let found = goodput(sockets);
-        let is_in_time = late_ms < LATEST_MS;
-        assert!(!is_in_time || (least..=most).contains(&found), "{file}: {found} kbit/s, {simulated:?}");
-        is_in_time
-    })
+        let (is_in_time, is_equal) = (late_ms < LATEST_MS, (least..=most).contains(&found));
+        if is_in_time && !is_equal {
+            differing.push(found);
+        }
+        is_in_time && is_equal
+    });
+    assert!(agrees || differing.len() < DIFFERING, "{file}: {differing:?} kbit/s, {simulated:?}");
+    agrees
 }
 
 #[test]
