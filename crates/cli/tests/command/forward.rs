@@ -11,7 +11,7 @@ use crate::protection::{Listening, Users};
 use crate::support::{Ended, anabranch, command};
 
 /// Starts a program that returns all bytes of each connection, and returns its address.
-fn echo() -> SocketAddr {
+pub(crate) fn echo() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     thread::spawn(move || {
@@ -24,7 +24,7 @@ fn echo() -> SocketAddr {
     address
 }
 
-fn exchange(to: &str, bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+pub(crate) fn exchange(to: &str, bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut connection = TcpStream::connect(to)?;
     connection.write_all(bytes)?;
     connection.shutdown(Shutdown::Write)?;
@@ -48,7 +48,7 @@ fn forward(users: &Users, to: &Listening, more: &[&str]) -> Listening {
     Listening::start(&[&fixed[..], more].concat())
 }
 
-fn interrupt(listening: &Listening) {
+pub(crate) fn interrupt(listening: &Listening) {
     let kill = format!("kill -INT {}", listening.id());
     assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
 }

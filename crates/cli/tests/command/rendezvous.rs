@@ -1,10 +1,6 @@
 //! `rendezvous`, with `forward`, `gateway`, `send` and `serve` that meet there.
 
-use std::io::{Read as _, Write as _};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::process::Command;
-use std::thread;
-
+use crate::forward::{echo, exchange, interrupt};
 use crate::protection::{Listening, Users};
 use crate::support::anabranch;
 
@@ -13,33 +9,9 @@ fn server(more: &[&str]) -> Listening {
     Listening::start(&[&["rendezvous", "--json", "--bind", "127.0.0.75:0"], more].concat())
 }
 
-/// Starts a program that returns all bytes of each connection, and returns its address.
-fn echo() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("an address");
-    thread::spawn(move || {
-        for mut connection in listener.incoming().flatten() {
-            let mut bytes = Vec::new();
-            let _ = connection.read_to_end(&mut bytes);
-            let _ = connection.write_all(&bytes);
-        }
-    });
-    address
-}
-
-fn exchange(to: &str, bytes: &[u8]) -> Vec<u8> {
-    let mut connection = TcpStream::connect(to).expect("a connection");
-    connection.write_all(bytes).expect("sent");
-    connection.shutdown(Shutdown::Write).expect("sent");
-    let mut answer = Vec::new();
-    connection.read_to_end(&mut answer).expect("an answer");
-    answer
-}
-
 /// Returns the last line of a command that is stopped.
 fn stop(listening: Listening) -> serde_json::Value {
-    let kill = format!("kill -INT {}", listening.id());
-    assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+    interrupt(&listening);
     listening.end().with_status(130).json_lines().pop().expect("a line")
 }
 
@@ -74,7 +46,7 @@ fn gateway_is_found_by_its_key_and_reached_directly() {
         "--rendezvous",
         &server.address,
     ]);
-    assert_eq!(exchange(&forwarding.address, b"met"), b"met");
+    assert_eq!(exchange(&forwarding.address, b"met").expect("an answer"), b"met");
     assert_eq!(stop(forwarding)["complete"], 1);
     drop(gateway);
     let end = stop(server);
@@ -118,9 +90,9 @@ fn sender_with_a_code_is_found_in_its_room() {
     let fixed = ["recv", "--yes", "--keys", &anna, "--path", "127.0.0.77", "--dir", &inbox];
     let more = ["--rendezvous", &server.address];
     let elsewhere = at.split_once('@').expect("a room").0.to_owned() + "@room-0000000000";
-    let nobody =
+    let refused =
         anabranch(&[&fixed[..], &more, &[elsewhere.as_str(), "--retry", "0"]].concat()).with_status(1);
-    assert!(nobody.err.contains("no sender waits in this room"), "{}", nobody.err);
+    assert!(refused.err.contains("no sender waits in this room"), "{}", refused.err);
     anabranch(&[&fixed[..], &more, &[at.as_str()]].concat()).with_status(0);
     assert!(users.arrived());
     sending.end().with_status(0);
@@ -167,8 +139,9 @@ fn options_that_contradict_a_rendezvous_are_refused() {
 
 #[cfg(target_os = "linux")]
 mod behind_nats {
+    use std::io::Read as _;
     use std::path::Path;
-    use std::process::{Child, Stdio};
+    use std::process::{Child, Command, Stdio};
 
     use anabranch_tests::namespace::Namespace;
 
