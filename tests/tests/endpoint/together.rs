@@ -13,12 +13,12 @@ const B: usize = Side::B as usize;
 
 /// Returns a connected pair in which A has sent this number of packets of one chunk each, which reach B together.
 fn arriving(packets: usize, lost: Option<usize>) -> Duo {
-    arriving_from(SackFlags::Announced, packets, lost)
+    arriving_with("sctp", SackFlags::Announced, packets, lost)
 }
 
-/// Returns the same for a side that announces these flags.
-fn arriving_from(flags: SackFlags, packets: usize, lost: Option<usize>) -> Duo {
-    let setup = Setup::new(1, "sctp", "net").with(|config| config.initial_tsn = Some(1_000));
+/// Returns the same for sides with this scheme, of which A announces these flags.
+fn arriving_with(scheme: &str, flags: SackFlags, packets: usize, lost: Option<usize>) -> Duo {
+    let setup = Setup::new(1, scheme, "net").with(|config| config.initial_tsn = Some(1_000));
     let mut duo = Duo::new(setup.with_side(Side::A, |config| config.profile.sack_flags = flags));
     duo.connect();
     duo.send_all(Side::A, 1_400, 1);
@@ -56,7 +56,7 @@ fn four_packets_that_arrive_together_share_a_sack() {
 
 #[test]
 fn another_stack_whose_window_grows_with_each_sack_gets_them_all() {
-    let mut duo = arriving_from(SackFlags::Assumed, 8, None);
+    let mut duo = arriving_with("sctp", SackFlags::Assumed, 8, None);
     assert!(!duo.nodes[B].association().awaits_more());
     let count = sacks(&mut duo);
     assert!(count >= 4, "{count} for 8 packets");
@@ -71,6 +71,13 @@ fn no_sack_waits_while_something_is_missing() {
         duo.settle_side(Side::B);
     }
     assert_eq!(waits, 0);
+}
+
+#[test]
+fn a_missing_packet_delays_no_sharing_of_sacks_that_count_packets() {
+    assert_eq!(sacks(&mut arriving_with("cmt", SackFlags::Announced, 9, Some(0))), 2);
+    let mut other_stack = arriving_with("cmt", SackFlags::Assumed, 9, Some(0));
+    assert_eq!(sacks(&mut other_stack), 8, "a peer that counts SACKs gets one for each packet");
 }
 
 #[test]

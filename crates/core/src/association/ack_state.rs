@@ -7,6 +7,16 @@ use crate::recv::{BlocksByDelivery, Receiver};
 use crate::time::Time;
 use crate::units::WindowBytes;
 
+/// Urgency of the pending SACK, in increasing order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    #[default]
+    No,
+    /// Now, but further packets of the same arrival may share it.
+    Together,
+    Now,
+}
+
 /// State of the pending acknowledgement.
 #[derive(Debug, Default)]
 pub(crate) struct AckState {
@@ -14,8 +24,7 @@ pub(crate) struct AckState {
     packets: u32,
     /// Latest time at which the SACK is due.
     deadline: Option<Time>,
-    /// `true` if the SACK is due now.
-    due: bool,
+    due: Due,
     /// Set if the delayed-ack timer made the SACK due.
     by_timer: bool,
     /// Path on which the latest DATA arrived: the SACK is sent back there (RFC 9260 section 6.4).
@@ -37,13 +46,18 @@ impl AckState {
 
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
-        self.due
+        self.due > Due::No
+    }
+
+    /// Returns `true` if the SACK may cover further packets of the same arrival.
+    pub(crate) fn may_cover_more(&self) -> bool {
+        self.due < Due::Now
     }
 
     /// Returns `true` if DATA is not acknowledged, due or not.
     #[inline]
     pub(crate) fn is_due_or_pending(&self) -> bool {
-        self.due || self.packets > 0
+        self.is_due() || self.packets > 0
     }
 
     /// Returns the number of packets with DATA since the last SACK.
@@ -93,12 +107,17 @@ impl AckState {
     /// Makes the SACK due now, on this path.
     pub(crate) fn set_due_on(&mut self, source: PathId) {
         self.path = Some(source);
-        self.due = true;
+        self.due = Due::Now;
     }
 
     /// Makes the SACK due now.
     pub(crate) fn set_due_now(&mut self) {
-        self.due = true;
+        self.due = Due::Now;
+    }
+
+    /// Makes the SACK due now, unless further packets of the same arrival follow.
+    pub(crate) fn set_due_together(&mut self) {
+        self.due = self.due.max(Due::Together);
     }
 
     /// Makes the SACK due at this time, unless it is due earlier.
@@ -109,7 +128,7 @@ impl AckState {
     /// Makes the SACK due if its deadline has passed.
     pub(crate) fn on_deadline(&mut self, now: Time) {
         if self.deadline.take_if(|at| *at <= now).is_some() {
-            self.due = true;
+            self.due = Due::Now;
             self.by_timer = true;
         }
     }
@@ -119,7 +138,7 @@ impl AckState {
         self.advertised = Some(advertised);
         self.packets = 0;
         self.deadline = None;
-        self.due = false;
+        self.due = Due::No;
         self.by_timer = false;
     }
 

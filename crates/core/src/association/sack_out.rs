@@ -26,16 +26,15 @@ impl Association {
     /// send: the only packet to send is a SACK, which will cover the next one too.
     ///
     /// A driver that never calls this gets a SACK for at least every second packet. Otherwise up to four packets that arrive faster
-    /// than the driver processes them share one, as with receive offload in TCP. While a TSN is missing no SACK waits: the peer
-    /// counts the SACKs that report it (RFC 9260 section 7.2.4).
+    /// than the driver processes them share one, as with receive offload in TCP. A SACK that the acknowledgement policy wants
+    /// [now](AckTiming::Now) does not wait, such as one for a missing TSN if the peer counts SACKs (RFC 9260 section 7.2.4).
     //= docs/rfc9260.txt#section-6.2
     //# Specifically, an acknowledgement SHOULD be generated for at least every second packet (not every second DATA
     //# chunk) received and SHOULD be generated within 200 ms of the arrival of any unacknowledged DATA chunk.
     pub fn awaits_more(&self) -> bool {
-        let gaps = self.receiver.as_ref().is_some_and(|receiver| receiver.tracker.has_gaps());
         let foreign = self.sender.facts().foreign_sack_flags;
         !foreign
-            && !gaps
+            && self.ack.may_cover_more()
             && self.ack.packets() < TOGETHER
             && !self.transmission.is_open()
             && self.control.is_empty()
@@ -65,6 +64,7 @@ impl Association {
             //# the current receive window showing only DATA chunks received and accepted so far.
             _ if packet.dropped => self.acknowledge_now(),
             AckTiming::Now => self.acknowledge_now(),
+            AckTiming::Together => self.ack.set_due_together(),
             AckTiming::Within(delay) => {
                 //= docs/rfc9260.txt#section-6.2
                 //# An implementation MUST NOT allow the maximum delay (protocol parameter 'SACK.Delay') to be configured

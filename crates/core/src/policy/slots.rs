@@ -419,6 +419,8 @@ pub struct Arrival {
 pub enum AckTiming {
     /// Now, for this packet.
     Now,
+    /// Now, or with the next packets of the same arrival if the driver has more of them (`Association::awaits_more`).
+    Together,
     /// After this time at the latest.
     Within(Span),
 }

@@ -98,6 +98,10 @@ impl DelayedAcks {
             // RFC 9260 section 6.7. A peer that ignores the number of answered packets counts SACKs.
             return Some("a TSN is missing");
         }
+        None
+    }
+
+    fn is_enough(&self, arrival: &Arrival) -> bool {
         //= docs/rfc9260.txt#section-6.2
         //# The guidelines on the delayed acknowledgement algorithm specified in Section 4.2 of [RFC5681] SHOULD be
         //# followed.
@@ -107,7 +111,7 @@ impl DelayedAcks {
         //= docs/rfc9260.txt#section-6.2
         //# However, an SCTP transmitter MUST NOT be more aggressive in sending SACK chunks than the following algorithms
         //# allow.
-        (arrival.packets >= self.every).then_some("enough packets")
+        arrival.packets >= self.every
     }
 }
 
@@ -121,6 +125,9 @@ impl AckPolicy for DelayedAcks {
     fn timing(&mut self, arrival: &Arrival, view: &View<'_>) -> Decision<AckTiming> {
         match self.immediate_reason(arrival, view) {
             Some(rule) => Decision::new(AckTiming::Now, Reason::rule(rule)),
+            None if self.is_enough(arrival) => {
+                Decision::new(AckTiming::Together, Reason::rule("enough packets"))
+            }
             None => Decision::new(AckTiming::Within(self.delay), Reason::rule("delayed")),
         }
     }
@@ -158,13 +165,13 @@ mod tests {
     fn every_second_packet_is_acknowledged_and_the_first_within_the_delay() {
         for policy in [PLAIN, CMT] {
             assert_eq!(timing(policy, ARRIVAL), AckTiming::Within(DELAY));
-            assert_eq!(timing(policy, Arrival { packets: 2, ..ARRIVAL }), AckTiming::Now);
+            assert_eq!(timing(policy, Arrival { packets: 2, ..ARRIVAL }), AckTiming::Together);
         }
     }
 
     #[test]
     fn count_beyond_the_threshold_still_requests_a_sack() {
-        assert_eq!(timing(CMT, Arrival { packets: 3, ..ARRIVAL }), AckTiming::Now);
+        assert_eq!(timing(CMT, Arrival { packets: 3, ..ARRIVAL }), AckTiming::Together);
     }
 
     #[test]
@@ -172,8 +179,8 @@ mod tests {
         let policy = DelayedAcks { every: 4, delay: Span::from_millis(50), for_cmt: false };
         let within = AckTiming::Within(Span::from_millis(50));
         let decided = [1, 2, 3, 4].map(|packets| timing(policy, Arrival { packets, ..ARRIVAL }));
-        assert_eq!(decided, [within, within, within, AckTiming::Now]);
-        assert_eq!(timing(DelayedAcks { every: 1, ..PLAIN }, ARRIVAL), AckTiming::Now);
+        assert_eq!(decided, [within, within, within, AckTiming::Together]);
+        assert_eq!(timing(DelayedAcks { every: 1, ..PLAIN }, ARRIVAL), AckTiming::Together);
     }
 
     //= docs/rfc9260.txt#section-6.7
@@ -189,7 +196,7 @@ mod tests {
         let gap = Arrival { gap: true, ..ARRIVAL };
         assert_eq!(timing(PLAIN, gap), AckTiming::Now);
         assert_eq!(timing(CMT, gap), AckTiming::Within(DELAY));
-        assert_eq!(timing(CMT, Arrival { packets: 2, ..gap }), AckTiming::Now);
+        assert_eq!(timing(CMT, Arrival { packets: 2, ..gap }), AckTiming::Together);
     }
 
     #[test]
