@@ -8,7 +8,7 @@ from book import BOOK
 from papers_outcome import claim, every_verdict, experiment, outcome
 
 from anabranch.experiments import outcome as out
-from anabranch.experiments.model import STANDARD
+from anabranch.experiments.model import RADIO, STANDARD
 from anabranch.experiments.pages.document import Table, markdown
 from anabranch.experiments.pages.experiment import claims_table, ours
 from anabranch.experiments.pages.index import index_page
@@ -46,6 +46,18 @@ def test_headline_claims_have_their_verdict_under_the_standard() -> None:
     page = index_page(outcome([experiment("fig1", claims)]))
     assert page.count("<small>under RFC 9260: differs</small>") == 1
     assert page.count("<small>under RFC 9260: not run</small>") == 1
+
+
+def test_claims_of_every_rank_have_their_verdict_on_radio_links() -> None:
+    on_radio = under(Verdict.DIFFERS)
+    on_radio[0]["change"] = RADIO
+    claims = [claim("weak", Verdict.REPRODUCED, "W", sensitivity=on_radio), claim("alone", Verdict.REPRODUCED)]
+    table = claims_table(claims)
+    assert list(table.header[-2:]) == ["under RFC 9260", "on radio links"]
+    assert [row[-1] for row in rows(table)] == ["differs", ""]
+    assert "on radio links" not in claims_table(claims[1:]).header
+    page = index_page(outcome([experiment("fig1", claims)]))
+    assert page.count("<small>on radio links: differs</small>") == 1
 
 
 def test_wide_interval_names_the_detectable_difference() -> None:

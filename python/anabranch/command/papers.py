@@ -96,6 +96,12 @@ def _add_reproduce(commands: Any) -> None:
         "claim names; verdicts are those of a full run",
     )
     parser.add_argument(
+        "--change",
+        metavar="ID",
+        help="only the runs of this variant, reading or ablation, such as radio, and those that it is compared with; "
+        "`papers store` adds them to stored results",
+    )
+    parser.add_argument(
         "--executor",
         metavar="WHERE",
         help="where sweeps run: processes:N or dask://HOST:PORT (threads of this machine); runs that need a trace are "
@@ -139,7 +145,7 @@ def _reproduce(options: argparse.Namespace) -> int:
         raise ExperimentError("--cache and --no-cache: omit one of them")
     cache = None if options.no_cache else (options.cache or default_folder())
     selections = select(options.name, options.data)
-    scope = Scope(options.quick, options.seeds, options.variants, options.ablations, options.claims)
+    scope = Scope(options.quick, options.seeds, options.variants, options.ablations, options.claims, options.change)
     sweeps = SweepOptions(cache, options.executor, options.workers)
     try:
         with warnings.catch_warnings():

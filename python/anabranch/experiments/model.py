@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from anabranch.values import Value
+from anabranch.values import Value, literal
 
 Settings: TypeAlias = Mapping[str, Value]
 """Values of a scenario to set, by dotted key as in `--set`."""
@@ -30,13 +30,17 @@ TRACED_FIGURES: frozenset[str] = frozenset({"cwnd", "throughput-time", "tsn", "o
 STANDARD = "rfc9260"
 """Id of the change from ns-2's rules to those of RFC 9260, under which headline claims are judged again."""
 
+RADIO = "radio"
+"""Id of the change from wired links with random losses to radio links, under which all claims are judged again."""
+
 DEFAULT = "default"
 """Id of the setting without a variant or an ablation."""
 
 
 def settings_text(settings: Mapping[str, object]) -> str:
     """Settings in one line: `path.*.delay = 30 ms, run.duration = 60 s`."""
-    return ", ".join(f"{key} = {value}" for key, value in settings.items())
+    texts = {key: literal(value) if isinstance(value, dict) else value for key, value in settings.items()}
+    return ", ".join(f"{key} = {text}" for key, text in texts.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +143,8 @@ class Change:
     that the source or its data settle; it is shown, and no verdict depends on it. An *ablation* shows the effect of a
     part, and no verdict depends on it. `unknown` names the open question of a variant, `decided` the settled question
     of a reading. `schemes` replaces the expressions of scheme names. `measure` replaces the measure of the experiment.
-    `sets` replaces the settings of each value of an axis, by the name of the axis.
+    `sets` replaces the settings of each value of an axis, by the name of the axis. `renames` maps ends of keys to other
+    ends: values of the experiment for such a key, whether set, drawn or of an axis, are given to the renamed key.
     """
 
     id: str
@@ -152,16 +157,35 @@ class Change:
     sets: Mapping[str, tuple[Settings, ...]] = field(default_factory=dict)
     less: Reduction = field(default_factory=Reduction)
     claims: tuple[str, ...] = ()
+    renames: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """Returns the changed values: `CMT = cmt(trigger=6), path.*.delay = 30 ms`."""
         axes = {name: "; ".join(settings_text(each) for each in sets) for name, sets in self.sets.items()}
         measure = {"measure": str(self.measure)} if self.measure else {}
-        return settings_text({**self.schemes, **measure, **self.less.overrides, **axes})
+        renames = {f"*.{new}": f"the value of *.{old}" for old, new in self.renames.items()}
+        return settings_text({**self.schemes, **measure, **self.less.overrides, **axes, **renames})
 
     def axis(self, axis: Axis) -> Axis:
         """Returns the axis with the settings of this change."""
-        return replace(axis, settings=self.sets.get(axis.name, axis.settings))
+        settings = self.sets.get(axis.name, axis.settings)
+        return replace(axis, settings=tuple({self.key(key): value for key, value in each.items()} for each in settings))
+
+    def key(self, key: str) -> str:
+        """Returns the key that has the experiment's value of a key."""
+        for old, new in self.renames.items():
+            if key.endswith(f".{old}"):
+                return key.removesuffix(old) + new
+        return key
+
+    def applied(self, settings: Settings) -> Settings:
+        """Returns settings of the experiment with this change.
+
+        Renamed keys come last, because they may be in a table that the change sets.
+        """
+        kept = {key: value for key, value in settings.items() if self.key(key) == key}
+        renamed = {self.key(key): value for key, value in settings.items() if key not in kept}
+        return {**kept, **self.less.overrides, **renamed}
 
 
 @dataclass(frozen=True, slots=True)

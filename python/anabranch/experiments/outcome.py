@@ -153,7 +153,7 @@ class Outcome(TypedDict):
     """Results of a reproduction with the selected scope."""
 
     format: str
-    scope: Mapping[str, bool | int | None]
+    scope: Mapping[str, bool | int | str | None]
     studies: list[StudyOutcome]
 
 

@@ -28,7 +28,8 @@ from anabranch.values import Value
 class Scope:
     """Selected part of the studies.
 
-    `seeds` replaces the number of seeds of every experiment. `claims` omits runs that no verdict depends on.
+    `seeds` replaces the number of seeds of every experiment. `claims` omits runs that no verdict depends on. `change`
+    is the id of the only change to run, with the runs of the default setting that it is compared with.
     """
 
     quick: bool = False
@@ -36,6 +37,7 @@ class Scope:
     variants: bool = True
     ablations: bool = True
     claims: bool = False
+    change: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +72,10 @@ class Setting:
 
         The values depend on key and seed only, so all schemes, axes and variants have the same ones.
         """
+        renamed = self.change.key if self.change else str
         return {
-            key: round(random.Random(f"{key} {seed}").uniform(low, high), 6) for key, (low, high) in self.draw.items()
+            renamed(key): round(random.Random(f"{key} {seed}").uniform(low, high), 6)
+            for key, (low, high) in self.draw.items()
         }
 
     def axis(self, name: str) -> Axis:
@@ -103,6 +107,8 @@ def settings_of(experiment: Experiment, scope: Scope) -> tuple[Setting, ...]:
     """Returns the settings of an experiment that are run, the default one first; none if it is deferred."""
     if experiment.deferred:
         return ()
+    if scope.change is not None:
+        return _with_change(experiment, scope)
     changes: list[Change | None] = [None]
     if not scope.quick:
         changes += experiment.variants if scope.variants else ()
@@ -111,14 +117,31 @@ def settings_of(experiment: Experiment, scope: Scope) -> tuple[Setting, ...]:
     return tuple(_setting(experiment, change, scope) for change in changes)
 
 
+def _with_change(experiment: Experiment, scope: Scope) -> tuple[Setting, ...]:
+    """Returns the default setting with seeds and values of the only change, without figures, and that of the change.
+
+    Returns nothing for an experiment without this change.
+    """
+    without = replace(experiment, figures=())
+    change = next((change for change in experiment.changes if change.id == scope.change), None)
+    if change is None:
+        return ()
+    default, changed = _setting(without, None, scope), _setting(without, change, scope)
+    axes = tuple(own.only(axis.values) for own, axis in zip(default.axes, changed.axes, strict=True))
+    return (replace(default, axes=axes, seeds=changed.seeds), changed)
+
+
 def _setting(experiment: Experiment, change: Change | None, scope: Scope) -> Setting:
     reductions = [experiment.quick] if scope.quick else []
-    reductions += [change.less] if change else []
+    settings: Settings = experiment.overrides
+    for less in reductions:
+        settings = {**settings, **less.overrides}
+    if change:
+        settings, reductions = change.applied(settings), [*reductions, change.less]
     axes = tuple(change.axis(axis) for axis in experiment.axes) if change else experiment.axes
-    settings, seeds = dict(experiment.overrides), experiment.seeds
+    seeds = experiment.seeds
     for less in reductions:
         axes = tuple(axis.only(less.values.get(axis.name, axis.values)) for axis in axes)
-        settings |= less.overrides
         seeds = min(seeds, less.seeds or seeds)
     return Setting(
         experiment=experiment,

@@ -18,6 +18,7 @@ import pandas as pd
 
 from anabranch.errors import ExperimentError
 from anabranch.experiments import outcome as out
+from anabranch.experiments.adding import add_change
 from anabranch.experiments.cost import Cost
 from anabranch.text_file import read_text
 from anabranch.version import engine
@@ -28,8 +29,16 @@ LARGEST_PICTURE_BYTES = 200_000
 """Maximum size of a picture of the book, as SVG. The data of larger pictures, mostly time series, is not stored."""
 
 
-class About(TypedDict):
-    """`run.json`: date, version and cost of a reproduction."""
+class Addition(TypedDict):
+    """Runs of a change whose results were added to stored ones."""
+
+    date: str
+    commit: str
+    runs: int
+
+
+class _Run(TypedDict):
+    """Date, version and cost of a reproduction."""
 
     version: str
     commit: str
@@ -39,6 +48,12 @@ class About(TypedDict):
     runs_computed: int
     runs_cached: int
     packets: int
+
+
+class About(_Run, total=False):
+    """`run.json`. Stored results also have the changes that were `added`, by id."""
+
+    added: dict[str, Addition]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +68,23 @@ class Stored:
 def store(folder: Path, file: Path) -> None:
     """Writes the results that the book shows, of the reproduction in `folder`, to `file`.
 
-    Raises `ExperimentError` if the folder has no complete reproduction.
+    If the reproduction is that of a change alone, its results are added to those in `file`. Raises `ExperimentError` if
+    the folder has no complete reproduction, or the file no results that the change belongs to.
     """
     outcome: out.Outcome = _read_json(folder / out.VERDICTS_FILE)
+    about: About = _read_json(folder / out.RUN_FILE)
+    if change := outcome["scope"].get("change"):
+        content = _read_stored(file)
+        add_change(str(change), outcome, content["outcome"], file)
+        runs = about["runs_computed"] + about["runs_cached"]
+        addition: Addition = {"date": about["date"], "commit": about["commit"], "runs": runs}
+        content["about"]["added"] = content["about"].get("added", {}) | {change: addition}
+        write_compact(file, content)
+        return
     pictures = _data_of_pictures(folder, outcome)
     content = {
         "format": FORMAT,
-        "about": _read_json(folder / out.RUN_FILE),
+        "about": about,
         "outcome": outcome,
         "frames": {name: columns_of(pd.read_parquet(place)) for name, place in pictures.items()},
     }
@@ -104,12 +129,16 @@ def load(file: Path) -> Stored:
 
     Raises `ExperimentError` if the file is missing, damaged or of another format.
     """
-    content = read_compact(file, FORMAT, "anabranch papers store")
-    outcome: out.Outcome = content["outcome"]
-    if outcome["format"] != out.FORMAT:
-        raise ExperimentError(f"{file}: has another format: store the results again with `anabranch papers store`")
+    content = _read_stored(file)
     frames = {name: frame_of(columns) for name, columns in content["frames"].items()}
-    return Stored(content["about"], outcome, frames)
+    return Stored(content["about"], content["outcome"], frames)
+
+
+def _read_stored(file: Path) -> dict[str, Any]:
+    content = read_compact(file, FORMAT, "anabranch papers store")
+    if content["outcome"]["format"] != out.FORMAT:
+        raise ExperimentError(f"{file}: has another format: store the results again with `anabranch papers store`")
+    return content
 
 
 def _read_json(path: Path) -> Any:

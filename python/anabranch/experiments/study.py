@@ -1,6 +1,6 @@
 """Folder of a study: `study.toml`, `experiments.toml`, `claims.toml` and `scenarios/`.
 
-Optional files are `seeds.toml`, `causes.toml` and `notes.md`.
+Optional files are `seeds.toml`, `radio.toml`, `causes.toml` and `notes.md`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from anabranch.experiments.claims.claim import Claim, read_claims
 from anabranch.experiments.fields import Fields, hint, read_each, read_toml
 from anabranch.experiments.model import Experiment
 from anabranch.experiments.reading.experiments import read_experiments
+from anabranch.experiments.reading.radio import RADIO_FILE, with_radio_links
 from anabranch.experiments.reading.seeds import SEEDS_FILE, with_planned_seeds
 from anabranch.text_file import read_text
 
@@ -61,8 +62,8 @@ class Study:
 def read_study(folder: Path) -> Study:
     """Reads and checks the folder of a study.
 
-    `seeds.toml`, `causes.toml` and `notes.md` may be missing. Raises `ExperimentError` with file, table and key of each
-    fault in claims or experiments.
+    `seeds.toml`, `radio.toml`, `causes.toml` and `notes.md` may be missing. Raises `ExperimentError` with file, table
+    and key of each fault in claims or experiments.
     """
     path = folder / "study.toml"
     fields = Fields(read_toml(path), path)
@@ -74,6 +75,7 @@ def read_study(folder: Path) -> Study:
         raise fields.error("key", f"is `{key}`, but the folder is called `{folder.name}`")
     experiments = with_planned_seeds(folder / SEEDS_FILE, read_experiments(folder / "experiments.toml", schemes))
     claims = read_claims(folder / "claims.toml", experiments)
+    experiments = with_radio_links(folder / RADIO_FILE, experiments, {claim.experiment for claim in claims})
     decided = _texts(fields, "decided")
     _check_variants(experiments, claims, folder / "experiments.toml")
     _check_readings(experiments, decided, folder / "experiments.toml")

@@ -12,11 +12,10 @@ from anabranch.experiments import outcome as out
 from anabranch.experiments.drawing.redraw import redraw
 from anabranch.experiments.pages.document import Block, Heading, Image, Items, Paragraph, Table, markdown
 from anabranch.experiments.pages.experiment import (
-    STANDARD_COLUMN,
     experiment_blocks,
+    further_columns,
     is_headline,
     ours_in_brief,
-    under_standard,
     verdict,
 )
 from anabranch.experiments.pages.readings import reading_blocks
@@ -131,13 +130,12 @@ def page_blocks(outcome: out.Outcome, about: About) -> Iterator[Block]:
     yield Heading(2, "Headline claims")
     for paper in outcome["studies"]:
         yield Paragraph(f"**{paper['key']}**: {paper['title']}. {reference(paper)}")
+        headlines = [claim for claim in claims_of([paper]) if is_headline(claim)]
+        further = further_columns(headlines)
+        rows = [(claim["says"], ours_in_brief(claim["parts"]), verdict(claim)) for claim in headlines]
         yield Table(
-            ["claim", "ours", "verdict", STANDARD_COLUMN],
-            [
-                (claim["says"], ours_in_brief(claim["parts"]), verdict(claim), under_standard(claim))
-                for claim in claims_of([paper])
-                if is_headline(claim)
-            ],
+            ["claim", "ours", "verdict", *[title for title, _ in further]],
+            [(*row, *[cells[index] for _, cells in further]) for index, row in enumerate(rows)],
         )
 
 
@@ -146,8 +144,17 @@ def _made(about: About) -> str:
     runs = about["runs_computed"] + about["runs_cached"]
     return (
         f"Made by `anabranch papers reproduce all` on {about['date']} with version {about['version']}, {commit}: "
-        f"{runs:,} runs. The built book (`make book`) has a chapter for each paper, with figures, all claims, their "
-        "numbers in the paper and details of ours."
+        f"{runs:,} runs. {_additions(about)}The built book (`make book`) has a chapter for each paper, with figures, "
+        "all claims, their numbers in the paper and details of ours."
+    )
+
+
+def _additions(about: About) -> str:
+    """Returns a sentence for each change whose results were added later."""
+    return "".join(
+        f"Results under the change `{change}` were added by `anabranch papers reproduce KEY --change {change}` on "
+        f"{each['date']}: {each['runs']:,} runs. "
+        for change, each in about.get("added", {}).items()
     )
 
 

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from anabranch.estimate import decimals, rounded
 from anabranch.experiments import outcome as out
-from anabranch.experiments.model import STANDARD
+from anabranch.experiments.model import RADIO, STANDARD
 from anabranch.experiments.pages.document import Block, Heading, HtmlBlock, Image, Items, Paragraph, Table
 
-STANDARD_COLUMN = "under RFC 9260"
+COLUMNS = {STANDARD: "under RFC 9260", RADIO: "on radio links"}
+"""Titles of the columns with verdicts under a change, by its id."""
+
 NOT_RUN = "not run"
 
 
@@ -69,7 +71,7 @@ def table_of(table: list[list[str]]) -> Table:
 
 
 def claims_table(claims: Sequence[out.ClaimOutcome]) -> Table:
-    """Returns claimed figures beside measured ones, for headline claims also under the current standard."""
+    """Returns claimed figures beside measured ones, and the verdicts under the changes of `COLUMNS`."""
     header = ["claim", "rank", "statement", "claimed", "ours", "n", "verdict"]
     rows = [
         [
@@ -83,11 +85,17 @@ def claims_table(claims: Sequence[out.ClaimOutcome]) -> Table:
         ]
         for claim in claims
     ]
-    if any(is_headline(claim) for claim in claims):
-        header.append(STANDARD_COLUMN)
-        for row, claim in zip(rows, claims, strict=True):
-            row.append(under_standard(claim) if is_headline(claim) else "")
+    for title, cells in further_columns(claims):
+        header.append(title)
+        for row, cell in zip(rows, cells, strict=True):
+            row.append(cell)
     return Table(header, rows, frozenset({5}))
+
+
+def further_columns(claims: Sequence[out.ClaimOutcome]) -> list[tuple[str, list[str]]]:
+    """Returns the columns of `COLUMNS` that have a verdict on one of the claims, each with its title and cells."""
+    columns = [(title, [under(claim, change) for claim in claims]) for change, title in COLUMNS.items()]
+    return [(title, cells) for title, cells in columns if any(cells)]
 
 
 def is_headline(claim: out.ClaimOutcome) -> bool:
@@ -95,10 +103,16 @@ def is_headline(claim: out.ClaimOutcome) -> bool:
     return claim["rank"] == "H"
 
 
-def under_standard(claim: out.ClaimOutcome) -> str:
-    """Returns the verdict by the rules of RFC 9260 instead of those of ns-2."""
-    found = [each["verdict"] for each in claim["sensitivity"] if each["change"] == STANDARD]
-    return found[0] if found else NOT_RUN
+def under(claim: out.ClaimOutcome, change: str) -> str:
+    """Returns the verdict under a change of `COLUMNS`, empty if there is none.
+
+    Only headline claims have one under the current standard.
+    """
+    is_standard = change == STANDARD
+    if is_standard and not is_headline(claim):
+        return ""
+    found = [each["verdict"] for each in claim["sensitivity"] if each["change"] == change]
+    return found[0] if found else NOT_RUN if is_standard else ""
 
 
 def ours(parts: Sequence[out.PartOutcome], detail: str = "") -> str:

@@ -15,18 +15,17 @@ from anabranch.experiments import outcome as out
 from anabranch.experiments.claims.claim import RANKS
 from anabranch.experiments.pages.document import inline_html
 from anabranch.experiments.pages.experiment import (
-    STANDARD_COLUMN,
+    COLUMNS,
     about,
     causes_of,
     change_blocks,
-    is_headline,
     marks,
     ours,
     pictures_of,
     samples,
     sensitivity_blocks,
     table_of,
-    under_standard,
+    under,
 )
 from anabranch.experiments.pages.readings import reading_blocks
 from anabranch.experiments.pages.summary import (
@@ -52,7 +51,7 @@ class ClaimRow:
     ours: str
     samples: str
     marks: str
-    standard: str
+    under: Sequence[tuple[str, str]]
     causes: Sequence[out.CauseOutcome]
 
 
@@ -109,7 +108,6 @@ def index_page(outcome: out.Outcome) -> str:
         verdicts=[(each, sum(claim["verdict"] == each.value for claim in claims)) for each in verdicts_of(claims)],
         grades=list(Verdict),
         chance=chance_text(claims),
-        standard=STANDARD_COLUMN,
         studies=[_study(study) for study in outcome["studies"]],
         style=Markup(_file("index.css")),
         script=Markup(script),
@@ -173,6 +171,6 @@ def _claim(study: out.StudyOutcome, claim: out.ClaimOutcome) -> ClaimRow:
         ours=ours(claim["parts"], claim["detail"]),
         samples=samples(claim["parts"]),
         marks="; ".join(marks(claim)),
-        standard=under_standard(claim) if is_headline(claim) else "",
+        under=[(title, found) for change, title in COLUMNS.items() if (found := under(claim, change))],
         causes=causes_of(study, claim),
     )

@@ -88,6 +88,8 @@ def scope_text(outcome: out.Outcome) -> str:
     # Outcomes of earlier versions lack this field.
     if scope.get("claims"):
         said.append("This run has only the data that verdicts need: no figures, no readings, and no ablations.")
+    if scope.get("change"):
+        said.append(f"This run has only the change `{scope['change']}`, and the runs that it is compared with.")
     if not scope["quick"]:
         said += [text for key, text in _LEFT_OUT.items() if not scope[key]]
     return " ".join(said)

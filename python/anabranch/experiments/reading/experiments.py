@@ -168,7 +168,7 @@ def _change(fields: Fields, kind: ChangeKind, axes: tuple[Axis, ...], schemes: M
         own["claims"] = ()
     less = _reduction(fields, axes, settings)
     return fields.fill(
-        Change, id=identity, kind=kind, schemes=expressions, measure=measure, sets=sets, less=less, **own
+        Change, id=identity, kind=kind, schemes=expressions, measure=measure, sets=sets, less=less, renames={}, **own
     )
 
 
@@ -208,18 +208,18 @@ def _check_runs(experiment: Experiment, fields: Fields) -> None:
         for where, settings in _axis_settings(experiment):
             _resolved(fields, prefix + where, experiment.scenario, {**base, **settings})
     for change in experiment.changes:
-        prefix = f"{change.kind} {change.id}: "
-        for settings in itertools.chain.from_iterable(change.sets.values()):
-            _resolved(
-                fields,
-                prefix,
-                experiment.scenario,
-                {**experiment.overrides, **drawn, **change.less.overrides, **settings},
-            )
-        text = _resolved(
-            fields, prefix, experiment.scenario, {**experiment.overrides, **drawn, **change.less.overrides}
-        )
-        _check_schemes(fields, prefix, text, change.schemes)
+        check_change(fields, experiment, change)
+
+
+def check_change(fields: Fields, experiment: Experiment, change: Change) -> None:
+    """Raises an error if the scenario of an experiment is invalid with a change."""
+    drawn = {key: ends[0] for key, ends in experiment.draw.items()}
+    prefix = f"{change.kind} {change.id}: "
+    settings = change.applied({**experiment.overrides, **drawn})
+    axes = [change.axis(axis).settings for axis in experiment.axes if change.renames or axis.name in change.sets]
+    for each in itertools.chain.from_iterable(axes):
+        _resolved(fields, prefix, experiment.scenario, {**settings, **each})
+    _check_schemes(fields, prefix, _resolved(fields, prefix, experiment.scenario, settings), change.schemes)
 
 
 def _axis_settings(experiment: Experiment) -> Iterator[tuple[str, Settings]]:
