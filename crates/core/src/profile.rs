@@ -262,6 +262,8 @@ pub struct Profile {
     pub copy_fate: CopyFate,
     /// `true` if new data may be sent in the opportunity that a T3 expiry opens.
     pub timeout_opens_new_data: bool,
+    /// `true` if the end of the silence that the failover policy permits retransmits the outstanding chunks of the path on others.
+    pub silence_retransmits: bool,
     /// Window decay of an idle path.
     pub idle_decay: IdleDecay,
     /// Unit of the receive window.
@@ -357,6 +359,7 @@ impl Profile {
             t3_restart: T3Restart::OwnEarliest,
             copy_fate: CopyFate::Unjudged,
             timeout_opens_new_data: true,
+            silence_retransmits: false,
             idle_decay: IdleDecay::Rfc9260,
             window_unit: WindowUnit::Payload,
             shared_receive_window: true,
@@ -483,6 +486,8 @@ impl Profile {
             immediate_sack: ImmediateSack::Tails,
             sack_flags: SackFlags::Announced,
             rto_min: Span::from_millis(300),
+            // A cut link delays an ordered stream until the chunks on it arrive on another one. RTO.Min is longer than this silence.
+            silence_retransmits: true,
             rto_max: Span::from_secs(10),
             heartbeat_interval: Span::from_secs(5),
             idle_heartbeats: Some(IdleHeartbeats {

@@ -1,5 +1,6 @@
 //! Handovers of simulated paths: outages, and addresses that change.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use anabranch_lab::run::{Job, RunResult};
@@ -114,4 +115,57 @@ fn random_handovers_depend_on_the_seed_only() {
     let digest = |seed| run(&text, "cmt", seed).digest;
     assert_eq!(digest(1), digest(1));
     assert_ne!(digest(1), digest(2));
+}
+
+/// Two paths with a round trip of 50 ms; the first one is cut after 5 s.
+const CUT: &str = r#"
+[run]
+duration = "8 s"
+profile = "net"
+[association]
+recv_buffer = "4 MiB"
+encapsulation = "udp"
+[[path]]
+name = "cut"
+rate = "20 Mbit/s"
+delay = "25 ms"
+queue = "170 packets"
+[[path.event]]
+at = "5 s"
+up = false
+[[path]]
+name = "stays"
+rate = "20 Mbit/s"
+delay = "25 ms"
+queue = "170 packets"
+"#;
+
+/// Returns the longest time in seconds, from this time on, in which the receiver can deliver nothing in order.
+fn longest_wait_for_order(text: &str, scheme: &str, from_s: f64) -> f64 {
+    let folder = TempDir::new().expect("a folder");
+    let job = Job { trace: Some(folder.path().to_owned()), ..job(text, scheme, 1) };
+    job.run().expect("a run");
+    let table = fs::read_to_string(folder.path().join(job.label()).join("packets.csv")).expect("a table");
+    let (mut out_of_order, mut next, mut last, mut longest) = (BTreeSet::new(), None, from_s, 0.0_f64);
+    for line in table.lines().filter(|line| line.contains(",forward,") && line.contains(",received,")) {
+        let fields: Vec<&str> = line.split(',').collect();
+        let (Ok(time), Ok(tsn)) = (fields[0].parse::<f64>(), fields[5].parse::<u32>()) else { continue };
+        let expected = next.get_or_insert(tsn);
+        out_of_order.insert(tsn);
+        let before = *expected;
+        while out_of_order.remove(expected) {
+            *expected = expected.wrapping_add(1);
+        }
+        if *expected != before && time > from_s {
+            longest = longest.max(time - last);
+            last = time;
+        }
+    }
+    longest
+}
+
+#[test]
+fn cut_path_delays_ordered_data_by_less_than_300_ms_in_profile_net() {
+    let longest = longest_wait_for_order(CUT, "braid", 5.0);
+    assert!((0.1..0.3).contains(&longest), "{longest} s");
 }

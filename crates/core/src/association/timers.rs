@@ -138,7 +138,7 @@ impl Association {
     }
 
     /// Handles the end of the silence that the failover policy permits: the path gets no new data and is probed. Its outstanding
-    /// chunks may still arrive, so they do not count as lost and its window stays.
+    /// chunks may still arrive, so its window stays. They are retransmitted on other paths if the profile says so.
     fn silence_limit_is_over(&mut self, id: PathId) {
         let facts = self.paths.facts(id);
         let others = self.paths.live().any(|other| other != id && self.paths.facts(other).is_active());
@@ -153,6 +153,9 @@ impl Association {
         self.outputs.statistics.silences += 1;
         self.set_state(id, PathState::PotentiallyFailed, StateCause::Errors(reason));
         self.send_heartbeat(id);
+        if self.profile.silence_retransmits {
+            self.mark_path_lost(id, LossCause::Timeout, false);
+        }
         self.open_opportunity(OpportunityCause::Policy, true);
     }
 
