@@ -15,6 +15,8 @@ mod explain;
 #[cfg(unix)]
 mod forward;
 #[cfg(target_os = "linux")]
+mod forward_goals;
+#[cfg(target_os = "linux")]
 mod forward_links;
 #[cfg(target_os = "linux")]
 mod forward_programs;
@@ -42,6 +44,8 @@ mod run;
 #[cfg(target_os = "linux")]
 mod same_address;
 mod schemes;
+#[cfg(target_os = "linux")]
+mod simulated_links;
 #[cfg(target_os = "linux")]
 mod small_packets;
 #[cfg(unix)]
