@@ -2,9 +2,9 @@
 
 use anabranch_core::time::{Rate, Time};
 use anabranch_scenario::{Capacity, Direction, Duplex, OneWay, Scenario};
-use anabranch_sim::{CapacityTrace, LinkChange, Playback, Series};
+use anabranch_sim::{CapacityTrace, LinkChange, Playback, Seeds, Series};
 
-use crate::run::{ScenarioFiles, SeriesKind, TraceFileError};
+use crate::run::{ScenarioFiles, SeriesKind, TraceFileError, mobility};
 
 /// Length of the pieces in which links with traces are compared, in ns.
 const PIECE: u64 = 100_000_000;
@@ -15,11 +15,13 @@ struct Way<'a> {
     direction: Direction,
     capacity: Option<Playback<CapacityTrace>>,
     outages: Option<Playback<Series>>,
+    /// Starts and ends of handovers, in nanoseconds.
+    handovers: Vec<(u64, u64)>,
 }
 
 /// Returns the bits that the named path could have carried between two times in nanoseconds, or `None` if there is no such path. A
 /// link that is down carries nothing, and one with a policer at most the policer's rate. Other flows and cross traffic on the links
-/// are not subtracted.
+/// are not subtracted. The scenario is that of one run, whose seed determines random handovers.
 pub(super) fn bits(
     scenario: &Scenario,
     files: &ScenarioFiles,
@@ -28,12 +30,28 @@ pub(super) fn bits(
     from: u64,
     until: u64,
 ) -> Option<Result<f64, TraceFileError>> {
-    let path = scenario.paths.iter().find(|p| p.name == path)?;
-    let duplexes = path.via.iter().map(|&link| &scenario.links[link].duplex).chain(&path.own);
+    let index = scenario.paths.iter().position(|p| p.name == path)?;
+    let path = &scenario.paths[index];
     let direction = if reverse { Direction::Reverse } else { Direction::Forward };
-    let ways: Result<Vec<Way<'_>>, TraceFileError> =
-        duplexes.map(|duplex| Way::new(duplex, direction, files)).collect();
+    let shared = path.via.iter().map(|&link| Way::new(&scenario.links[link].duplex, direction, files));
+    let own = path.own.iter().map(|duplex| {
+        let handovers = handovers(scenario, index, from, until);
+        Ok(Way { handovers, ..Way::new(duplex, direction, files)? })
+    });
+    let ways: Result<Vec<Way<'_>>, TraceFileError> = shared.chain(own).collect();
     Some(ways.map(|ways| bits_of(&ways, from, until)))
+}
+
+/// Returns the starts and ends of a path's handovers between two times.
+fn handovers(scenario: &Scenario, path: usize, from: u64, until: u64) -> Vec<(u64, u64)> {
+    let (Some(_), Some(&seed)) = (scenario.paths[path].handover, scenario.run.seeds.first()) else {
+        return Vec::new();
+    };
+    mobility::times(scenario, Seeds::new(seed, 0), path)
+        .map(|(start, end)| (start.as_nanos(), end.as_nanos()))
+        .take_while(|(start, _)| *start < until)
+        .filter(|(_, end)| *end > from)
+        .collect()
 }
 
 fn bits_of(ways: &[Way<'_>], from: u64, until: u64) -> f64 {
@@ -43,6 +61,7 @@ fn bits_of(ways: &[Way<'_>], from: u64, until: u64) -> f64 {
         .map(|(_, event)| event.at.as_nanos())
         .collect();
     moments.extend([from, until]);
+    moments.extend(ways.iter().flat_map(|way| &way.handovers).flat_map(|(start, end)| [*start, *end]));
     if ways.iter().any(|way| way.capacity.is_some() || way.outages.is_some()) {
         moments.extend((from..until).step_by(PIECE as usize));
     }
@@ -54,7 +73,7 @@ fn bits_of(ways: &[Way<'_>], from: u64, until: u64) -> f64 {
 
 impl<'a> Way<'a> {
     fn new(duplex: &'a Duplex, direction: Direction, files: &ScenarioFiles) -> Result<Self, TraceFileError> {
-        let mut way = Way { duplex, direction, capacity: None, outages: None };
+        let mut way = Way { duplex, direction, capacity: None, outages: None, handovers: Vec::new() };
         if let Capacity::Trace(trace) = &way.one_way().capacity {
             way.capacity = Some(files.capacity(trace)?);
         }
@@ -80,7 +99,9 @@ impl<'a> Way<'a> {
         }
         let times = [from, to].map(Time::from_nanos);
         let is_out = self.outages.as_ref().is_some_and(|outages| *outages.at(times[0]) == LinkChange::Down);
-        if !up || is_out {
+        let earlier = self.handovers.partition_point(|(start, _)| *start <= from);
+        let is_moving = earlier.checked_sub(1).is_some_and(|last| self.handovers[last].1 > from);
+        if !up || is_out || is_moving {
             return 0.0;
         }
         let fading = self.one_way().impairments.fading;
@@ -125,6 +146,30 @@ mod tests {
         // 2 s at 4, 8 s at 1 Mbit/s.
         assert_eq!(mbit(true, 0, 10), Some(16e6));
         assert_eq!(bits(&scenario, &files, "b", false, 0, second), None);
+    }
+
+    #[test]
+    fn link_carries_nothing_during_handovers() {
+        let handover = |more: &str| {
+            let text = format!(
+                "[run]\nduration = \"10 s\"\nseeds = [3]\n[[path]]\nname = \"a\"\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n\
+                 handover = {{ at = \"2 s\", outage = \"500 ms\", moves = \"none\"{more} }}\n"
+            );
+            let scenario = Scenario::parse(&text, "test", &[]).expect("a scenario");
+            move |from: f64, until: f64| {
+                let [from, until] = [from, until].map(|seconds| (seconds * 1e9) as u64);
+                bits(&scenario, &ScenarioFiles::default(), "a", false, from, until).and_then(Result::ok)
+            }
+        };
+        let kbit = |bits: Option<f64>| bits.map(|bits| (bits / 1e3).round());
+        let one = handover("");
+        assert_eq!(
+            [one(0.0, 10.0), one(0.0, 2.25), one(2.25, 3.0), one(3.0, 4.0)].map(kbit),
+            [Some(9500.0), Some(2000.0), Some(500.0), Some(1000.0)]
+        );
+        assert_eq!(kbit(handover(", every = \"3 s\"")(0.0, 10.0)), Some(8500.0));
+        let random = kbit(handover(", every = \"1 s\", random = true")(0.0, 100.0)).expect("a path");
+        assert!((40_000.0..60_000.0).contains(&random), "{random}");
     }
 
     #[test]

@@ -45,8 +45,8 @@ pub(crate) fn add(
     Ok(())
 }
 
-/// Returns the handovers of a path, which are the same for the network and each host.
-fn times(scenario: &Scenario, seeds: Seeds, path: usize) -> HandoverTimes {
+/// Returns the handovers of a path, which are the same for the network and each host. The path has the key `handover`.
+pub(crate) fn times(scenario: &Scenario, seeds: Seeds, path: usize) -> HandoverTimes {
     let path = &scenario.paths[path];
     let Some(handover) = path.handover else {
         unreachable!("the caller has checked that the path has handovers")

@@ -14,7 +14,7 @@ mod keys;
 mod lane;
 mod manifest;
 mod metrics;
-mod mobility;
+pub(crate) mod mobility;
 mod network;
 mod observer;
 mod payload;
