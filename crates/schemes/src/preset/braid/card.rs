@@ -4,7 +4,7 @@ use crate::component::cubic::curve;
 use crate::component::rack;
 use crate::definition::{Card, Choice, Equation, SACK_PROCESSING};
 use crate::preset::braid::{
-    ambiguous_rtt, chunk_timer, coupling, drain, head_of_line_retransmission, in_order, loss, mode, model,
+    acceleration, ambiguous_rtt, chunk_timer, coupling, drain, head_of_line_retransmission, in_order, loss, mode, model,
     pace, path_probe, policer, redundant_retransmission, round_trips, shortfall, soonest, supervisor, window,
 };
 use crate::preset::{bonded, cmt_pf};
@@ -21,6 +21,7 @@ pub(super) const CARD: Card = Card {
         round_trips::RULES,
         model::RULES,
         mode::RULES,
+        acceleration::RULES,
         drain::RULES,
         window::RULES,
         curve::RULES,

@@ -10,6 +10,7 @@ use anabranch_core::units::ChunkBytes;
 use anabranch_core::{MAX_PATHS, PathId};
 
 use crate::component::cubic::curve::BETA;
+use crate::preset::braid::acceleration::Acceleration;
 use crate::preset::braid::ambiguous_rtt::AmbiguousRtt;
 use crate::preset::braid::coupling::{CONGESTED_LEAST, CONGESTED_ROUNDS, SharedQueue, share_of_growth};
 use crate::preset::braid::drain::{Drain, LEAST_PACKETS, SHARE};
@@ -75,6 +76,7 @@ struct PathControl {
     judge: LossClassifier,
     round: CurrentRound,
     drain: Drain,
+    acceleration: Acceleration,
     congested_at: Option<Time>,
     shared: SharedQueue,
     policer: PolicerTest,
@@ -92,6 +94,7 @@ impl PathControl {
             judge: LossClassifier::default(),
             round: CurrentRound::default(),
             drain: Drain::default(),
+            acceleration: Acceleration::default(),
             congested_at: None,
             shared: SharedQueue::default(),
             policer: PolicerTest::new(view.now),
@@ -154,6 +157,10 @@ impl PathControl {
         }
         let (mode, step) = after_round(self.mode, round);
         self.mode = mode;
+        match mode {
+            Mode::Delay(_) => self.acceleration.end_round(round, now),
+            Mode::SlowStart | Mode::Competitive { .. } => self.acceleration.stop(),
+        }
         let rule = match step {
             Step::Keep => return,
             Step::FillPath => {
@@ -186,12 +193,20 @@ impl PathControl {
                 self.reason = Reason::figure("slow start", "acked_bytes", acked);
             }
             Mode::Delay(persistent) if persistent.rounds > 0 || self.is_queue_long_enough(facts) => {}
-            Mode::Delay(_) | Mode::Competitive { .. } => {
-                let rtt = round_trip(facts);
-                let chunk = facts.largest_chunk.get() as f64;
-                self.window.follow_curve(now, rtt, acked, share, chunk);
-                self.reason = Reason::figure("toward the curve (CUBIC)", "share_of_growth", share);
-            }
+            Mode::Delay(_) | Mode::Competitive { .. } => self.avoid_congestion(acked, share, facts, now),
+        }
+    }
+
+    /// Grows along CUBIC's curve, or faster while the queue stays empty.
+    fn avoid_congestion(&mut self, acked: f64, share: f64, facts: &PathFacts, now: Time) {
+        let (cwnd, chunk) = (self.window.cwnd(), facts.largest_chunk.get() as f64);
+        self.window.follow_curve(now, round_trip(facts), acked, share, chunk);
+        self.reason = Reason::figure("toward the curve (CUBIC)", "share_of_growth", share);
+        let Some(growth) = self.acceleration.growth(cwnd, share * chunk) else { return };
+        let accelerated = cwnd + growth * acked / cwnd;
+        if accelerated > self.window.cwnd() {
+            self.window.set(accelerated);
+            self.reason = Reason::figure("the queue stays empty", "bytes_per_round", growth);
         }
     }
 
@@ -401,6 +416,7 @@ impl BraidControl {
             return;
         }
         own.congested_at = Some(view.now);
+        own.acceleration.lost(queue(facts), base(facts), view.now);
         if parts.coupling {
             self.cut_others(path, sent_at, view);
         }
@@ -416,6 +432,7 @@ impl BraidControl {
             path.shared.other_lost(lost_on, path.judge.was_long(sent_at, base(facts)));
             if path.is_coupled_with(lost_on, facts, view.now) && path.window.is_new(sent_at) {
                 path.cut(facts, parts, view, Reason::rule("a loss on a coupled path"));
+                path.acceleration.lost(queue(facts), base(facts), view.now);
             }
         }
     }

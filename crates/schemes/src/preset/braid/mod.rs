@@ -23,6 +23,7 @@ use crate::preset::braid::redundant_retransmission::RedundantRetransmission;
 use crate::preset::braid::soonest::SoonestForAll;
 use crate::preset::cmt_pf::PotentiallyFailed;
 
+mod acceleration;
 mod ambiguous_rtt;
 mod card;
 pub mod chunk_timer;

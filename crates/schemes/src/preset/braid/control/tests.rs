@@ -111,6 +111,30 @@ fn own_queue_shrinks_the_window_and_foreign_queue_only_briefly() {
 }
 
 #[test]
+fn window_without_a_queue_grows_faster_until_a_queue_builds() {
+    let mut rig = Rig::delay_mode(ALL, 1);
+    let before = rig.chunks(0);
+    (0..12).for_each(|_| rig.round(0, 0));
+    let grown = rig.chunks(0);
+    assert!(grown > 5.0 * before, "{grown} {before}");
+    rig.round(0, 30);
+    let shrunk = rig.chunks(0);
+    assert!(shrunk < grown);
+    (0..3).for_each(|_| rig.round(0, 0));
+    assert!(rig.chunks(0) < shrunk + 4.0, "{} {shrunk}", rig.chunks(0));
+}
+
+#[test]
+fn loss_at_a_short_queue_leaves_the_growth_to_the_curve() {
+    let mut rig = Rig::delay_mode(ALL, 1);
+    rig.round(0, 50);
+    rig.lose(0);
+    let before = rig.chunks(0);
+    (0..12).for_each(|_| rig.round(0, 0));
+    assert!(rig.chunks(0) < before + 12.0, "{} {before}", rig.chunks(0));
+}
+
+#[test]
 fn disabled_delay_rule_ignores_queues() {
     let mut rig = Rig::new(Parts { delay: false, ..ALL }, 1);
     for _ in 0..5 {
