@@ -8,7 +8,7 @@ use toml_writer::ToTomlValue as _;
 
 use super::chain::{Chain, ChainRows, Counts};
 use super::level::{Bin, Level, QUANTILES};
-use super::{Model, ModelError};
+use super::{Model, ModelError, SIZES};
 
 /// Version of the file format.
 const FORMAT: u64 = 3;
@@ -57,7 +57,7 @@ impl Model {
         let combinations = document.trace.iter().try_fold(1_usize, |count, trace| {
             count.checked_mul(trace.level.len()).filter(|count| (1..=MOST_STATES).contains(count))
         });
-        let combinations = combinations.filter(|_| !document.trace.is_empty());
+        let combinations = combinations.filter(|_| (1..=SIZES.len()).contains(&document.trace.len()));
         let combinations = combinations
             .ok_or_else(|| refused("a trace has no level, or there are too many traces or levels"))?;
         let levels = Chain::read(&document.levels, combinations)?;

@@ -232,6 +232,9 @@ mod tests {
     #[test]
     fn invalid_models_are_refused() {
         let text = fitted(20).to_toml();
+        let chain = "transitions = [[[0,1]]]\ndurations = [[[1,1]]]\n";
+        let more_traces =
+            format!("[[trace]]\nname = 'c'\n[[trace.level]]\nbins_kbps = [[0,1,2,3,4,5,6]]\n{chain}");
         for (old, new) in [
             ("format = 3", "format = 2"),
             ("step = \"500 ms\"", "step = \"0 s\""),
@@ -243,6 +246,7 @@ mod tests {
             ("bins_kbps = [\n", "bins_kbps = [\n[0,0,0,0,0,0,0],\n"),
             ("name", "title"),
             ("[[trace.level]]", "[[trace.other]]"),
+            ("\n[[trace]]\n", &format!("\n{more_traces}{more_traces}[[trace]]\n")),
         ] {
             assert!(text.contains(old), "{old}");
             assert!(Model::parse(&text.replacen(old, new, 1)).is_err(), "{old} to {new}");
