@@ -29,6 +29,7 @@ LONGEST_NAME = 70
 LAYERS = {
     "wire": {"core", "dtls", "keying", "schemes", "sim", "identity", "keylog", "scenario", "trace", "lab", "net", "relay", "rendezvous", "transfer", "forward", "datachannel", "tun", "observe", "cli", "python", "wheel"},
     "core": {"dtls", "keying", "schemes", "sim", "identity", "keylog", "scenario", "trace", "lab", "net", "relay", "rendezvous", "transfer", "forward", "datachannel", "tun", "observe", "cli", "python", "wheel"},
+    "mapping": {"dtls", "keying", "schemes", "sim", "identity", "keylog", "scenario", "trace", "lab", "net", "relay", "rendezvous", "transfer", "forward", "datachannel", "tun", "observe", "cli", "python", "wheel"},
     "dtls": {"keying", "schemes", "sim", "identity", "keylog", "scenario", "trace", "lab", "net", "relay", "rendezvous", "transfer", "forward", "datachannel", "tun", "observe", "cli", "python", "wheel"},
     "keying": {"schemes", "sim", "identity", "keylog", "scenario", "trace", "lab", "net", "relay", "rendezvous", "transfer", "forward", "datachannel", "tun", "observe", "cli", "python", "wheel"},
     "identity": {"keylog", "schemes", "sim", "scenario", "trace", "lab", "net", "relay", "rendezvous", "transfer", "forward", "datachannel", "tun", "observe", "cli", "python", "wheel"},

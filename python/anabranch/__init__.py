@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from anabranch.scenario import AssociationSettings as AssociationSettings
     from anabranch.scenario import Background as Background
     from anabranch.scenario import CapacityTrace as CapacityTrace
+    from anabranch.scenario import Datagrams as Datagrams
+    from anabranch.scenario import Exchange as Exchange
     from anabranch.scenario import Fading as Fading
     from anabranch.scenario import Flow as Flow
     from anabranch.scenario import Jitter as Jitter
@@ -88,8 +90,10 @@ _HOMES = {
     "Catalogue": "anabranch.catalogue",
     "CongestionControl": "anabranch.policy",
     "Copies": "anabranch.policy",
+    "Datagrams": "anabranch.scenario",
     "Decision": "anabranch.policy",
     "Engine": "anabranch.version",
+    "Exchange": "anabranch.scenario",
     "Fading": "anabranch.scenario",
     "Flow": "anabranch.scenario",
     "Jitter": "anabranch.scenario",

@@ -70,6 +70,26 @@ class MessageDelays:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionResult:
+    """Figures of one program of a forward flow: a connection, or its datagrams."""
+
+    name: str
+    """`download-N`, or the key of the scenario."""
+    goodput_kbps: float
+    """Goodput after the warm-up, of complete requests and responses."""
+    sent: int
+    """Number of requests or datagrams that were due after the warm-up; 0 for a download."""
+    completed: int
+    """Number of these that were answered, or arrived."""
+    median_ms: float | None
+    """Median time from when a request was due to the end of its response, or a datagram to its arrival."""
+    p99_ms: float | None
+    """99th percentile of the same time."""
+    max_ms: float | None
+    """Maximum of the same time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FlowResult:
     """Figures of one flow of a run."""
 
@@ -88,6 +108,8 @@ class FlowResult:
     """Failure of its association, if it was not shut down gracefully."""
     message_delays: MessageDelays | None = None
     """Delays of the small messages beside the bulk, if it has any."""
+    connections: tuple[ConnectionResult, ...] = ()
+    """Programs of a forward flow."""
     abandoned: Mapping[str, int] | None = None
     """Counts of abandoned messages, for messages with a limit."""
     video: Mapping[str, Any] | None = None
@@ -184,15 +206,23 @@ _OPTIONAL = ("delay_ms", "message_delays")
 
 def _flow_of(flow: Mapping[str, Any]) -> FlowResult:
     delays = flow.get("message_delays")
-    return FlowResult(**{**flow, "message_delays": None if delays is None else MessageDelays(**delays)})
+    connections = tuple(ConnectionResult(**each) for each in flow.get("connections", ()))
+    message_delays = None if delays is None else MessageDelays(**delays)
+    return FlowResult(**{**flow, "message_delays": message_delays, "connections": connections})
 
 
 def _flow_row(flow: FlowResult) -> dict[str, Any]:
     """Returns the columns of a flow."""
     figures = without_name(flow)
     delays = figures.pop("message_delays", None) or {}
+    connections = {
+        f"{each['name'].replace('-', '_')}_{name}": value
+        for each in figures.pop("connections")
+        for name, value in each.items()
+        if name != "name"
+    }
     delivery = delivery_figures({"abandoned": figures.pop("abandoned"), "video": figures.pop("video")})
-    return {**figures, **delivery, **{f"message_delays_{name}": value for name, value in delays.items()}}
+    return {**figures, **connections, **delivery, **{f"message_delays_{name}": value for name, value in delays.items()}}
 
 
 def run_of(scenario: Scenario, result: Mapping[str, Any]) -> Run:

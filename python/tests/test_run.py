@@ -17,7 +17,7 @@ import pytest
 import anabranch as ab
 from anabranch import _native
 from anabranch.errors import RunError, ScenarioError, SchemeError, TraceError
-from anabranch.scenario import Flow, Path, RunSettings, Scenario, Scheme, SmallMessages
+from anabranch.scenario import Exchange, Flow, Path, RunSettings, Scenario, Scheme, SmallMessages
 from anabranch.simulation import Run, run
 
 ROOT = FilePath(__file__).parents[2]
@@ -69,7 +69,7 @@ def test_a_run_has_the_figures_of_the_native_result() -> None:
     for path, expected in zip(made.paths, result["paths"], strict=True):  # type: ignore[call-overload]
         assert dataclasses.asdict(path) == {"delay_ms": None, **expected}
     # No small messages, no limit, and no video.
-    nothing = {"message_delays": None, "abandoned": None, "video": None}
+    nothing = {"message_delays": None, "connections": (), "abandoned": None, "video": None}
     assert [dataclasses.asdict(flow) for flow in made.flows] == [{**nothing, **flow} for flow in result["flows"]]  # type: ignore[attr-defined]
     for path in made.paths:
         assert path.share == path.data_packets / sum(path.data_packets for path in made.paths)
@@ -120,6 +120,19 @@ def test_delays_of_small_messages_are_columns_of_their_own() -> None:
     assert {name: flows[f"message_delays_{name}"][0] for name in expected} == expected
     assert "message_delays" not in flows.columns
     assert not any(isinstance(value, dict) for value in flows.iloc[0])
+
+
+def test_programs_of_a_forward_flow_have_results_and_columns() -> None:
+    keystrokes = Exchange(interval="100 ms", priority=True)
+    made = run(two_paths(flows=[Flow(kind="forward", downloads=1, keystrokes=keystrokes)]))
+    download, typed = made.flows[0].connections
+    assert (download.name, typed.name) == ("download-1", "keystrokes")
+    assert download.goodput_kbps > 0
+    assert typed.p99_ms is not None
+    flows = made.to_pandas("flows")
+    assert flows["keystrokes_p99_ms"][0] == typed.p99_ms
+    assert flows["download_1_goodput_kbps"][0] == download.goodput_kbps
+    assert "connections" not in flows.columns
 
 
 def test_a_notebook_shows_figures_and_names_without_letting_them_be_markup() -> None:

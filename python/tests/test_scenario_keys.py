@@ -15,6 +15,8 @@ from anabranch.scenario import (
     AssociationSettings,
     Background,
     CapacityTrace,
+    Datagrams,
+    Exchange,
     Fading,
     Flow,
     Jitter,
@@ -83,7 +85,15 @@ TABLES: list[tuple[type[Table], list[str]]] = [
     (CapacityTrace, ["[[path]]\n[path.capacity]\nno-such-key = 1"]),
     (SeriesTrace, ["[[path]]\n[path.delay_trace]\nno-such-key = 1"]),
     (SmallMessages, ['[[flow]]\n[flow.messages]\nsize = "200 B"\ninterval = "20 ms"\nno-such-key = 1']),
-    (Flow, [f'[[flow]]\nkind = "{kind}"\nno-such-key = 1' for kind in ("bulk", "file", "messages", "video")]),
+    (
+        Flow,
+        [f'[[flow]]\nkind = "{kind}"\nno-such-key = 1' for kind in ("bulk", "file", "messages", "video", "forward")],
+    ),
+    (Exchange, ['[[flow]]\nkind = "forward"\n[flow.keystrokes]\ninterval = "1 s"\nno-such-key = 1']),
+    (
+        Datagrams,
+        ['[[flow]]\nkind = "forward"\n[flow.datagrams]\nsize = "9 B"\ninterval = "1 s"\nno-such-key = 1'],
+    ),
 ]
 
 
@@ -116,6 +126,8 @@ def test_the_book_lists_the_fields_of_each_dataclass() -> None:
         "`[[path.event]]`, `[[link.event]]`": LinkEvent,
         "`[[flow]]`": Flow,
         "Small messages beside the bulk": SmallMessages,
+        "Forwarded programs": Exchange,
+        "Forwarded datagrams": Datagrams,
     }
     for title, table in named.items():
         first_cells = re.findall(r"^\| (`[^|]*`) \|", sections[title], flags=re.M)

@@ -1,16 +1,13 @@
 //! Ports whose connections have priority over others of the same association.
 
-use std::num::NonZeroU16;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+use anabranch_mapping::PRIORITY_WEIGHT;
 use anabranch_net::SendStream;
 use thiserror::Error;
 
 use crate::policy::read_ports;
-
-/// Weight of a connection with priority: 16 times that of another one.
-const WEIGHT: NonZeroU16 = NonZeroU16::new(4096).unwrap();
 
 /// Error: the text is no list of ports.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -41,7 +38,7 @@ impl FromStr for Priority {
 
 /// Gives the bytes of a connection priority.
 pub(crate) fn prioritise(sender: &mut SendStream) {
-    sender.set_priority(WEIGHT);
+    sender.set_priority(PRIORITY_WEIGHT);
 }
 
 #[cfg(test)]

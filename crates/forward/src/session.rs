@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
-use anabranch_net::{Association, Config, Endpoint, RecvStream, SendOptions, SendStream, StreamScheduler};
+use anabranch_mapping::{STREAM_SCHEDULER, STREAMS};
+use anabranch_net::{Association, Config, Endpoint, RecvStream, SendOptions, SendStream};
 use bytes::Bytes;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
@@ -21,8 +22,6 @@ use crate::splice::splice;
 use crate::target::Target;
 use crate::uplink::Uplink;
 
-/// Number of streams in each direction. Each side opens half of them.
-const STREAMS: u16 = 8192;
 /// Time for the gateway to answer the first probe.
 const GREETED_WITHIN: Duration = Duration::from_secs(5);
 /// Time between two observations of an association.
@@ -36,7 +35,7 @@ const DIALLED_WITHIN: Duration = Duration::from_secs(10);
 
 /// Configures an association for forwarding, on both sides. Connections share its rate equally, or by their weights.
 pub fn configure(config: Config) -> Config {
-    config.stream_control().streams(STREAMS).stream_scheduler(StreamScheduler::WeightedFairQueueing)
+    config.stream_control().streams(STREAMS).stream_scheduler(STREAM_SCHEDULER)
 }
 
 /// Association with a gateway that has answered.

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use anabranch_mapping::MESSAGE_BYTES;
 use anabranch_net::{RecvStream, SendStream, StreamSendError};
 use bytes::{Bytes, BytesMut};
 use socket2::{SockRef, TcpKeepalive};
@@ -11,9 +12,6 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 
 use crate::tally::Counted;
-
-/// Maximum length of a message with bytes of a connection. Messages of other streams wait while one is sent.
-const MESSAGE_BYTES: usize = 16 << 10;
 
 /// Idle time after which the system probes a connection.
 const KEEPALIVE: Duration = Duration::from_secs(120);

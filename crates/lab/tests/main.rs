@@ -8,6 +8,7 @@ mod cross;
 mod determinism;
 mod differences;
 mod fingerprint;
+mod forward_flows;
 mod handover;
 mod impairments;
 mod live_links;

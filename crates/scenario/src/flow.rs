@@ -14,6 +14,7 @@ use crate::form::{
     ANY_TIME, AnyRate, DATA_SIZE, Flag, Form as _, GAP, IntegerIn, Name, OneOf, Placed, PlacedTexts, SizeIn,
     SpanIn, Text,
 };
+use crate::forward::{Datagrams, Exchange, Forwarded};
 use crate::inner::Inner;
 use crate::names::Names;
 use crate::origin::Origin;
@@ -77,6 +78,8 @@ pub enum FlowKind {
     },
     /// Frames of a trace, each at its time.
     Video(VideoFlow),
+    /// Connections and datagrams of programs through a forwarder, the left host, and its gateway, the right host.
+    Forward(Forwarded),
 }
 
 /// Content of a file flow.
@@ -111,6 +114,7 @@ pub(crate) enum Kind {
     File,
     Messages,
     Video,
+    Forward,
 }
 
 section! {
@@ -119,12 +123,14 @@ section! {
     pub(crate) struct FlowRows {
         /// The name, unique among the flows.
         name: Option<String> = "name" [optional "`\"flow-1\"`, …"] Name;
-        /// Bulk data without an end, one file, messages at regular intervals, or frames of a [video](video.md).
+        /// Bulk data without an end, one file, messages at regular intervals, frames of a [video](video.md), or
+        /// programs through [`anabranch forward`](forward.md#prediction).
         kind: Kind = "kind" [selects or Kind::Bulk] OneOf(&[
             ("bulk", Kind::Bulk),
             ("file", Kind::File),
             ("messages", Kind::Messages),
             ("video", Kind::Video),
+            ("forward", Kind::Forward),
         ]);
         /// The file to send, relative to the folder of the scenario file.
         path: Option<String> = "path" [only ["file"] optional "none"] Text;
@@ -164,6 +170,16 @@ section! {
         /// Small messages beside the bulk.
         messages: Option<MessagesBeside> = "messages" [only ["bulk"] optional "none"]
             Inner::<MessagesBeside>::new("SmallMessages");
+        /// Downloads without an end, each a connection from the right host.
+        downloads: Option<u16> = "downloads" [only ["forward"] optional "0"] IntegerIn::<u16>(0..=1000);
+        /// Requests and responses on one connection.
+        requests: Option<Exchange> = "requests" [only ["forward"] optional "none"] Inner::<Exchange>::new("Exchange");
+        /// Keystrokes and their echoes on one connection.
+        keystrokes: Option<Exchange> = "keystrokes" [only ["forward"] optional "none"]
+            Inner::<Exchange>::new("Exchange");
+        /// Datagrams to the right host.
+        datagrams: Option<Datagrams> = "datagrams" [only ["forward"] optional "none"]
+            Inner::<Datagrams>::new("Datagrams");
     }
 }
 
@@ -178,7 +194,7 @@ impl FlowKind {
     /// Returns `true` if the flow has a last byte.
     pub fn ends(&self) -> bool {
         match self {
-            FlowKind::Bulk | FlowKind::Video(_) => false,
+            FlowKind::Bulk | FlowKind::Video(_) | FlowKind::Forward(_) => false,
             FlowKind::File(_) => true,
             // The last message is known only if no message is abandoned.
             FlowKind::Messages { count, reliability, .. } => {
@@ -195,6 +211,7 @@ impl FlowKind {
             FlowKind::Bulk | FlowKind::File(_) => false,
             FlowKind::Messages { reliability, .. } => *reliability != Reliability::Full,
             FlowKind::Video(video) => video.reliability != FrameReliability::default(),
+            FlowKind::Forward(forwarded) => forwarded.datagrams.is_some(),
         }
     }
 }
@@ -283,7 +300,25 @@ fn kind_of(rows: FlowRows, reader: &Reader<'_>, association: &Association) -> Op
                 reliability,
             }))
         }
+        Kind::Forward => forwarded_of(&rows, reader).map(FlowKind::Forward),
     }
+}
+
+fn forwarded_of(rows: &FlowRows, reader: &Reader<'_>) -> Option<Forwarded> {
+    if rows.direction != Directions::Forward {
+        let message = "programs are forwarded from the left host to the right one";
+        let help = "omit `direction`, and exchange the directions of the paths";
+        reader.fault("direction", Fault::explained(ProblemKind::Conflict, message, help));
+        return None;
+    }
+    let FlowRows { downloads, requests, keystrokes, datagrams, .. } = *rows;
+    let forwarded = Forwarded { downloads: downloads.unwrap_or(0), requests, keystrokes, datagrams };
+    if forwarded == Forwarded::default() {
+        let expected = "the number of downloads; or `requests`, `keystrokes` or `datagrams`";
+        reader.missing("downloads", expected.to_owned());
+        return None;
+    }
+    Some(forwarded)
 }
 
 fn file_of(path: Option<String>, size: Option<u64>, reader: &Reader<'_>) -> Option<FileSource> {
@@ -327,6 +362,10 @@ impl Flow {
             direction: self.direction,
             read_rate: self.read_rate,
             messages: self.beside,
+            downloads: None,
+            requests: None,
+            keystrokes: None,
+            datagrams: None,
         };
         match &self.kind {
             FlowKind::Bulk => rows,
@@ -354,6 +393,14 @@ impl Flow {
                 ordered: Some(video.ordered),
                 streams: Some(video.streams),
                 reliability: video.reliability.given(),
+                ..rows
+            },
+            FlowKind::Forward(forwarded) => FlowRows {
+                kind: Kind::Forward,
+                downloads: Some(forwarded.downloads),
+                requests: forwarded.requests,
+                keystrokes: forwarded.keystrokes,
+                datagrams: forwarded.datagrams,
                 ..rows
             },
         }

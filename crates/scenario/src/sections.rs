@@ -11,6 +11,7 @@ use crate::beside::MessagesBeside;
 use crate::event::EventRows;
 use crate::field::Field;
 use crate::flow::FlowRows;
+use crate::forward::{Datagrams, Exchange};
 use crate::handover::HandoverRows;
 use crate::impairment::JitterRows;
 use crate::link::{DuplexRows, Link, OneWayRows};
@@ -83,6 +84,8 @@ pub fn sections() -> Vec<SectionInfo> {
             "Small messages that a bulk flow's association carries beside the bulk, on a separate stream.",
             MessagesBeside::fields(),
         ),
+        section("Exchange", "", "Requests and responses on one connection of a forward flow.", Exchange::fields()),
+        section("Datagrams", "", "Datagrams of a program on a forward flow.", Datagrams::fields()),
         section("Flow", "flow", "One association and its traffic, `[[flow]]`.", FlowRows::fields()),
     ]);
     sections

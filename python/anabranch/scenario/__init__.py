@@ -22,6 +22,8 @@ from anabranch.scenario.link_tables import (
 from anabranch.scenario.scenario import Scenario, load
 from anabranch.scenario.tables import (
     AssociationSettings,
+    Datagrams,
+    Exchange,
     Handover,
     Reliability,
     RunSettings,
@@ -34,6 +36,8 @@ __all__ = [
     "AssociationSettings",
     "Background",
     "CapacityTrace",
+    "Datagrams",
+    "Exchange",
     "Fading",
     "Flow",
     "Handover",

@@ -154,12 +154,48 @@ class SmallMessages(Table):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Exchange(Table):
+    """Requests and responses on one connection of a forward flow."""
+
+    UNITS: ClassVar[Mapping[str, str]] = {
+        "request": "B",
+        "response": "B",
+        "interval": "ms",
+    }
+    interval: str
+    """Time between the starts of two requests, whether or not the earlier one was answered. Required."""
+    request: str | None = None
+    """User data of a request, to the gateway. Default: `"1 B"`."""
+    response: str | None = None
+    """User data of a response. It begins when the request has arrived. Default: `"1 B"`."""
+    priority: bool | None = None
+    """Priority of the connection, as `forward --priority` gives it. Default: `false`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Datagrams(Table):
+    """Datagrams of a program on a forward flow."""
+
+    UNITS: ClassVar[Mapping[str, str]] = {
+        "size": "B",
+        "interval": "ms",
+    }
+    size: str
+    """User data of a datagram. Required."""
+    interval: str
+    """Time between two datagrams. Required."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Flow(Table):
     """One association and its traffic, `[[flow]]`."""
 
     INNER: ClassVar[Mapping[str, type[Table]]] = {
         "reliability": Reliability,
         "messages": SmallMessages,
+        "requests": Exchange,
+        "keystrokes": Exchange,
+        "datagrams": Datagrams,
     }
     UNITS: ClassVar[Mapping[str, str]] = {
         "size": "MB",
@@ -171,9 +207,9 @@ class Flow(Table):
     }
     name: str | None = None
     """The name, unique among the flows. Default: `"flow-1"`, …."""
-    kind: Literal["bulk", "file", "messages", "video"] | None = None
-    """Bulk data without an end, one file, messages at regular intervals, or frames of a video. Default:
-    `"bulk"`."""
+    kind: Literal["bulk", "file", "messages", "video", "forward"] | None = None
+    """Bulk data without an end, one file, messages at regular intervals, frames of a video, or programs
+    through `anabranch forward`. Default: `"bulk"`."""
     path: str | None = None
     """`file` only. The file to send, relative to the folder of the scenario file."""
     size: str | None = None
@@ -212,3 +248,11 @@ class Flow(Table):
     """Maximum rate at which the receiving application reads. Default: everything at once."""
     messages: SmallMessages | None = None
     """`bulk` only. Small messages beside the bulk."""
+    downloads: int | None = None
+    """`forward` only. Downloads without an end, each a connection from the right host. Default: 0."""
+    requests: Exchange | None = None
+    """`forward` only. Requests and responses on one connection."""
+    keystrokes: Exchange | None = None
+    """`forward` only. Keystrokes and their echoes on one connection."""
+    datagrams: Datagrams | None = None
+    """`forward` only. Datagrams to the right host."""

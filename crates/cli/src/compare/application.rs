@@ -35,7 +35,9 @@ pub(super) async fn send(plan: &FlowPlan, association: &Association) -> Result<(
                 (next, sent) = (next + interval, sent + 1);
             }
         }
-        Workload::Video(_) => unreachable!("the plan of a comparison refuses videos"),
+        Workload::Video(_) | Workload::Forward(_) => {
+            unreachable!("the plan of a comparison refuses videos and forwarded programs")
+        }
     }
     association.shutdown().await.map_err(SendError::Closed)
 }

@@ -68,6 +68,12 @@ fn check(scenario: &Scenario, conventions: &Conventions, files: &ScenarioFiles) 
                 flow.name
             ));
         }
+        if matches!(flow.kind, FlowKind::Forward(_)) {
+            return Err(format!(
+                "`flow.{}.kind`: programs are not compared; use `anabranch forward`, or `anabranch run` to simulate it",
+                flow.name
+            ));
+        }
         if flow.read_rate.is_some() {
             return Err(format!(
                 "`flow.{}.read_rate`: sockets do not support slow readers; remove the key",

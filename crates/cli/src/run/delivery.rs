@@ -1,6 +1,6 @@
-//! Tables of `anabranch run` about videos and abandoned messages.
+//! Tables of `anabranch run` about videos, forwarded programs and abandoned messages.
 
-use anabranch_lab::run::{AbandonedResult, FlowResult, RunResult};
+use anabranch_lab::run::{AbandonedResult, ConnectionResult, FlowResult, RunResult};
 use anabranch_lab::video::{FateCounts, FrameType, VideoResult};
 
 use crate::output::labelled;
@@ -8,10 +8,10 @@ use crate::table::{TextTable, mean};
 
 pub(super) type SchemeRuns<'a> = (&'a str, &'a [&'a RunResult]);
 
-/// Returns the tables with their notes. The tables are empty if no flow has videos or abandoned messages. Labels of notes take
+/// Returns the tables with their notes. The tables are empty if no flow has videos, programs or abandoned messages. Labels of notes take
 /// `label` columns.
 pub(super) fn tables(groups: &[SchemeRuns<'_>], label: usize) -> String {
-    videos(groups, label) + &abandonments(groups)
+    videos(groups, label) + &connections(groups) + &abandonments(groups)
 }
 
 /// Returns the figures of all runs for each scheme and flow for which `of` returns one.
@@ -67,6 +67,37 @@ fn videos(groups: &[SchemeRuns<'_>], label: usize) -> String {
 
 fn videos_cut(flows: &[(&str, &str, Vec<&VideoResult>)]) -> u64 {
     flows.iter().flat_map(|(.., videos)| videos.iter().map(|video| video.not_due)).max().unwrap_or(0)
+}
+
+fn connections(groups: &[SchemeRuns<'_>]) -> String {
+    let flows = each_flow(groups, |flow| (!flow.connections.is_empty()).then_some(&flow.connections));
+    if flows.is_empty() {
+        return String::new();
+    }
+    let mut table = TextTable::new().text("scheme").text("flow").text("program");
+    for header in ["kbit/s", "requests", "answered", "median ms", "99 % ms"] {
+        table = table.figure(header);
+    }
+    for (scheme, name, runs) in &flows {
+        for (index, first) in runs[0].iter().enumerate() {
+            let figure = |of: fn(&ConnectionResult) -> f64| mean(runs.iter().map(|all| of(&all[index])));
+            let time = |of: fn(&ConnectionResult) -> Option<f64>| match of(first) {
+                Some(_) => mean(runs.iter().filter_map(|all| of(&all[index]))),
+                None => "-".to_owned(),
+            };
+            table.row(vec![
+                (*scheme).to_owned(),
+                (*name).to_owned(),
+                first.name.clone(),
+                figure(|each| each.goodput_kbps),
+                figure(|each| each.sent as f64),
+                figure(|each| each.completed as f64),
+                time(|each| each.median_ms),
+                time(|each| each.p99_ms),
+            ]);
+        }
+    }
+    format!("\n{}", table.print())
 }
 
 fn abandonments(groups: &[SchemeRuns<'_>]) -> String {

@@ -14,6 +14,7 @@ use bytes::Bytes;
 use crate::run::address::place_of;
 use crate::run::beside::{Arrivals, BesideSource};
 use crate::run::expected::{Expected, Piece};
+use crate::run::forwarding::Programs;
 use crate::run::keys::{Keys, identifier_of, number_of};
 use crate::run::mobility::Moves;
 use crate::run::recorder::PathRecorder;
@@ -40,6 +41,7 @@ pub(crate) enum Source {
         reliability: Reliability,
     },
     Video(VideoSource),
+    Forward(Programs),
 }
 
 /// Data that an end has received.
@@ -210,6 +212,11 @@ impl End {
                     association.shutdown(now);
                 }
             }
+            Some(Source::Forward(programs)) => {
+                let is_protected = self.keys.is_some();
+                let identify = |number| if is_protected { identifier_of(number) } else { number };
+                programs.send(now, association, identify);
+            }
             None => {}
         }
         self.next_stream = options.stream;
@@ -248,6 +255,10 @@ impl End {
                 let number = if self.keys.is_some() { number_of(piece.ppid) } else { piece.ppid };
                 video.arrived(now, number);
             }
+            if let Some(Source::Forward(programs)) = &mut self.source {
+                let number = if self.keys.is_some() { number_of(piece.ppid) } else { piece.ppid };
+                programs.receive(now, now >= self.counted_from, &piece, number);
+            }
             if now >= self.counted_from {
                 self.received.counted_bytes += piece.bytes as u64;
             }
@@ -277,6 +288,7 @@ impl End {
                 *next
             }
             Some(Source::Video(video)) if self.status == Status::Open && !self.refused => video.next_at(),
+            Some(Source::Forward(programs)) if self.status == Status::Open => programs.next_at(),
             _ => None,
         }
     }
@@ -291,6 +303,7 @@ impl End {
                 next.get_or_insert(now);
             }
             Some(Source::Video(video)) => video.start(now),
+            Some(Source::Forward(programs)) => programs.open(now),
             _ => {}
         }
         if let Some(beside) = &mut self.beside {

@@ -113,7 +113,7 @@ fn numbered(number: u64, size: usize) -> Bytes {
 }
 
 /// Returns the delay that this percentage of the messages does not exceed, or `None` without messages.
-fn quantile_ms(sorted: &[Span], percent: usize) -> Option<f64> {
+pub(crate) fn quantile_ms(sorted: &[Span], percent: usize) -> Option<f64> {
     let rank = (sorted.len() * percent).div_ceil(100).checked_sub(1)?;
     sorted.get(rank).map(|delay| delay.as_secs_f64() * 1000.0)
 }

@@ -16,6 +16,7 @@ use crate::run::beside::{Arrivals, BesideSource};
 use crate::run::capture::Capture;
 use crate::run::cross;
 use crate::run::expected::Expected;
+use crate::run::forwarding::{Programs, Role};
 use crate::run::keys::{Keys, offers};
 use crate::run::manifest;
 use crate::run::mobility::{self, Moves};
@@ -25,7 +26,8 @@ use crate::run::plan::{FlowPlan, Workload, bulk_queue_bytes};
 use crate::run::recorder::{PacketRecorder, PathRecorder, QueueRecorder};
 use crate::run::video::{VideoOutcome, VideoSink, VideoSource, table_names};
 use crate::run::{
-    AbandonedResult, FlowResult, Job, JobScheme, MessageDelays, PathResult, RunError, RunResult, TraceTable,
+    AbandonedResult, ConnectionResult, FlowResult, Job, JobScheme, MessageDelays, PathResult, RunError,
+    RunResult, TraceTable,
 };
 use crate::statistics::jain_index;
 use anabranch_scenario::{Directions, Flow, FlowKind, Protection, Scenario};
@@ -143,10 +145,12 @@ fn add_flow(world: &mut World, job: &Job, index: usize, network: &Network) -> Re
         Directions::Reverse => [false, true],
         Directions::Both => [true, true],
     };
+    // Both ends of a connection send.
+    let sends = if matches!(flow.kind, FlowKind::Forward(_)) { [true, true] } else { sends };
     for side in 0..2 {
         ends[side].moves = Moves::new(&job.scenario, job.seeds(), index, side);
         if sends[side] {
-            ends[side].source = Some(source(job, flow, &plan));
+            ends[side].source = Some(source(job, flow, &plan, side));
             if let Some(messages) = flow.beside {
                 let stream = job.scenario.association.streams;
                 ends[side].beside = Some(BesideSource::new(messages, stream));
@@ -225,7 +229,7 @@ fn add_recorders(
     Ok(recorders)
 }
 
-fn source(job: &Job, flow: &Flow, plan: &FlowPlan) -> Source {
+fn source(job: &Job, flow: &Flow, plan: &FlowPlan, side: usize) -> Source {
     match &plan.workload {
         Workload::Bulk { message } => Source::Bulk {
             message: message.clone(),
@@ -246,6 +250,11 @@ fn source(job: &Job, flow: &Flow, plan: &FlowPlan) -> Source {
                 unreachable!("a video is sent by video flows")
             };
             Source::Video(VideoSource::new(Arc::clone(video), settings, &job.seeds(), &flow.name))
+        }
+        Workload::Forward(forwarded) => {
+            let role = [Role::Forwarder, Role::Gateway][side];
+            let keep_bytes = bulk_queue_bytes(plan.config.recv_buffer_bytes);
+            Source::Forward(Programs::new(role, forwarded, keep_bytes))
         }
     }
 }
@@ -492,9 +501,20 @@ impl BuiltWorld {
             sha256: transfers.first().map(|(_, expected)| hex(expected.sha256())),
             failure,
             message_delays: self.message_delays(job, index, counts),
+            connections: self.connections(job, index, duration),
             abandoned: self.abandoned(job, index),
             video: self.video_outcome(index).map(|outcome| outcome.result),
         }
+    }
+
+    /// Returns the results of the connections of a forward flow.
+    fn connections(&self, job: &Job, index: usize, duration: Span) -> Vec<ConnectionResult> {
+        let programs = |side| match &self.end(index, side).source {
+            Some(Source::Forward(programs)) => Some(programs),
+            _ => None,
+        };
+        let (Some(forwarder), Some(gateway)) = (programs(0), programs(1)) else { return Vec::new() };
+        forwarder.results(gateway, counted_from(job), self.world.now(), duration)
     }
 
     /// Returns the delays of messages beside the bulk. If both ends send such messages, returns those of the left end.

@@ -65,12 +65,50 @@ pub struct FlowResult {
     /// Delays of small messages beside the bulk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_delays: Option<MessageDelays>,
+    /// Connections and datagrams of a forward flow.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub connections: Vec<ConnectionResult>,
     /// Messages that the sender abandoned, if messages have a limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub abandoned: Option<AbandonedResult>,
     /// Outcome of the frames, for a video.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub video: Option<VideoResult>,
+}
+
+/// One connection of a forward flow, or its datagrams. Quantiles are `None` if nothing was due, and for downloads.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ConnectionResult {
+    /// Name: `download-N`, or that of the key.
+    pub name: String,
+    /// Goodput in kbit/s after the warm-up: of complete requests and responses, in both directions.
+    pub goodput_kbps: f64,
+    /// Requests or datagrams that were due after the warm-up; 0 for a download.
+    pub sent: u64,
+    /// Number of these that were answered, or arrived.
+    pub completed: u64,
+    /// Median time from when a request was due to the end of its response, or a datagram to its arrival, in ms. Requests without
+    /// an answer count with their age at the end of the run, and lost datagrams not at all.
+    pub median_ms: Option<f64>,
+    /// 99th percentile of the same time, in ms.
+    pub p99_ms: Option<f64>,
+    /// Largest value of the same time, in ms.
+    pub max_ms: Option<f64>,
+}
+
+impl ConnectionResult {
+    /// Returns the result of a connection that has carried nothing.
+    pub(crate) fn named(name: String) -> Self {
+        ConnectionResult {
+            name,
+            goodput_kbps: 0.0,
+            sent: 0,
+            completed: 0,
+            median_ms: None,
+            p99_ms: None,
+            max_ms: None,
+        }
+    }
 }
 
 /// Abandoned messages, by the limit that was reached.
@@ -204,6 +242,7 @@ mod tests {
             sha256: None,
             failure: None,
             message_delays: None,
+            connections: Vec::new(),
             abandoned: None,
             video: None,
         }

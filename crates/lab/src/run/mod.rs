@@ -10,6 +10,7 @@ mod cross;
 mod details;
 mod expected;
 mod files;
+mod forwarding;
 mod keys;
 mod lane;
 mod manifest;
@@ -33,7 +34,8 @@ pub(crate) use files::SeriesKind;
 pub use files::{ScenarioFiles, TraceFileError, TraceFileFault};
 pub use lane::{LaneConfig, LaneError, PathLanes, link_lanes, path_lanes};
 pub use metrics::{
-    AbandonedResult, DeliveryFault, FlowResult, MessageDelays, PathResult, RunResult, flow_failure,
+    AbandonedResult, ConnectionResult, DeliveryFault, FlowResult, MessageDelays, PathResult, RunResult,
+    flow_failure,
 };
 pub use plan::{FlowPlan, Workload, bulk_queue_bytes};
 pub use scheme::JobScheme;

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use anabranch_core::protection::ENVELOPE_BYTES;
 use anabranch_core::time::Span;
-use anabranch_core::{AddressChanges, AssociationConfig, Encapsulation, Reliability};
-use anabranch_scenario::{FileSource, Flow, FlowKind, Protection, VideoFlow};
+use anabranch_core::{AddressChanges, AssociationConfig, Encapsulation, Reliability, StreamScheduler};
+use anabranch_mapping::STREAM_SCHEDULER;
+use anabranch_scenario::{FileSource, Flow, FlowKind, Forwarded, Protection, VideoFlow};
 use anabranch_sim::Seeds;
 use bytes::Bytes;
 
 use crate::run::expected::Expected;
+use crate::run::forwarding::streams_of;
 use crate::run::mobility::changes_addresses;
 use crate::run::{Job, JobScheme, RunError, TraceTable, payload};
 use crate::video::VideoPlan;
@@ -59,6 +61,8 @@ pub enum Workload {
     },
     /// Frames of a video at their times.
     Video(Arc<VideoPlan>),
+    /// Connections and datagrams of programs.
+    Forward(Forwarded),
 }
 
 impl Workload {
@@ -80,6 +84,7 @@ impl Workload {
                 reliability: *reliability,
             },
             FlowKind::Video(video) => Workload::Video(Arc::new(video_plan(job, video, config)?)),
+            FlowKind::Forward(forwarded) => Workload::Forward(*forwarded),
         })
     }
 
@@ -90,7 +95,10 @@ impl Workload {
             Workload::Messages { message, count: Some(count), .. } => {
                 Some((Bytes::from(message.repeat(*count as usize)), message.len()))
             }
-            Workload::Bulk { .. } | Workload::Messages { count: None, .. } | Workload::Video(_) => None,
+            Workload::Bulk { .. }
+            | Workload::Messages { count: None, .. }
+            | Workload::Video(_)
+            | Workload::Forward(_) => None,
         }
     }
 }
@@ -149,6 +157,7 @@ fn order(job: &Job, flow: &Flow) -> (bool, u16) {
     match &flow.kind {
         FlowKind::Messages { ordered, streams, .. } => (*ordered, *streams),
         FlowKind::Video(video) => (video.ordered, video.streams),
+        FlowKind::Forward(forwarded) => (true, streams_of(forwarded)),
         FlowKind::Bulk | FlowKind::File(_) => {
             (job.scenario.association.ordered, job.scenario.association.streams)
         }
@@ -161,7 +170,9 @@ fn association_config(job: &Job, flow: &Flow, scheme: &JobScheme) -> Association
     let streams = order(job, flow).1.saturating_add(u16::from(flow.beside.is_some()));
     let scheme = scheme.scheme();
     let profile = job.conventions.profile(scheme.is_multipath()).clone();
+    let forwards = matches!(flow.kind, FlowKind::Forward(_));
     AssociationConfig {
+        stream_scheduler: if forwards { STREAM_SCHEDULER } else { StreamScheduler::default() },
         recv_buffer_bytes: scenario.recv_buffer_bytes,
         send_buffer_bytes: scenario.send_buffer_bytes,
         mtu_bytes: scenario.mtu_bytes as usize,

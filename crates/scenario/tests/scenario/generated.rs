@@ -92,8 +92,17 @@ const TABLE: &str = "from anabranch.scenario.table import Table\n";
 
 /// Returns `true` for links and paths, and for most tables in them.
 fn is_of_links(section: &SectionInfo) -> bool {
-    let others =
-        ["RunSettings", "AssociationSettings", "Scheme", "Reliability", "SmallMessages", "Flow", "Handover"];
+    let others = [
+        "RunSettings",
+        "AssociationSettings",
+        "Scheme",
+        "Reliability",
+        "SmallMessages",
+        "Exchange",
+        "Datagrams",
+        "Flow",
+        "Handover",
+    ];
     !others.contains(&section.class)
 }
 

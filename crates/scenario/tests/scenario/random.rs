@@ -10,10 +10,11 @@ use anabranch_scenario::units::{
     format_queue, format_rate, format_size, format_span, parse_queue, parse_rate, parse_size, parse_span,
 };
 use anabranch_scenario::{
-    Association, Background, BackgroundSource, Capacity, CapacityFile, Change, Control, Delay, Direction,
-    Directions, Duplex, EACH_FLOW, Event, FileSource, Flow, FlowKind, FrameReliability, Handover,
-    Impairments, Link, Loss, MessagesBeside, Mover, OneWay, Override, Path, Pieces, Protection, Queue,
-    Reacting, Run, Scenario, SchemeDefinition, SeriesFile, Stop, TraceFile, UDP, VideoFlow,
+    Association, Background, BackgroundSource, Capacity, CapacityFile, Change, Control, Datagrams, Delay,
+    Direction, Directions, Duplex, EACH_FLOW, Event, Exchange, FileSource, Flow, FlowKind, Forwarded,
+    FrameReliability, Handover, Impairments, Link, Loss, MessagesBeside, Mover, OneWay, Override, Path,
+    Pieces, Protection, Queue, Reacting, Run, Scenario, SchemeDefinition, SeriesFile, Stop, TraceFile, UDP,
+    VideoFlow,
 };
 use anabranch_sim::Handover as Times;
 use anabranch_sim::{
@@ -403,7 +404,26 @@ fn flow_kind() -> impl Strategy<Value = FlowKind> {
             let trace = PathBuf::from(trace);
             FlowKind::Video(VideoFlow { trace, deadline, payload_bytes, ordered, streams, reliability })
         }),
+        forwarded(),
     ]
+}
+
+fn forwarded() -> impl Strategy<Value = FlowKind> {
+    let exchange = || {
+        let parts = (1u64..=1_000_000_000, 1u64..=1_000_000_000, millis(1..3_600_000), any::<bool>());
+        parts.prop_map(|(request_bytes, response_bytes, interval, priority)| Exchange {
+            request_bytes,
+            response_bytes,
+            interval,
+            priority,
+        })
+    };
+    let datagrams = (1u64..=65_000, millis(1..3_600_000));
+    let datagrams = datagrams.prop_map(|(size_bytes, interval)| Datagrams { size_bytes, interval });
+    let parts = (1u16..=1000, option::of(exchange()), option::of(exchange()), option::of(datagrams));
+    parts.prop_map(|(downloads, requests, keystrokes, datagrams)| {
+        FlowKind::Forward(Forwarded { downloads, requests, keystrokes, datagrams })
+    })
 }
 
 fn reliability() -> impl Strategy<Value = Reliability> {
@@ -445,6 +465,8 @@ fn flows(paths: usize) -> impl Strategy<Value = Vec<Flow>> {
                 // One end shows a video.
                 let both = matches!((&kind, direction), (FlowKind::Video(_), Directions::Both));
                 let direction = if both { Directions::Reverse } else { direction };
+                let is_forwarded = matches!(kind, FlowKind::Forward(_));
+                let direction = if is_forwarded { Directions::Forward } else { direction };
                 let beside = beside.filter(|_| kind == FlowKind::Bulk);
                 Flow { name, beside, kind, start, paths, scheme, direction, read_rate }
             })

@@ -1,0 +1,30 @@
+//! Mapping of programs' connections and datagrams to streams and messages of an association.
+//!
+//! `anabranch-forward` applies it to sockets, and `anabranch-lab` to simulated programs, so that a simulation predicts what
+//! `anabranch forward` does.
+
+use std::num::NonZeroU16;
+use std::time::Duration;
+
+use anabranch_core::{SendOptions, StreamScheduler};
+
+/// Number of streams in each direction. Each side opens half of them, one for each connection.
+pub const STREAMS: u16 = 8192;
+
+/// Rule by which connections share the rate of the association: equally, or by their weights.
+pub const STREAM_SCHEDULER: StreamScheduler = StreamScheduler::WeightedFairQueueing;
+
+/// Weight of a connection with priority: 16 times that of another one.
+pub const PRIORITY_WEIGHT: NonZeroU16 = NonZeroU16::new(4096).unwrap();
+
+/// Maximum length of a message with bytes of a connection. Messages of other streams wait while one is sent.
+pub const MESSAGE_BYTES: usize = 16 << 10;
+
+/// Time after which a datagram is given up. Programs that use UDP have sent it again by then.
+pub const DATAGRAM_LIFETIME: Duration = Duration::from_secs(1);
+
+/// Returns the options of a message with a datagram. `is_limited` is set if the peer supports partial reliability.
+pub fn datagram_options(is_limited: bool) -> SendOptions {
+    let options = SendOptions::default().unordered();
+    if is_limited { options.expires_after(DATAGRAM_LIFETIME) } else { options }
+}
