@@ -11,8 +11,9 @@ use anabranch_core::policy::{
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Rate, Span, Time};
 use anabranch_core::units::WindowBytes;
-use anabranch_core::{PathId, PathSet, PathState};
+use anabranch_core::{PathCost, PathId, PathSet, PathState};
 
+use crate::costs::honour_costs;
 use crate::registry::{Addition, COMPONENTS, Kind, NamedScheme, PRESETS, Parameter, Role, parse};
 use crate::testing::{ASK, M, World, bytes, path};
 
@@ -69,6 +70,8 @@ struct Session {
     form: AckForm,
     /// Set if events are delivered only to the slots that declare to read them.
     masked: bool,
+    /// Set if paths have random costs.
+    has_costs: bool,
     /// Set if published figures are recorded besides windows.
     records_figures: bool,
     /// Record of all decisions, for comparing runs.
@@ -93,6 +96,7 @@ impl Session {
             told: [0; VARIANTS],
             loses_by_time: false,
             masked: false,
+            has_costs: false,
             records_figures: false,
             log: Vec::new(),
         };
@@ -222,6 +226,10 @@ impl Session {
         } else {
             RttFacts::default()
         };
+        if self.has_costs {
+            self.world.paths[index].cost =
+                self.one_of(&[PathCost::Free, PathCost::Metered, PathCost::Backup]);
+        }
         self.world.association.queued_bytes = queued;
         self.world.association.peer_window = WindowBytes::new(window);
     }
@@ -580,10 +588,19 @@ pub(crate) fn decisions(text: &str, profile: &str, seed: u8) -> Vec<String> {
 /// Runs policies for 40 rounds under each profile of a row, with all events and with those that slots declare to read. Returns
 /// `true` if both runs record the same decisions and figures.
 fn is_masked_like_unmasked(policies: impl Fn() -> Policies, row: impl Fn(&str) -> Profile) -> bool {
+    is_masked_like_unmasked_at_costs(false, policies, row)
+}
+
+fn is_masked_like_unmasked_at_costs(
+    has_costs: bool,
+    policies: impl Fn() -> Policies,
+    row: impl Fn(&str) -> Profile,
+) -> bool {
     Profile::NAMES.iter().all(|name| {
         let [all, declared] = [false, true].map(|masked| {
             let mut session = Session::with(policies(), row(name), 1);
             (session.loses_by_time, session.masked, session.records_figures) = (true, masked, true);
+            session.has_costs = has_costs;
             (0..40).for_each(|_| session.round());
             session.log
         });
@@ -687,6 +704,31 @@ fn every_component_handles_every_event_in_each_scheme() {
         for preset in PRESETS.iter().filter(|preset| component.fits(preset)) {
             run(&format!("{}+{}", preset.name, component.name), 100);
         }
+    }
+}
+
+#[test]
+fn every_preset_keeps_the_rules_while_paths_have_costs() {
+    for preset in PRESETS {
+        let scheme = honour_costs(parse(preset.name).expect("a preset").into_scheme());
+        let row = |name: &str| scheme.profile(Profile::named(name, preset.multipath).expect("a profile"));
+        let policies = || scheme.policies();
+        assert!(is_masked_like_unmasked_at_costs(true, policies, row), "{}", preset.name);
+    }
+}
+
+#[test]
+fn schemes_decide_without_costs_as_without_the_wrapper() {
+    for preset in PRESETS {
+        let scheme = parse(preset.name).expect("a preset").into_scheme();
+        let profile = || scheme.profile(Profile::named("net", preset.multipath).expect("a profile"));
+        let logs = [scheme.policies(), honour_costs(scheme.clone()).policies()].map(|policies| {
+            let mut session = Session::with(policies, profile(), 1);
+            session.loses_by_time = true;
+            (0..40).for_each(|_| session.round());
+            session.log
+        });
+        assert!(logs[0] == logs[1], "{}", preset.name);
     }
 }
 

@@ -46,6 +46,7 @@ pub mod ack;
 pub mod buffer;
 pub mod component;
 pub mod congestion;
+pub mod costs;
 mod definition;
 pub mod estimator;
 pub mod failover;

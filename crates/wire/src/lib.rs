@@ -75,10 +75,10 @@ pub use chunk::{
     DTLS_CONTENT_TYPE, DTLS_HEADER_LEN, DTLS_RECORD_HEADER_LEN, DataFlags, DataRepr, DataView,
     DtlsRecordHeader, DtlsUse, DtlsView, ErrorView, FORWARD_TSN_HEADER_LEN, ForwardTsnView, GapBlock,
     HEARTBEAT_HEADER_LEN, HeartbeatView, I_DATA_HEADER_LEN, I_FORWARD_TSN_HEADER_LEN, IDataRepr, IDataView,
-    IForwardTsnView, INIT_HEADER_LEN, InitRepr, InitView, NR_SACK_HEADER_LEN, NrSackView, PendingAuth,
-    PlainEnd, PlainRecord, RawChunk, ReConfigView, SACK_HEADER_LEN, SHUTDOWN_LEN, SackRepr, SackView,
-    SkippedMid, TRANSCRIPT_LEN, cookie_echo_len, dtls_content, dtls_overhead, forward_tsn_len, heartbeat_len,
-    i_forward_tsn_len, nr_sack_len, sack_len,
+    IForwardTsnView, INIT_HEADER_LEN, InitRepr, InitView, NR_SACK_HEADER_LEN, NrSackView, PATH_COST_LEN,
+    PendingAuth, PlainEnd, PlainRecord, RawChunk, ReConfigView, SACK_HEADER_LEN, SHUTDOWN_LEN, SackRepr,
+    SackView, SkippedMid, TRANSCRIPT_LEN, cookie_echo_len, dtls_content, dtls_overhead, forward_tsn_len,
+    heartbeat_len, i_forward_tsn_len, nr_sack_len, sack_len,
 };
 pub use chunk_type::ChunkType;
 pub use crc::checksum;

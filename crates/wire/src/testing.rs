@@ -228,7 +228,7 @@ const DTLS_VALUE: [u8; 25] =
     [0, 0x2B, 0x5A, 0xA5, 9, 9, 9, 9, 9, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7];
 
 /// One sample of every chunk type, with values in all fields.
-pub(crate) const SAMPLES: [(&str, Sample); 32] = [
+pub(crate) const SAMPLES: [(&str, Sample); 33] = [
     ("data", |packet| packet.data(&DATA, b"payload")),
     ("data-fragment", |packet| {
         let flags = DataFlags { unordered: true, immediate: true, ..DataFlags::default() };
@@ -243,6 +243,7 @@ pub(crate) const SAMPLES: [(&str, Sample); 32] = [
     ("sack-bare", |packet| packet.sack(&SackRepr { flags: 3, ..SACK }, [], [])),
     ("nr-sack", |packet| packet.nr_sack(&SACK, GAPS, [GapBlock { start: 8, end: 9 }], DUPS)),
     ("heartbeat", |packet| packet.heartbeat(b"information")),
+    ("heartbeat-path-cost", |packet| packet.heartbeat_with_path_cost(b"information", 2)),
     ("heartbeat-ack", |packet| packet.heartbeat_ack(b"information")),
     ("abort", |packet| packet.abort(false, ABORT_CAUSES)),
     ("abort-reflected", |packet| packet.abort(true, [])),

@@ -12,9 +12,11 @@ use serde_reflection::{
 const PAGE: &str = "docs/src/trust-table.md";
 
 /// Short names of folders in the table.
-const FOLDERS: [(&str, &str); 22] = [
+const FOLDERS: [(&str, &str); 24] = [
     ("wire/", "crates/wire/src/"),
     ("core/", "crates/core/src/"),
+    ("schemes/", "crates/schemes/src/"),
+    ("cli/", "crates/cli/src/"),
     ("keying/", "crates/keying/src/"),
     ("identity/", "crates/identity/src/"),
     ("keylog/", "crates/keylog/src/"),

@@ -22,6 +22,7 @@ mod mtu;
 mod net;
 mod nr_sack;
 mod pacing;
+mod path_cost;
 mod paths;
 mod rules;
 mod sack_fields;

@@ -134,7 +134,10 @@ impl Association {
             //# entering the COOKIE-ECHOED state (sender of the INIT chunk) or the ESTABLISHED state (receiver of the INIT
             //# chunk), up until reaching the SHUTDOWN-SENT state (sender of the SHUTDOWN chunk) or the SHUTDOWN-ACK-SENT
             //# state (receiver of the SHUTDOWN chunk).
-            Chunk::Heartbeat(heartbeat) => self.answer_heartbeat(source, heartbeat.info()),
+            Chunk::Heartbeat(heartbeat) => {
+                self.take_peer_cost(source, heartbeat.path_cost(), packet.cover);
+                self.answer_heartbeat(source, heartbeat.info());
+            }
             Chunk::HeartbeatAck(heartbeat) => self.handle_heartbeat_ack(heartbeat.info())?,
             //= docs/rfc9260.txt#section-3.3.3
             //# If such an INIT ACK chunk is received in any state other than CLOSED or COOKIE-WAIT, it SHOULD be

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use anabranch_wire::{
-    COMMON_HEADER_LEN, Cause, Header, NoSpace, PacketWriter, Param, ParamList, RawParam, StreamId, Tsn,
-    cookie_echo_len, heartbeat_len, padded_len,
+    COMMON_HEADER_LEN, Cause, Header, NoSpace, PATH_COST_LEN, PacketWriter, Param, ParamList, RawParam,
+    StreamId, Tsn, cookie_echo_len, heartbeat_len, padded_len,
 };
 
 use crate::association::Association;
@@ -217,6 +217,9 @@ impl Association {
                 //# list.
                 Control::CookieEcho { .. } => usual.max(self.cookie_echo_bytes()),
                 // Idle associations send mostly HEARTBEATs and their answers, which may wait in small buffers, as SACKs may.
+                Control::Heartbeat { .. } if self.paths.cost_to_report(path).is_some() => {
+                    usual.min(heartbeat_packet_bytes(INFO_BYTES + PATH_COST_LEN))
+                }
                 Control::Heartbeat { .. } => usual.min(heartbeat_packet_bytes(INFO_BYTES)),
                 Control::HeartbeatAck { ref info, .. } => usual.min(heartbeat_packet_bytes(info.len())),
                 _ => usual,
@@ -312,7 +315,13 @@ impl Association {
                 _ => Ok(()),
             },
             Control::CookieAck { .. } => writer.cookie_ack(),
-            Control::Heartbeat { path, nonce } => writer.heartbeat(&write_info(*nonce, *path)),
+            Control::Heartbeat { path, nonce } => {
+                let info = write_info(*nonce, *path);
+                match self.paths.cost_to_report(*path) {
+                    Some(cost) => writer.heartbeat_with_path_cost(&info, cost.code()),
+                    None => writer.heartbeat(&info),
+                }
+            }
             Control::MtuProbe { path, nonce, bytes } => {
                 write_probe(writer, *nonce, *path, self.probe_bytes(*bytes))
             }

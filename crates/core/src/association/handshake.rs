@@ -490,6 +490,7 @@ impl Association {
                 self.announce_added(id);
             }
         }
+        self.report_costs();
         self.drop_gone_addresses();
         self.advance_asconf();
         self.check_start();

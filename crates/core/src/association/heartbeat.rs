@@ -82,6 +82,7 @@ impl Association {
             //# After this, the endpoint SHOULD continue sending HEARTBEAT chunks on this destination address but SHOULD
             //# stop increasing the counter.
             Probing::EveryRto => self.send_heartbeat(id),
+            Probing::WhenIdle if self.paths.owes_cost(id) => self.send_heartbeat(id),
             Probing::WhenIdle => self.dispatcher().schedule_heartbeat(id),
         }
         self.consider_announcing(id);
@@ -129,6 +130,9 @@ impl Association {
         dispatcher.take_rtt(id, rtt, true);
         self.follow_events();
         self.dispatcher().schedule_heartbeat(id);
+        if self.paths.owes_cost(id) {
+            self.send_heartbeat(id);
+        }
         self.path_answered(id, before);
         self.drop_gone_addresses();
         self.replace_rebound_paths(id);

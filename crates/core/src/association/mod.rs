@@ -25,6 +25,7 @@ mod loss_tasks;
 mod outbound;
 mod outputs;
 mod packets;
+mod path_cost;
 mod path_events;
 mod path_mtu;
 mod paths;

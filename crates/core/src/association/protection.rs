@@ -303,11 +303,13 @@ impl Association {
         if !self.protection.becomes_mutual() {
             return;
         }
+        // A plain HEARTBEAT reports no cost to a protected peer.
+        self.paths.forget_cost_reports();
         for id in self.paths.ids() {
             if self.paths[id].removed {
                 continue;
             }
-            if self.paths[id].pending_heartbeat.is_some() {
+            if self.paths[id].pending_heartbeat.is_some() || self.paths.owes_cost(id) {
                 self.send_heartbeat(id);
             }
             self.repeat_mtu_probe(id);

@@ -121,6 +121,7 @@ impl Association {
                 && self.paths.facts(id).state != PathState::Unconfirmed;
             if same_peer {
                 self.paths.set_successor(id, new);
+                self.paths.inherit_peer_cost(id, new);
                 self.heartbeat_due(id);
             }
         }

@@ -9,8 +9,9 @@ impl Paths {
     /// Records that a HEARTBEAT is sent: it counts as an error if it is not answered within an RTO.
     pub(crate) fn begin_heartbeat(&mut self, id: PathId, nonce: u64, now: Time) {
         let rto = self.facts[id.index()].rto;
+        let cost = self.cost_to_report(id);
         let path = &mut self.paths[id.index()];
-        path.pending_heartbeat = Some(PendingHeartbeat { nonce, sent_at: now });
+        path.pending_heartbeat = Some(PendingHeartbeat { nonce, sent_at: now, cost });
         path.timers.heartbeat_timeout = Some(now + rto);
         path.timers.heartbeat = None;
     }
@@ -70,6 +71,9 @@ impl Paths {
         path.yielded = false;
         path.validation = AddressValidation::Trusted;
         path.successor = None;
+        if let Some(cost) = pending.cost {
+            path.costs.acknowledged = cost;
+        }
         Some(pending)
     }
 }

@@ -3,6 +3,7 @@
 //! [`Paths`] alone changes a [`Path`] or its [`PathFacts`]: other modules get shared references, and name the transition that they
 //! want. Each file contains the transitions of one concern. A transition asks no policy and draws no random number.
 
+mod cost;
 mod heartbeat;
 mod mtu;
 mod mtu_search;
@@ -19,7 +20,8 @@ mod validation;
 use std::ops::Index;
 use std::sync::Arc;
 
-use crate::address::PathAddress;
+use crate::address::{LocalEnd, PathAddress};
+use crate::path_cost::PathCost;
 use crate::path_id::{MAX_PATHS, PathId, PathSet, PathState};
 use crate::policy::{Estimates, Limiter, PathFacts, SendStamps, Window};
 use crate::profile::Profile;
@@ -47,6 +49,8 @@ pub(crate) struct Paths {
     options: PathOptions,
     /// Length of the packets that every path carries.
     smallest_packet_bytes: usize,
+    /// Costs of local ends that are not free.
+    local_costs: Vec<(LocalEnd, PathCost)>,
     /// Paths whose HEARTBEAT was started and is not queued yet.
     unsent_heartbeats: PathSet,
     /// Set if the pacing of a path has changed, and the timer has not been adapted yet.
@@ -81,6 +85,7 @@ impl Paths {
             smallest_packet_bytes: options.default_packet_bytes,
             paths: Vec::new(),
             facts: Vec::new(),
+            local_costs: Vec::new(),
             unsent_heartbeats: PathSet::EMPTY,
             pacing_changed: false,
         }
@@ -201,6 +206,7 @@ impl Paths {
             self.paths[id.index()] = path;
             self.facts[id.index()] = facts;
         }
+        self.adopt_own_cost(id);
         self.find_smallest_packet();
     }
 
@@ -217,6 +223,7 @@ impl Paths {
         let fresh = Path::new(old.address, old.packet_bytes);
         self.paths[id.index()] = Path { removed, validation, source, mtu, ..fresh };
         self.facts[id.index()] = facts;
+        self.adopt_own_cost(id);
         self.find_smallest_packet();
     }
 

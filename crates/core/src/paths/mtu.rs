@@ -101,7 +101,7 @@ impl Paths {
             }
             Some(Next::Probe(bytes)) => {
                 path.timers.mtu = Some(now + wait);
-                path.pending_mtu_probe = Some((PendingHeartbeat { nonce, sent_at: now }, bytes));
+                path.pending_mtu_probe = Some((PendingHeartbeat { nonce, sent_at: now, cost: None }, bytes));
                 MtuStep::Probe(bytes)
             }
         }

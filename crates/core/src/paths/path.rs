@@ -3,7 +3,9 @@
 //! Other modules only read it: [`Paths`](super::Paths) changes it.
 
 use crate::address::PathAddress;
+use crate::path_cost::PathCost;
 use crate::path_id::PathId;
+use crate::paths::cost::PathCosts;
 use crate::paths::mtu_search::MtuSearch;
 use crate::paths::pacer::Pacer;
 use crate::paths::pseudo::PseudoCumulative;
@@ -41,6 +43,8 @@ pub(crate) enum PathSource {
 pub(crate) struct PendingHeartbeat {
     pub(crate) nonce: u64,
     pub(crate) sent_at: Time,
+    /// Own cost of the path that it reports.
+    pub(crate) cost: Option<PathCost>,
 }
 
 /// Timers of a path. `None` is a stopped timer.
@@ -99,6 +103,7 @@ pub(crate) struct Path {
     pub(crate) announcements: u8,
     pub(crate) validation: AddressValidation,
     pub(crate) source: PathSource,
+    pub(crate) costs: PathCosts,
     /// Path between the same addresses with another port, which may replace this one.
     pub(crate) successor: Option<PathId>,
     pub(crate) timers: PathTimers,
@@ -127,6 +132,7 @@ impl Path {
             announcements: 0,
             validation: AddressValidation::Trusted,
             source: PathSource::Named,
+            costs: PathCosts::default(),
             successor: None,
             timers: PathTimers::default(),
             measuring: None,

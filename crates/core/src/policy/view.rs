@@ -1,5 +1,6 @@
 //! Facts that a policy reads: plain data, so that a policy can be tested without an endpoint.
 
+use crate::path_cost::PathCost;
 use crate::path_id::{PathId, PathSet, PathState};
 use crate::policy::decision::Refusal;
 use crate::policy::delivery::{DeliverySample, Limiter, SendStamps};
@@ -59,6 +60,8 @@ pub struct PathFacts {
     pub state: PathState,
     /// `true` for the primary path.
     pub primary: bool,
+    /// Higher one of the costs that both sides have set for the path.
+    pub cost: PathCost,
     /// `true` if the peer's address is an IPv6 address.
     pub ipv6: bool,
     /// Number of consecutive errors.
@@ -129,6 +132,7 @@ impl PathFacts {
             id,
             state: PathState::Unconfirmed,
             primary: false,
+            cost: PathCost::Free,
             ipv6: false,
             error_count: 0,
             potentially_failed_since: None,

@@ -48,7 +48,7 @@ pub use dtls::{
 };
 pub use error::ErrorView;
 pub use forward_tsn::{FORWARD_TSN_HEADER_LEN, ForwardTsnView, forward_tsn_len};
-pub use heartbeat::{HEARTBEAT_HEADER_LEN, HeartbeatView, heartbeat_len};
+pub use heartbeat::{HEARTBEAT_HEADER_LEN, HeartbeatView, PATH_COST_LEN, heartbeat_len};
 pub use i_data::{I_DATA_HEADER_LEN, IDataRepr, IDataView};
 pub use i_forward_tsn::{I_FORWARD_TSN_HEADER_LEN, IForwardTsnView, SkippedMid, i_forward_tsn_len};
 pub use init::{INIT_HEADER_LEN, InitRepr, InitView};

@@ -154,7 +154,10 @@ fn emit(packet: &mut PacketWriter<'_>, chunk: &Chunk<'_>) -> Option<Result<(), N
         Chunk::InitAck(init) => packet.init_ack(&init.repr(), readable(init.params())?),
         Chunk::Sack(sack) => packet.sack(&sack.repr(), sack.gaps(), sack.dups()),
         Chunk::NrSack(sack) => packet.nr_sack(&sack.repr(), sack.gaps(), sack.nr_gaps(), sack.dups()),
-        Chunk::Heartbeat(heartbeat) => packet.heartbeat(heartbeat.info()),
+        Chunk::Heartbeat(heartbeat) => match heartbeat.path_cost() {
+            Some(cost) => packet.heartbeat_with_path_cost(heartbeat.info(), cost),
+            None => packet.heartbeat(heartbeat.info()),
+        },
         Chunk::HeartbeatAck(heartbeat) => packet.heartbeat_ack(heartbeat.info()),
         Chunk::Abort(abort) => packet.abort(abort.tag_reflected(), readable(abort.causes())?),
         Chunk::Shutdown { cum_tsn } => packet.shutdown(*cum_tsn),

@@ -109,6 +109,9 @@ param_types! {
     DTLS_KEY_MANAGEMENT = 0x8006, "DTLS Key Management";
     /// Extension chunks that the sender supports (RFC 5061 section 4.2.7).
     SUPPORTED_EXTENSIONS = 0x8008, "Supported Extensions";
+    /// Cost of the path of a HEARTBEAT, an extension of this implementation. Not used in INIT. The type is unassigned, and other
+    /// receivers skip it without a report.
+    PATH_COST = 0xBF70, "Path Cost";
     /// Support for FORWARD TSN (RFC 3758 section 3.1).
     FORWARD_TSN_SUPPORTED = 0xC000, "Forward TSN Supported";
     /// Address that the sender adds (RFC 5061 section 4.2.1).
