@@ -17,6 +17,7 @@ use crate::accept_queue::AcceptQueue;
 use crate::clock::Clock;
 use crate::error::{CloseReason, ConnectError, PathError};
 use crate::key_store::KeyStore;
+use crate::link_use::LinkUses;
 use crate::message::Message;
 use crate::observer::DatagramOutcome;
 use crate::observer_slot::ObserverSlot;
@@ -50,6 +51,8 @@ pub(crate) struct Driver {
     pub(crate) sockets: Vec<Socket>,
     /// Local ends that are out of use.
     pub(crate) withheld: WithheldEnds,
+    /// Links with a cost or a limit.
+    pub(crate) links: LinkUses,
     /// Sums of the counters of closed sockets.
     pub(crate) closed: SocketCounters,
     commands: mpsc::UnboundedReceiver<Command>,
@@ -98,6 +101,7 @@ impl Driver {
             endpoint,
             sockets,
             withheld: WithheldEnds::default(),
+            links: LinkUses::default(),
             closed: SocketCounters::default(),
             commands,
             handles,
@@ -232,6 +236,7 @@ impl Driver {
             Command::RestoreLocal(end, reply) => {
                 let _ = reply.send(self.restore_local(end));
             }
+            Command::SetLinkUse(name, usage) => self.set_link_use(&name, usage),
             Command::LookAtInterfaces => self.update_interface_mtus(),
             Command::Reconnected(local) => self.reconnected(local),
             Command::PairAgain => self.pair_again(),
@@ -275,6 +280,7 @@ impl Driver {
             statistics: self.statistics(),
             associations: associations.collect(),
             withheld: self.withheld.iter().collect(),
+            links: self.links.report(&self.sockets),
         }
     }
 
@@ -301,7 +307,7 @@ impl Driver {
         let Connect { paths, sctp_port, mut config, dtls, restart } = connect;
         config.trace = self.watch.wants_decisions();
         let checked = self.check_paths(&paths, sctp_port)?;
-        let (paths, withheld) = self.withheld.divide(checked);
+        let (paths, withheld) = self.permitted_paths(checked)?;
         let handles = self.handles.upgrade().ok_or(ConnectError::EndpointGone)?;
         let stream_control = config.stream_control;
         let now = self.clock.now();
@@ -313,6 +319,7 @@ impl Driver {
             self.keys.opened(id, dtls);
         }
         self.withheld.keep(id, withheld);
+        self.begin_costs(id);
         self.refusals.watch(now, id);
         self.report_errors();
         self.enter(id, stream_control, handles).ok_or(ConnectError::EndpointGone)
@@ -682,6 +689,7 @@ impl Driver {
 impl Drop for Driver {
     /// Closes all associations, because the runtime may stop the task at any time and callers must not wait forever.
     fn drop(&mut self) {
+        self.links.end(&self.sockets);
         for shared in self.entries.values() {
             shared.close(Err(CloseReason::EndpointGone));
         }

@@ -17,6 +17,7 @@ use crate::driver::{CommandEnds, Driver};
 use crate::error::{AcceptError, BindError, ConnectError};
 use crate::interface::{LocalAddress, local_addresses};
 use crate::key_store::KeyStore;
+use crate::link_use::{LastLinks, LinkName, LinkUse};
 use crate::observer::{Observer, Started};
 use crate::observer_slot::ObserverSlot;
 use crate::peer::Peer;
@@ -43,6 +44,7 @@ pub struct EndpointBuilder {
     guard: Guard,
     protection: Protection,
     max_handshakes: usize,
+    links: Vec<(LinkName, LinkUse)>,
     watch: ObserverSlot,
 }
 
@@ -108,6 +110,11 @@ impl EndpointBuilder {
         EndpointBuilder { max_handshakes: most, ..self }
     }
 
+    /// Sets the use of these links, also for addresses that they get later. [`Monitor::set_link_use`] changes it.
+    pub fn link_uses(self, links: Vec<(LinkName, LinkUse)>) -> Self {
+        EndpointBuilder { links, ..self }
+    }
+
     /// Observes the endpoint. An endpoint without an observer has no additional cost.
     pub fn observer(self, observer: impl Observer) -> Self {
         EndpointBuilder { watch: ObserverSlot::new(Box::new(observer)), ..self }
@@ -157,7 +164,7 @@ impl EndpointBuilder {
         endpoint.set_addresses(sockets.iter().map(Socket::end).collect());
         let (commands, orders) = mpsc::unbounded_channel();
         let queue = Arc::new(AcceptQueue::new(self.backlog));
-        let driver = Driver::new(
+        let mut driver = Driver::new(
             clock,
             endpoint,
             sockets,
@@ -166,14 +173,25 @@ impl EndpointBuilder {
             keys,
             self.watch,
         );
+        let last_links = LastLinks::default();
+        driver.begin_links(self.links, Arc::clone(&last_links));
         let (alive, gone) = watch::channel(());
         runtime.spawn(async move {
             driver.run().await;
             drop(alive);
         });
         let protection = self.protection;
-        let inner =
-            EndpointInner { commands, queue, locals, devices, sctp_port: port, accepts, protection, gone };
+        let inner = EndpointInner {
+            commands,
+            queue,
+            locals,
+            devices,
+            sctp_port: port,
+            accepts,
+            protection,
+            gone,
+            last_links,
+        };
         Ok(Endpoint { inner: Arc::new(inner) })
     }
 
@@ -280,6 +298,7 @@ pub(crate) struct EndpointInner {
     accepts: bool,
     protection: Protection,
     gone: watch::Receiver<()>,
+    last_links: LastLinks,
 }
 
 impl Endpoint {
@@ -297,6 +316,7 @@ impl Endpoint {
             guard: Guard::default(),
             protection,
             max_handshakes: 256,
+            links: Vec::new(),
             watch: ObserverSlot::default(),
         }
     }
@@ -411,12 +431,13 @@ impl Endpoint {
 
     /// Returns a handle that reads the endpoint's state and does not keep it running.
     pub fn monitor(&self) -> Monitor {
-        let EndpointInner { commands, sctp_port, accepts, gone, .. } = &*self.inner;
+        let EndpointInner { commands, sctp_port, accepts, gone, last_links, .. } = &*self.inner;
         Monitor {
             commands: commands.downgrade(),
             sctp_port: *sctp_port,
             accepts: *accepts,
             gone: gone.clone(),
+            last_links: Arc::clone(last_links),
         }
     }
 
@@ -437,9 +458,14 @@ pub struct Monitor {
     sctp_port: u16,
     accepts: bool,
     gone: watch::Receiver<()>,
+    last_links: LastLinks,
 }
 
 impl Monitor {
+    pub(crate) fn last_links(&self) -> &LastLinks {
+        &self.last_links
+    }
+
     /// Returns `true` if the endpoint accepts associations.
     pub fn accepts(&self) -> bool {
         self.accepts

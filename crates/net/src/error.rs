@@ -147,6 +147,11 @@ pub enum ConnectError {
     /// The endpoint refused the association.
     #[error(transparent)]
     Refused(#[from] anabranch_core::ConnectError),
+    /// All paths begin at links that are [barred](crate::LinkUse::Barred).
+    #[error(
+        "every path begins at a link that has reached its limit ({0:?}); wait for its next period, or use another link"
+    )]
+    Barred(Vec<IpAddr>),
     /// The peer did not answer on any path.
     #[error(
         "no answer arrived on any path; check addresses, UDP ports and firewalls, and that the peer is listening and accepts this endpoint"
@@ -202,6 +207,7 @@ impl ConnectError {
             | Self::PortZero
             | Self::Exists(_)
             | Self::Refused(_)
+            | Self::Barred(_)
             | Self::NoAnswer
             | Self::Unreachable(_)
             | Self::NotProtected(_)

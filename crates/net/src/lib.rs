@@ -113,6 +113,8 @@ pub mod interface;
 mod key_service;
 mod key_store;
 mod keying;
+mod link_orders;
+mod link_use;
 mod locals;
 mod mailbox;
 mod message;
@@ -144,8 +146,8 @@ pub use anabranch_core::policy::Limiter;
 pub use anabranch_core::{
     AbandonCause, Abandoned, AbandonedMessages, AbortReason, AcceptFrom, AddressChanges, AssociationEvent,
     BufferGrowth, FairPool, Guard, ListedAddresses, LocalEnd, MAX_NETWORKS, Network, NetworkError, Networks,
-    NetworksError, PathAddress, PathId, PathState, PoolFull, RateLimit, Refusal, Reliability, SendOptions,
-    Source, Statistics, StreamDirection, StreamRefusal, StreamRequest, StreamScheduler,
+    NetworksError, PathAddress, PathCost, PathId, PathState, PoolFull, RateLimit, Refusal, Reliability,
+    SendOptions, Source, Statistics, StreamDirection, StreamRefusal, StreamRequest, StreamScheduler,
 };
 pub use association::Association;
 pub use config::{
@@ -162,6 +164,7 @@ pub use event::{Events, MissedEvents};
 pub use keying::{
     Credentials, ExportError, IdentityForm, KeyPolicy, PeerIdentity, RestartKeys, RestartKeysError,
 };
+pub use link_use::{LinkName, LinkReport, LinkUse};
 pub use locals::Binding;
 pub use message::Message;
 pub use observer::{Datagram, DatagramOutcome, KeyChange, Observer, Started};

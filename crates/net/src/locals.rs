@@ -139,6 +139,7 @@ impl Driver {
         self.sockets.push(socket);
         self.list_addresses();
         self.update_interface_mtus();
+        self.adopt_link_use(at);
         if self.withheld.contains(at) {
             return Ok(local);
         }
@@ -171,9 +172,10 @@ impl Driver {
             let known = self.locals().iter().map(SocketAddr::ip).collect();
             return Err(LocalError::Unknown { address, known });
         }
-        let Driver { sockets, closed, .. } = self;
+        let Driver { sockets, closed, links, .. } = self;
         for socket in sockets.extract_if(.., |socket| is_gone(socket.end())) {
             closed.add(&socket.counters);
+            links.close(&socket);
         }
         self.list_addresses();
         for end in ends {

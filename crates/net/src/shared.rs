@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::keying::{ExportError, KeyingError, PeerIdentity, RestartKeys};
+use crate::link_use::{LinkName, LinkUse};
 use anabranch_core::protection::RestartContext;
 use anabranch_core::{
     AssociationConfig, AssociationEvent, AssociationId, LocalEnd, PathAddress, PathId, SendOptions, SendRules,
@@ -47,6 +48,8 @@ pub(crate) enum Command {
     WithholdLocal(LocalEnd, oneshot::Sender<Result<(), LocalError>>),
     /// Puts a withheld local address into use again.
     RestoreLocal(LocalEnd, oneshot::Sender<Result<(), LocalError>>),
+    /// Changes the use of a link.
+    SetLinkUse(LinkName, LinkUse),
     /// Updates the MTUs of interfaces.
     LookAtInterfaces,
     /// Reports that the interface of a local address is connected again.

@@ -4,7 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use anabranch_core::policy::Limiter;
-use anabranch_core::{Association, Discards, LocalEnd, PathAddress, PathId, PathState, Statistics};
+use anabranch_core::{Association, Discards, LocalEnd, PathAddress, PathCost, PathId, PathState, Statistics};
+
+use crate::link_use::LinkReport;
 
 /// State of a path.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +23,8 @@ pub struct PathSnapshot {
     pub state: PathState,
     /// Set for the primary path.
     pub primary: bool,
+    /// Higher one of the costs that both sides have set.
+    pub cost: PathCost,
     /// Smoothed round-trip time; `None` before the first sample.
     pub srtt: Option<Duration>,
     /// Retransmission time-out, including back-off.
@@ -124,6 +128,8 @@ pub struct EndpointReport {
     pub associations: Vec<AssociationReport>,
     /// Local addresses that are [withheld](crate::Monitor::withhold_local).
     pub withheld: Vec<LocalEnd>,
+    /// Links whose [use](crate::EndpointBuilder::link_uses) is set.
+    pub links: Vec<LinkReport>,
 }
 
 impl Snapshot {
@@ -148,6 +154,7 @@ fn paths(association: &Association) -> impl Iterator<Item = PathSnapshot> {
             remote: SocketAddr::new(remote, udp_port?),
             state: facts.state,
             primary: facts.primary,
+            cost: facts.cost,
             srtt: facts.rtt.smoothed.map(Duration::from),
             rto: facts.rto.into(),
             mtu_bytes: association.path_mtu_bytes(facts.id)?,

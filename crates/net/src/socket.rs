@@ -287,6 +287,14 @@ impl Socket {
         }
     }
 
+    /// Returns the interface to which the socket belongs, whether the system has bound it or not.
+    pub(crate) fn device_name(&self) -> Option<&str> {
+        match &self.device {
+            Some(Device::Bound(interface) | Device::Refused { interface, .. }) => Some(interface),
+            None => None,
+        }
+    }
+
     pub(crate) fn device(&self) -> Option<&Device> {
         self.device.as_ref()
     }

@@ -11,6 +11,7 @@ use crate::error::LocalError;
 use crate::pairing::path_addresses;
 use crate::shared::Command;
 use crate::socket::Socket;
+use crate::withheld::Withholder;
 
 impl Monitor {
     /// Takes a local address out of use: every association retires the paths that begin there, and reports this to its peer, so
@@ -30,7 +31,7 @@ impl Monitor {
     }
 
     /// Puts a withheld local address into use again. Its paths carry data once the peer has answered on them. Has no effect on
-    /// another address of the endpoint.
+    /// another address of the endpoint, and on one of a [barred](crate::LinkUse::Barred) link until the link is permitted.
     ///
     /// The order precedes later ones to the endpoint; the future waits for its result. Cancel-safe: dropping the future does not
     /// withdraw the order.
@@ -67,17 +68,27 @@ impl Monitor {
 impl Driver {
     pub(crate) fn withhold_local(&mut self, end: LocalEnd) -> Result<(), LocalError> {
         self.check_local(end)?;
-        if self.withheld.contains(end) {
+        if self.withheld.hold(end, Withholder::User) {
             return Ok(());
         }
         let paths = self.dispensable_paths(end)?;
-        self.withheld.add(self.clock.now(), end, paths);
+        self.take_out(end, Withholder::User, paths);
+        Ok(())
+    }
+
+    /// Takes an end out of use, with these paths that begin there.
+    pub(crate) fn take_out(
+        &mut self,
+        end: LocalEnd,
+        by: Withholder,
+        paths: Vec<(AssociationId, PathAddress)>,
+    ) {
+        self.withheld.add(self.clock.now(), end, by, paths);
         self.list_addresses();
         self.for_each_association(|association, now| {
             // An association may have no path from this address.
             let _ = association.remove_local_address(now, end);
         });
-        Ok(())
     }
 
     /// Returns the paths that begin at this end, if each of their associations has another active path.
@@ -101,7 +112,13 @@ impl Driver {
 
     pub(crate) fn restore_local(&mut self, end: LocalEnd) -> Result<(), LocalError> {
         self.check_local(end)?;
-        let Some(paths) = self.withheld.remove(end) else { return Ok(()) };
+        self.put_back(end, Withholder::User);
+        Ok(())
+    }
+
+    /// Removes a holder of a withheld end, whose paths are restored if it was the last one.
+    pub(crate) fn put_back(&mut self, end: LocalEnd, by: Withholder) {
+        let Some(paths) = self.withheld.release(end, by) else { return };
         self.list_addresses();
         let now = self.clock.now();
         for (id, path) in paths {
@@ -112,7 +129,6 @@ impl Driver {
             }
         }
         self.pair_again();
-        Ok(())
     }
 
     fn check_local(&self, end: LocalEnd) -> Result<(), LocalError> {

@@ -12,6 +12,7 @@ mod hostile;
 mod hostile_streams;
 mod ipv6;
 mod lifetime;
+mod link_use;
 mod locals;
 mod messages;
 mod observer;
