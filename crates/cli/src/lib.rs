@@ -5,6 +5,7 @@ mod builtin;
 mod columns;
 mod compare;
 mod completions;
+mod costs;
 mod decrypt;
 pub mod endpoint;
 mod exit;
@@ -28,6 +29,7 @@ pub mod schemes;
 mod seeds;
 mod served_peers;
 mod signal;
+mod state_dir;
 mod table;
 mod tilde;
 #[cfg(unix)]

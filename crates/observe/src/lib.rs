@@ -38,10 +38,12 @@ mod batch;
 pub mod control;
 mod directory;
 mod feed;
+mod link_cost;
 pub mod metrics;
 mod recording;
 mod sink;
 
 pub use anabranch_trace::TraceError;
 pub use anabranch_trace::qlog::Role;
+pub use link_cost::{LinkCost, LinkCostSource, LinkLimit, Usage};
 pub use recording::{Outputs, Recording, Report};

@@ -140,6 +140,7 @@ mod tests {
             local: IpAddr::from([127, 0, 0, 1]),
             remote: SocketAddr::from(([127, 0, 0, 2], 9899)),
             state: PathState::Active,
+            cost: anabranch_net::PathCost::Free,
             primary: index == 0,
             srtt: Some(Duration::from_micros(1500)),
             rto: Duration::from_secs(1),

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use anabranch_forward::Tally;
 use anabranch_net::route_selection::{
     RemoteChoice, RouteSelection, Target, connect_failure_message, endpoint_for, read_destination,
 };
@@ -18,6 +19,7 @@ use super::progress::Attempt;
 use super::protection::{Connecting, Expected};
 use super::rendezvous::{Meeting, RendezvousServer, read_server};
 use super::{AssociationOptions, OPTIONS};
+use crate::costs::{Costs, PathDescription, read_path};
 use crate::exit::CommandError;
 use crate::{output, quantity};
 
@@ -27,9 +29,10 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(86_400);
 /// Options for connecting. The target is a separate argument.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ConnectOptions {
-    /// Local address or interface of a path; can be repeated [default: those that `anabranch paths` calls usable]
-    #[arg(long = "path", value_name = "ADDR|IFACE")]
-    pub(crate) paths: Vec<String>,
+    /// Local address or interface of a path, with its cost; can be repeated [default: those that `anabranch paths` calls usable].
+    /// Cost: `,metered` (for data that free paths cannot carry), `,only=backup` (while no other path works), `,limit=2GB/month`
+    #[arg(long = "path", value_name = "ADDR|IFACE[,COST]", value_parser = read_path)]
+    pub(crate) paths: Vec<PathDescription>,
 
     /// Destination of the paths instead of HOST's own addresses, such as a relay; once for all paths, or once for each --path
     #[arg(long, value_name = "ADDR:PORT", value_parser = read_destination)]
@@ -46,6 +49,10 @@ pub(crate) struct ConnectOptions {
 
     #[command(flatten)]
     pub(crate) association: AssociationOptions,
+
+    /// Costs of the paths. All endpoints of a command share them.
+    #[arg(skip)]
+    pub(crate) costs: Costs,
 }
 
 fn read_timeout(text: &str) -> Result<Duration, String> {
@@ -83,6 +90,12 @@ impl FailedAttempt {
 }
 
 impl ConnectOptions {
+    /// Lets `anabranch top` show the endpoints of this command, its links with a cost or limit, and forwarded connections from now
+    /// on. Call it in a runtime.
+    pub(crate) fn open_control(&self, command: &str, tally: Option<&Tally>) {
+        self.association.open_control_with(command, tally, Some(self.costs.source()));
+    }
+
     /// Returns the first option that was given.
     pub(crate) fn given(&self) -> Option<&'static str> {
         self.given_to_connect().or_else(|| self.association.given())
@@ -187,7 +200,7 @@ impl ConnectOptions {
         let expected = target.parse().map_or(expected, Expected::Key);
         let meeting = Meeting::prepare(server, target, expected, protection).await?;
         let secured = protection.to_connect(target, expected)?;
-        let selection = RouteSelection::new(self.paths.clone(), meeting.remotes());
+        let selection = RouteSelection::new(self.path_names(), meeting.remotes());
         let config = configure(self.association.config()?);
         let to_server = self.paths_of(&selection)?;
         let endpoint = self.bind_builder(endpoint_for(&to_server, secured.protection.clone()), &config)?;
@@ -220,7 +233,11 @@ impl ConnectOptions {
         } else {
             RemoteChoice::Named(self.to.clone())
         };
-        Ok(RouteSelection::new(self.paths.clone(), remotes))
+        Ok(RouteSelection::new(self.path_names(), remotes))
+    }
+
+    fn path_names(&self) -> Vec<String> {
+        self.paths.iter().map(|path| path.name().to_owned()).collect()
     }
 
     fn paths_of(&self, selection: &RouteSelection) -> Result<Vec<PathAddress>, CommandError> {
@@ -242,8 +259,10 @@ impl ConnectOptions {
 
     fn bind_builder(&self, builder: EndpointBuilder, config: &Config) -> Result<Endpoint, CommandError> {
         let builder = self.association.attach(builder, Role::Client, config)?;
+        let builder = builder.link_uses(self.costs.uses(&self.paths)?);
         let endpoint = builder.bind().map_err(anyhow::Error::new)?;
-        self.association.observe.show(&endpoint)?;
+        self.costs.keep(&endpoint);
+        self.association.observe.show(&endpoint, Some(self.costs.source()))?;
         Ok(endpoint)
     }
 

@@ -163,7 +163,7 @@ impl ListenOptions {
             _ => CommandError::usage(format!("--listen: {error}")),
         })?;
         admitted.listening.follow_changes();
-        self.association.observe.show(&endpoint)?;
+        self.association.observe.show(&endpoint, None)?;
         addresses.follow(&endpoint);
         Ok(endpoint)
     }

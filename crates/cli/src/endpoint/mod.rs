@@ -16,7 +16,7 @@ use std::time::Duration;
 use anabranch_forward::Tally;
 use anabranch_net::route_selection::InputNames;
 use anabranch_net::{Config, EndpointBuilder};
-use anabranch_observe::Role;
+use anabranch_observe::{LinkCostSource, Role};
 use clap::Args;
 
 use self::observe::ObserveOptions;
@@ -81,15 +81,20 @@ impl AssociationOptions {
 
     /// Lets `anabranch top` show the endpoints of this command from now on. Call it in a runtime.
     pub(crate) fn open_control(&self, command: &str) {
-        self.open_control_with(command, None);
+        self.open_control_with(command, None, None);
     }
 
-    /// Like [`open_control`](Self::open_control), with forwarded connections.
-    pub(crate) fn open_control_with(&self, command: &str, tally: Option<&Tally>) {
+    /// Like [`open_control`](Self::open_control), with forwarded connections and with links that have a cost or limit.
+    pub(crate) fn open_control_with(
+        &self,
+        command: &str,
+        tally: Option<&Tally>,
+        links: Option<LinkCostSource>,
+    ) {
         #[cfg(unix)]
-        self.observe.open_control(command, self.scheme(), tally);
+        self.observe.open_control(command, self.scheme(), (tally, links));
         #[cfg(not(unix))]
-        let _ = (command, tally);
+        let _ = (command, tally, links);
     }
 
     /// Adds the requested observer.

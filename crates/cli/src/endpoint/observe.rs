@@ -10,7 +10,7 @@ use anabranch_net::{Config, Endpoint, EndpointBuilder};
 #[cfg(unix)]
 use anabranch_observe::control::{Connection, Connections, Control, Folder, MAX_CONNECTIONS};
 use anabranch_observe::metrics::Exporter;
-use anabranch_observe::{Outputs, Recording, Role};
+use anabranch_observe::{LinkCostSource, Outputs, Recording, Role};
 use anabranch_sim::pcapng::SnapLength;
 use clap::Args;
 
@@ -127,7 +127,12 @@ impl ObserveOptions {
 
     /// Opens the control socket of this command, for `anabranch top`. The command works without it, so a failure is a notice.
     #[cfg(unix)]
-    pub(super) fn open_control(&self, command: &str, scheme: &str, tally: Option<&Tally>) {
+    pub(super) fn open_control(
+        &self,
+        command: &str,
+        scheme: &str,
+        (tally, links): (Option<&Tally>, Option<LinkCostSource>),
+    ) {
         let control = match Control::open(&Folder::of_user(), command, scheme) {
             Ok(control) => control,
             Err(error) => {
@@ -137,11 +142,18 @@ impl ObserveOptions {
         if let Some(tally) = tally.cloned() {
             control.show_connections(Arc::new(move || connections(&tally)));
         }
+        if let Some(links) = links {
+            control.show_links(links);
+        }
         self.running.lock().unwrap_or_else(PoisonError::into_inner).control = Some(control);
     }
 
-    /// Shows an endpoint to `anabranch top`, and exports its metrics if requested.
-    pub(super) fn show(&self, endpoint: &Endpoint) -> Result<(), CommandError> {
+    /// Shows an endpoint to `anabranch top`, and exports its metrics and those of links if requested.
+    pub(super) fn show(
+        &self,
+        endpoint: &Endpoint,
+        links: Option<LinkCostSource>,
+    ) -> Result<(), CommandError> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         #[cfg(unix)]
         if let Some(control) = &running.control {
@@ -153,6 +165,9 @@ impl ObserveOptions {
             None => export(address)?,
         };
         exporter.show(endpoint);
+        if let Some(links) = links {
+            exporter.show_links(links);
+        }
         running.exporter = Some(exporter);
         Ok(())
     }

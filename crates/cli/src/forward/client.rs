@@ -36,6 +36,9 @@ Examples:
     anabranch forward -R 8080:localhost:80 HOST
   Keystrokes of ssh before the bytes of other connections:
     anabranch forward -D 1080 --priority 22 HOST
+  Cellular only while Wi-Fi does not work, and at most 2 GB a month:
+    anabranch forward -D 1080 --path wlan0 \
+        --path wwan0,only=backup,limit=2GB/month HOST
   Measure each link and all together, before anything is forwarded:
     anabranch forward --check HOST
 
@@ -119,7 +122,7 @@ pub(crate) fn forward(arguments: &ForwardArguments) -> Result<Status, CommandErr
 async fn run(arguments: &ForwardArguments, forwarder: &Forwarder) -> Result<Status, CommandError> {
     let stop = interrupted()?;
     let listeners = bind(arguments)?;
-    arguments.connect.association.open_control_with("forward", Some(forwarder.tally()));
+    arguments.connect.open_control("forward", Some(forwarder.tally()));
     let opening = async {
         let quiet = arguments.show.is_silent();
         let retries = arguments.connect.retries();
@@ -145,6 +148,7 @@ async fn run(arguments: &ForwardArguments, forwarder: &Forwarder) -> Result<Stat
         failed = keep_connected(arguments, forwarder, first) => Err(failed),
         () = stop => {
             forwarder.close().await;
+            arguments.show.links(&arguments.connect.costs).await;
             Ok(Status::Interrupted)
         }
     }

@@ -142,7 +142,7 @@ async fn run(
     admitted: &Admitted,
 ) -> Result<Status, CommandError> {
     let stop = interrupted()?;
-    arguments.listen.association.open_control_with("gateway", Some(gateway.tally()));
+    arguments.listen.association.open_control_with("gateway", Some(gateway.tally()), None);
     let endpoint = arguments.listen.bind_bounded(admitted, MAX_ASSOCIATIONS, configure)?;
     let services = Services {
         gateway: gateway.clone(),

@@ -7,6 +7,7 @@ use anabranch_transfer::escape;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use crate::costs::{Costs, link_object, link_text};
 use crate::live_output;
 use crate::output::count;
 
@@ -69,6 +70,13 @@ impl ShowOptions {
         let dropped: u64 = Count::DROPPED.map(|count| tally.get(count)).iter().sum();
         let text = format!("{sent} packets sent, {received} received, {dropped} dropped");
         self.line(&text, &Value::Object(object));
+    }
+
+    /// Counts the last bytes of links with a cost or limit, and prints the states of these links at the end.
+    pub(super) async fn links(&self, costs: &Costs) {
+        for link in costs.finish().await {
+            self.line(&link_text(&link), &link_object(&link));
+        }
     }
 
     /// Prints the totals at the end.

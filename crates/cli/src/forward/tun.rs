@@ -117,7 +117,7 @@ impl Client<'_> {
         let stop = interrupted()?;
         tokio::pin!(stop);
         let connect = &self.arguments.connect;
-        connect.association.open_control("tun");
+        connect.open_control("tun", None);
         let first = tokio::select! {
             opened = self.open(connect, self.arguments.show.is_silent(), connect.retries()) => opened?,
             () = &mut stop => return Ok(Status::Interrupted),
@@ -130,7 +130,10 @@ impl Client<'_> {
             error = device.read(|packet| pass(packet, &sender)) => {
                 Err(CommandError::failure(format!("the device {} has ended: {error}", device.name())))
             }
-            () = stop => Ok(Status::Interrupted),
+            () = stop => {
+                self.arguments.show.links(&connect.costs).await;
+                Ok(Status::Interrupted)
+            }
         }
     }
 

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::show::ShowOptions;
 use crate::exit::CommandError;
-use crate::transfer::state_dir;
+use crate::state_dir::state_dir;
 
 /// MTU of the gateway's device. Longer packets of the networks behind it are answered by ICMP.
 const MTU: usize = 1400;

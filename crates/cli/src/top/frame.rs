@@ -6,6 +6,7 @@ use anabranch_transfer::escape;
 use super::named;
 use super::sample::{Path, Sample};
 use crate::columns::{elide_middle, pad, width};
+use crate::costs::link_text;
 use crate::output::count;
 
 /// Columns of text without a terminal.
@@ -87,6 +88,7 @@ fn body(sample: &Sample, selected: Option<usize>, size: Size) -> Vec<Line> {
         let more = count(sample.more_associations, "more association", "more associations");
         lines.push(line(Emphasis::Plain, &format!("{more} not shown"), size));
     }
+    lines.extend(sample.link_costs.iter().map(|link| line(Emphasis::Plain, &escape(&link_text(link)), size)));
     if let Some(connections) = &sample.connections {
         lines.push(line(Emphasis::Plain, "", size));
         lines.extend(connection_lines(connections, size));

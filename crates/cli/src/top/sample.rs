@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
 use anabranch_observe::control::{AssociationState, Connections, Link, PathReport, Report, State, WaitsFor};
+use anabranch_observe::{LinkCost, Usage};
 use serde::Serialize;
 
 /// Number of reports over which losses are counted.
@@ -20,6 +21,8 @@ pub(super) struct Sample {
     pub(super) associations: Vec<Association>,
     pub(super) more_associations: u64,
     pub(super) taken_out: Vec<Link>,
+    /// Links with a cost or limit.
+    pub(super) link_costs: Vec<LinkCost>,
     pub(super) connections: Option<Connections>,
     /// Links of the paths and those that were taken out, in the order in which they appeared.
     #[serde(skip)]
@@ -47,6 +50,7 @@ pub(super) struct Path {
     pub(super) remote: SocketAddr,
     pub(super) state: State,
     pub(super) primary: bool,
+    pub(super) cost: Usage,
     /// Rate of acknowledged bytes; `None` in the first report of the path.
     pub(super) up_kbps: Option<f64>,
     /// Rate of received bytes.
@@ -79,6 +83,7 @@ impl Sampler {
             associations: associations.map(|one| self.association(one, report.time_ms)).collect(),
             more_associations: report.more_associations,
             taken_out: report.taken_out.clone(),
+            link_costs: report.links.clone(),
             connections: report.connections.clone(),
             links: self.links.clone(),
         };
@@ -139,6 +144,7 @@ impl Sampler {
             remote: path.remote,
             state: path.state,
             primary: path.primary,
+            cost: path.cost,
             up_kbps,
             down_kbps,
             srtt_ms: path.srtt_ms,
@@ -169,6 +175,12 @@ fn loss_percent(oldest: &PathReport, path: &PathReport) -> Option<f64> {
     (sent > 0).then(|| (lost as f64 * 100.0 / sent as f64).min(100.0))
 }
 
+/// Returns `true` if a cheaper path works.
+fn is_spared(of: &AssociationState, path: &PathReport) -> bool {
+    let rank = |path: &PathReport| Usage::ALL.iter().position(|usage| *usage == path.cost);
+    of.paths.iter().any(|other| other.state == State::Active && rank(other) < rank(path))
+}
+
 /// Returns the reason for which a path carries little or nothing.
 fn why(of: &AssociationState, path: &PathReport, rates: Option<(f64, f64)>) -> Option<String> {
     let is_idle = rates.is_some_and(|(up, down)| up < IDLE_KBPS && down < IDLE_KBPS);
@@ -177,6 +189,10 @@ fn why(of: &AssociationState, path: &PathReport, rates: Option<(f64, f64)>) -> O
         (State::PotentiallyFailed, _) => format!("suspected, errors in a row: {}", path.errors),
         (State::Inactive, _) => format!("failed, errors in a row: {}", path.errors),
         (State::Active, _) if !is_idle => return None,
+        (State::Active, _) if is_spared(of, path) => match path.cost {
+            Usage::Backup => "backup: another path works".to_owned(),
+            cost => format!("{}: cheaper paths suffice", cost.name()),
+        },
         (State::Active, _) if of.send_buffered_bytes == 0 => "no data to send".to_owned(),
         (State::Active, WaitsFor::Data) => "no data to send".to_owned(),
         (State::Active, WaitsFor::PeerWindow) => "the peer's receive window is full".to_owned(),
@@ -200,6 +216,7 @@ pub(super) mod tests {
             remote: SocketAddr::from(([192, 0, 2, number], 9899)),
             state: State::Active,
             primary: number == 1,
+            cost: Usage::Free,
             waits_for: WaitsFor::Acknowledgements,
             srtt_ms: Some(20.5),
             cwnd_bytes: 60_000,
@@ -282,6 +299,19 @@ pub(super) mod tests {
         assert!(reason(|path| path.state = State::Unconfirmed).contains("not answered"));
         let failed = reason(|path| (path.state, path.errors) = (State::Inactive, 6));
         assert_eq!(failed, "failed, errors in a row: 6");
+    }
+
+    #[test]
+    fn idle_path_with_a_cost_names_it_while_a_cheaper_path_works() {
+        let reason = |cost: Usage, state: State| {
+            let paths = vec![PathReport { state, ..path(1) }, PathReport { cost, ..path(2) }];
+            let mut sampler = Sampler::default();
+            sampler.sample(report(0.0, paths.clone()));
+            sampler.sample(report(1000.0, paths)).associations[0].paths[1].why.clone().unwrap_or_default()
+        };
+        assert_eq!(reason(Usage::Metered, State::Active), "metered: cheaper paths suffice");
+        assert_eq!(reason(Usage::Backup, State::Active), "backup: another path works");
+        assert_eq!(reason(Usage::Backup, State::Inactive), "waits for acknowledgements");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::ShowOptions;
 use crate::exit::CommandError;
 use crate::live_output;
 use crate::output;
+use crate::state_dir::state_dir;
 
 /// Name of the file. Transfers exclude the file, so that it is never sent, even if its folder is served.
 const FILE: &str = ".anabranch-sender";
@@ -37,13 +38,6 @@ pub(super) fn sender(show: &ShowOptions) -> Result<SenderId, CommandError> {
             SenderId::random().map_err(CommandError::failure)
         }
     }
-}
-
-/// Returns the folder for state of the XDG base directory specification. A relative `XDG_STATE_HOME` is ignored, as the specification
-/// requires.
-pub(crate) fn state_dir() -> Option<PathBuf> {
-    let named = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    named.or_else(|| std::env::home_dir().map(|home| home.join(".local/state")))
 }
 
 fn load_or_create(dir: &Path) -> Result<SenderId, (PathBuf, io::Error)> {

@@ -33,7 +33,6 @@ use crate::{live_output, output, quantity};
 use self::filters::FilterOptions;
 
 #[cfg(target_os = "linux")]
-pub(crate) use identity::state_dir;
 pub(crate) use recv::RecvArguments;
 pub(crate) use send::SendArguments;
 pub(crate) use serve::{ServeArguments, serve};

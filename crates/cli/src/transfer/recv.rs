@@ -360,7 +360,7 @@ async fn fetch(
     again: Option<String>,
 ) -> Result<Status, CommandError> {
     let stop = interrupted()?;
-    arguments.connect.association.open_control("recv");
+    arguments.connect.open_control("recv", None);
     let is_quiet = arguments.show.quiet || arguments.show.json;
     tokio::pin!(stop);
     let connector = Connector::new(&arguments.connect, host);

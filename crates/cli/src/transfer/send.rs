@@ -214,7 +214,7 @@ async fn run(
 ) -> Result<Status, CommandError> {
     // The handler is installed before the first output, so that a program that reads the output may send a signal.
     let stop = interrupted()?;
-    arguments.connect.association.open_control("send");
+    arguments.connect.open_control("send", None);
     let is_quiet = arguments.show.quiet || arguments.show.json;
     let identity = sender(&arguments.show)?;
     tokio::pin!(stop);
@@ -324,6 +324,7 @@ pub(super) async fn finish(
     if !matches!(ended, Some(Ok(()))) {
         connector.close().await;
     }
+    connector.options.costs.finish().await;
     let carried = connector.paths.lock().await.carried().await;
     let totals = report.totals();
     let can_resume = can_resume(ended.as_ref());

@@ -34,6 +34,8 @@ mod observe;
 mod offers;
 #[cfg(unix)]
 mod output;
+#[cfg(target_os = "linux")]
+mod path_costs;
 mod paths;
 mod protection;
 mod relay;

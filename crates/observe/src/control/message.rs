@@ -5,6 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use anabranch_net::{Limiter, PathState};
 use serde::{Deserialize, Serialize};
 
+use crate::link_cost::{LinkCost, Usage};
+
 /// Maximum length of a request in bytes, with its line feed.
 pub const MAX_REQUEST_BYTES: usize = 1024;
 /// Maximum length of an answer in bytes, with its line feed.
@@ -75,6 +77,8 @@ pub struct Report {
     pub more_associations: u64,
     /// Local addresses that were taken out of use.
     pub taken_out: Vec<Link>,
+    /// Links with a cost or limit.
+    pub links: Vec<LinkCost>,
     /// Forwarded connections, if the command forwards any.
     pub connections: Option<Connections>,
 }
@@ -113,6 +117,8 @@ pub struct PathReport {
     pub state: State,
     /// Set for the primary path.
     pub primary: bool,
+    /// Higher one of the costs that both sides have set.
+    pub cost: Usage,
     /// Limit at the latest opportunity to send data.
     pub waits_for: WaitsFor,
     /// Smoothed round-trip time in milliseconds, once measured.

@@ -60,6 +60,7 @@ impl InterfaceNames {
             remote: path.remote,
             state: path.state.into(),
             primary: path.primary,
+            cost: path.cost.into(),
             waits_for: path.limiter.into(),
             srtt_ms: path.srtt.map(|srtt| srtt.as_secs_f64() * 1e3),
             cwnd_bytes: path.cwnd_bytes,

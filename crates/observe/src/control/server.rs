@@ -18,6 +18,7 @@ use super::message::{
     Answer, Connections, Link, MAX_ASSOCIATIONS, MAX_REQUEST_BYTES, Report, Request, line, parse_request,
 };
 use super::report::InterfaceNames;
+use crate::link_cost::{LinkCost, LinkCostSource};
 use crate::metrics::metrics_page;
 
 /// Maximum number of clients. Further ones are refused.
@@ -55,6 +56,7 @@ struct State {
     /// Local ends that the user took out. They stay out when the command connects again.
     taken_out: Vec<LocalEnd>,
     connections: Option<ConnectionSource>,
+    links: Option<LinkCostSource>,
     names: InterfaceNames,
 }
 
@@ -101,6 +103,11 @@ impl Control {
     /// Adds the forwarded connections to the reports.
     pub fn show_connections(&self, connections: ConnectionSource) {
         self.shared.lock().connections = Some(connections);
+    }
+
+    /// Adds the links with a cost or limit to the reports.
+    pub fn show_links(&self, links: LinkCostSource) {
+        self.shared.lock().links = Some(links);
     }
 }
 
@@ -161,6 +168,7 @@ impl Shared {
         }
         let connections = self.lock().connections.clone();
         let connections = connections.map(|connections| connections());
+        let links = self.links();
         let State { names, taken_out, .. } = &mut *self.lock();
         let all: usize = reports.iter().map(|(_, report)| report.associations.len()).sum();
         let associations = reports.into_iter().flat_map(|(number, report)| {
@@ -176,6 +184,7 @@ impl Shared {
             associations: associations.collect(),
             more_associations: all.saturating_sub(MAX_ASSOCIATIONS) as u64,
             taken_out: taken_out.iter().map(|end| names.link(*end)).collect::<Vec<Link>>(),
+            links,
             connections,
         }
     }
@@ -185,7 +194,12 @@ impl Shared {
         for (_, endpoint) in self.endpoints() {
             reports.extend(endpoint.report().await.map(|report| (endpoint.sctp_port(), report)));
         }
-        metrics_page(reports)
+        metrics_page(reports, self.links())
+    }
+
+    fn links(&self) -> Vec<LinkCost> {
+        let links = self.lock().links.clone();
+        links.map(|links| links()).unwrap_or_default()
     }
 
     /// Returns the endpoints, and forgets those that have ended.

@@ -7,6 +7,7 @@ mod authority;
 mod page;
 mod server;
 
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,21 +16,30 @@ use anabranch_net::{Endpoint, Monitor};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
+use crate::link_cost::LinkCostSource;
+
 pub(crate) use page::discard_word;
 #[cfg(unix)]
 pub(crate) use page::write as metrics_page;
 
 /// Exported endpoints.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Endpoints {
     endpoints: Mutex<Vec<Monitor>>,
+    links: Mutex<Option<LinkCostSource>>,
     /// Name of this machine, which requests may address.
     machine: Option<String>,
 }
 
+impl fmt::Debug for Endpoints {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoints").field("endpoints", &self.endpoints).finish_non_exhaustive()
+    }
+}
+
 impl Endpoints {
     fn new() -> Self {
-        Endpoints { endpoints: Mutex::default(), machine: machine_name() }
+        Endpoints { endpoints: Mutex::default(), links: Mutex::default(), machine: machine_name() }
     }
 
     /// Returns the name of this machine, if the system has one.
@@ -52,7 +62,8 @@ impl Endpoints {
             let mut endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
             endpoints.retain(|endpoint| !gone.contains(&endpoint.sctp_port()));
         }
-        page::write(reports)
+        let links = self.links.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        page::write(reports, links.map(|links| links()).unwrap_or_default())
     }
 }
 
@@ -112,6 +123,11 @@ impl Exporter {
     /// Adds an endpoint to the metrics until the endpoint ends. The exporter does not keep the endpoint alive.
     pub fn show(&self, endpoint: &Endpoint) {
         self.shown.endpoints.lock().unwrap_or_else(PoisonError::into_inner).push(endpoint.monitor());
+    }
+
+    /// Adds the links with a cost or limit to the metrics.
+    pub fn show_links(&self, links: LinkCostSource) {
+        *self.shown.links.lock().unwrap_or_else(PoisonError::into_inner) = Some(links);
     }
 
     /// Returns the address on which the exporter listens.

@@ -9,6 +9,8 @@ use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, 
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::link_cost::{LinkCost, LinkLimit, Usage};
+
 /// Prefix of all names.
 const PREFIX: &str = "anabranch";
 
@@ -45,10 +47,10 @@ pub(crate) fn discard_word(reason: Discard) -> &'static str {
     }
 }
 
-/// Writes the page. Each report comes with the SCTP port of its endpoint.
-pub(crate) fn write(reports: Vec<(u16, EndpointReport)>) -> String {
+/// Writes the page of endpoints and of links with a cost or limit. Each report comes with the SCTP port of its endpoint.
+pub(crate) fn write(reports: Vec<(u16, EndpointReport)>, links: Vec<LinkCost>) -> String {
     let mut registry = Registry::with_prefix(PREFIX);
-    registry.register_collector(Box::new(Page { reports }));
+    registry.register_collector(Box::new(Page { reports, links }));
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = text::encode(&mut text, &registry);
@@ -86,13 +88,15 @@ impl Family {
 #[derive(Debug)]
 struct Page {
     reports: Vec<(u16, EndpointReport)>,
+    links: Vec<LinkCost>,
 }
 
 impl Collector for Page {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         self.endpoints(&mut encoder)?;
         self.associations(&mut encoder)?;
-        self.paths(&mut encoder)
+        self.paths(&mut encoder)?;
+        self.links(&mut encoder)
     }
 }
 
@@ -244,6 +248,39 @@ impl Page {
             })
         });
         encode(encoder, &gauge("path_state", "1 for the state that the path is in, else 0"), states)
+    }
+
+    fn links(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        if self.links.is_empty() {
+            return Ok(());
+        }
+        let labels = |link: &LinkCost| vec![("link", link.name.clone())];
+        let carried = self.links.iter().map(|link| (labels(link), link.bytes as f64));
+        let help =
+            "Bytes of IP packets that the command has sent and received on a link with a cost or limit";
+        encode(encoder, &counter("link_carried", help).bytes(), carried)?;
+        type Read = fn(&LinkLimit) -> f64;
+        let limits: [(Family, Read); 2] = [
+            (
+                gauge("link_used", "Bytes of all commands on the link in the period of its limit").bytes(),
+                |limit| limit.used_bytes as f64,
+            ),
+            (gauge("link_limit", "Maximum number of bytes on the link in a period").bytes(), |limit| {
+                limit.limit_bytes as f64
+            }),
+        ];
+        for (family, read) in &limits {
+            let series =
+                self.links.iter().filter_map(|link| Some((labels(link), read(link.limit.as_ref()?))));
+            encode(encoder, family, series)?;
+        }
+        let uses = self.links.iter().flat_map(|link| {
+            Usage::ALL.into_iter().map(move |usage| {
+                let labels = vec![("link", link.name.clone()), ("use", usage.name().to_owned())];
+                (labels, f64::from(u8::from(link.usage == usage)))
+            })
+        });
+        encode(encoder, &gauge("link_use", "1 for the use of the link, else 0"), uses)
     }
 }
 
