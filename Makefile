@@ -382,7 +382,7 @@ papers-slice: venv ## Store the numbers of the slice again, after a change of si
 
 # Studies are experiments about this project's schemes, in the folder studies. Their options: make study NAME=bounds ARGS=--help.
 STUDY := '$(VENV)/bin/python' -m studies
-study: venv ## [measure] Run a study: NAME=bounds, degradation, adversary, choice, recorded, ns2, fairness, kernel or arena, with ARGS='--quick'.
+study: venv ## [measure] Run a study: NAME=bounds, degradation, adversary, choice, recorded, ns2, fairness, kernel, arena or forwarding, with ARGS='--quick'.
 	@$(STUDY) $(NAME) $(ARGS)
 
 BOUNDS_QUICK := bounds --quick --schemes cmt,bonded,braid

@@ -73,6 +73,10 @@ STUDIES = {
         "anabranch and other multipath stacks over the same emulated links; needs root",
         _python("studies.arena.command"),
     ),
+    "forwarding": Study(
+        "programs through TCP, MPTCP, aggligator and anabranch over the same emulated links; needs root",
+        _python("studies.forwarding.command"),
+    ),
     "kernel": Study("files and shares beside the kernel's TCP and MPTCP; needs root", _kernel),
 }
 

@@ -62,7 +62,7 @@ def _ready(content: Mapping[str, Any]) -> dict[str, list[Block]]:
 
 
 _OF_CHECKS = {"bounds": _bounds, "degradation": _degradation}
-STUDIES = (*_OF_CHECKS, "choice", "recorded", "arena")
+STUDIES = (*_OF_CHECKS, "choice", "recorded", "arena", "forwarding")
 
 
 def fill(text: str, parts: Mapping[str, Mapping[str, str]], page: str) -> str:
