@@ -13,7 +13,7 @@ use crate::socket::{Socket, SocketCounters};
 pub enum LinkName {
     /// All addresses of this interface.
     Interface(String),
-    /// This address.
+    /// One address, on any interface.
     Address(IpAddr),
 }
 
@@ -43,7 +43,7 @@ pub enum LinkUse {
 /// Bytes that a link has carried for an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkReport {
-    /// Link.
+    /// Link, as the user has named it.
     pub name: LinkName,
     /// Current use.
     pub usage: LinkUse,

@@ -246,7 +246,7 @@ impl RetransmitPath for CostRetransmit {
         }
         let visible = visible_again(view);
         let mut decision = with_only(visible, view, |shown| self.inner.route(chunk, shown, context));
-        // Some policies retransmit on the path of the loss, whatever its state is.
+        // Some policies retransmit on the path of the loss in any state.
         if decision.choice.path().is_some_and(|path| !visible.contains(path) && view.path(path).is_active()) {
             return reroute(&decision, visible, view);
         }
