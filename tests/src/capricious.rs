@@ -145,7 +145,7 @@ impl Slot for WildLoss {
                 self.deadline = Some(view.now + Span::from_millis(1 + context.below(500)));
                 let mut perhaps = || context.coin().then_some(sent.path).into_iter().collect();
                 let (probes, repeated) = (perhaps(), perhaps());
-                self.tasks = LossTasks { recheck: context.coin(), probes, repeated };
+                self.tasks = LossTasks { recheck: context.coin().then_some(Holes::All), probes, repeated };
             }
             Event::Deadline => self.deadline = self.deadline.filter(|&at| at > view.now),
             _ => {}

@@ -464,7 +464,7 @@ impl Session {
                 let sent = SentTransmission { path: id, previous_path: Some(id), tsn, bytes: bytes(M), kind };
                 self.dispatch(&Event::Sent(&sent));
             }
-            for _ in 0..if tasks.recheck { 5 } else { 1 } {
+            for _ in 0..if tasks.recheck.is_some() { 5 } else { 1 } {
                 let chunk = self.missing_chunk();
                 let overdue = self.ask(|policies, view, _| policies.loss.overdue(&chunk, view));
                 assert!(self.loses_by_time || !overdue);

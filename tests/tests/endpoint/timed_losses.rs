@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anabranch_core::policy::LossTasks;
+use anabranch_core::policy::{Holes, LossTasks};
 use anabranch_core::time::Span;
 use anabranch_core::{PathSet, policy::PathFacts};
 use anabranch_tests::duo::{Duo, Setup};
@@ -41,7 +41,7 @@ fn steered() -> (Duo, Log, Alarm) {
 }
 
 fn recheck() -> LossTasks {
-    LossTasks { recheck: true, ..LossTasks::default() }
+    LossTasks { recheck: Some(Holes::All), ..LossTasks::default() }
 }
 
 /// Loses this number of transmissions of a TSN.

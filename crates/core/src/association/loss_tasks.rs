@@ -7,8 +7,8 @@ impl Association {
     pub(crate) fn run_loss_tasks(&mut self) {
         self.sender.refresh_facts();
         let tasks = self.policies.loss_tasks(&policies::view(self.now, &self.paths, &self.sender));
-        if tasks.recheck {
-            self.recheck_losses();
+        if let Some(chunks) = &tasks.recheck {
+            self.recheck_losses(chunks);
         }
         for path in tasks.probes.iter() {
             self.paths.set_repeated_tail_probe(path, tasks.repeated.contains(path));

@@ -7,7 +7,7 @@ use crate::association::recovery::{Acknowledgement, LossRecovery, SackOutcome, U
 use crate::association::{Association, AssociationEvent};
 use crate::error::AbortReason;
 use crate::path_id::{PathId, PathState};
-use crate::policy::{Event, LossCause, OpportunityCause};
+use crate::policy::{Event, Holes, LossCause, OpportunityCause};
 use crate::stats::Discard;
 
 impl Association {
@@ -91,10 +91,10 @@ impl Association {
         }
     }
 
-    /// Marks chunks as lost that are lost by time alone.
-    pub(crate) fn recheck_losses(&mut self) {
+    /// Marks those of the chunks as lost that are lost by time alone.
+    pub(crate) fn recheck_losses(&mut self, chunks: &Holes) {
         let (recovery, mut dispatcher) = self.recovery();
-        let lost = recovery.recheck(&mut dispatcher);
+        let lost = recovery.recheck(chunks, &mut dispatcher);
         self.follow_events();
         if lost {
             self.transmission.note_loss_event();

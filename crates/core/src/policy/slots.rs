@@ -241,8 +241,8 @@ pub struct MissingVerdict {
     pub lost: bool,
 }
 
-/// Selection of the holes of a SACK that a loss policy judges. The others count as not lost, and reports of them would have no
-/// effect.
+/// Selection of the holes that a loss policy judges: those of a SACK, or chunks that may be lost by time. The others count as not
+/// lost, and reports of them would have no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holes {
     /// All holes.
@@ -268,15 +268,15 @@ pub trait LossDetection: Slot {
     fn timed_out(&mut self, chunk: &Missing, view: &View<'_>) -> bool;
     /// Returns the tasks that are due. It is called after [`Event::Deadline`] of any slot.
     fn due(&mut self, view: &View<'_>) -> LossTasks;
-    /// Returns `true` if a chunk is lost by time alone. It is called for every chunk in flight if [`LossTasks::recheck`] is set.
+    /// Returns `true` if a chunk is lost by time alone. It is called for the chunks in flight among [`LossTasks::recheck`].
     fn overdue(&mut self, chunk: &Missing, view: &View<'_>) -> bool;
 }
 
 /// Tasks of a loss policy whose deadline has passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LossTasks {
-    /// `true` to call [`LossDetection::overdue`] for the chunks in flight.
-    pub recheck: bool,
+    /// Chunks to call [`LossDetection::overdue`] for, if they are in flight.
+    pub recheck: Option<Holes>,
     /// Paths whose latest chunk is sent again, independent of the window, to elicit an acknowledgement.
     pub probes: PathSet,
     /// Subset of `probes` whose probe follows an unanswered one. T3 counts from the first (RFC 8985 section 7.3).

@@ -1,9 +1,10 @@
 //! Losses: marks of chunks, and cuts of windows.
 
 use crate::association::dispatch::Dispatcher;
+use crate::association::recovery::missing::collect_holes;
 use crate::association::recovery::{LossRecovery, Losses};
 use crate::path_id::{MAX_PATHS, PathId};
-use crate::policy::{Event, LossCause, Reason, Refused};
+use crate::policy::{Event, Holes, LossCause, Reason, Refused};
 use crate::send::{ChunkState, DuplicateCopy, Loss};
 use crate::trace::DecisionRecord;
 
@@ -29,20 +30,20 @@ impl LossRecovery {
         d.paths.grant_exemptions(true);
     }
 
-    /// Finds chunks that are lost by time alone, and cuts windows for them. Returns `true` if there are any.
-    pub(crate) fn recheck(&mut self, d: &mut Dispatcher<'_>) -> bool {
-        self.newly_lost.clear();
-        let mut next = d.sender.outstanding().first_unacked();
-        while let Some(tsn) = next {
-            next = d.sender.outstanding().next_unacked(tsn);
+    /// Finds those of the chunks that are lost by time alone, and cuts windows for them. Returns `true` if there are any.
+    pub(crate) fn recheck(&mut self, chunks: &Holes, d: &mut Dispatcher<'_>) -> bool {
+        let LossRecovery { holes, newly_lost, .. } = self;
+        newly_lost.clear();
+        collect_holes(chunks, u64::MAX, d, holes);
+        for &tsn in &*holes {
             let in_flight =
                 d.sender.outstanding().get(tsn).is_some_and(|chunk| chunk.state == ChunkState::InFlight);
             let Some(missing) = in_flight.then(|| d.sender.missing(tsn)).flatten() else { continue };
             if d.ask(|policies, view| policies.overdue(&missing, view)) {
-                self.newly_lost.push(tsn);
+                newly_lost.push(tsn);
             }
         }
-        for &tsn in &self.newly_lost {
+        for &tsn in &*newly_lost {
             d.mark_lost(tsn, LossCause::FastRetransmit);
         }
         if self.newly_lost.is_empty() {

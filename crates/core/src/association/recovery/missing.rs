@@ -71,7 +71,7 @@ fn judge_holes(holes: &[u64], view: &SackView<'_>, d: &mut Dispatcher<'_>, newly
 }
 
 /// Collects the TSNs below `limit` that the policy wants to judge, in order.
-fn collect_holes(wanted: &Holes, limit: u64, d: &Dispatcher<'_>, list: &mut Vec<u64>) {
+pub(super) fn collect_holes(wanted: &Holes, limit: u64, d: &Dispatcher<'_>, list: &mut Vec<u64>) {
     list.clear();
     let outstanding = d.sender.outstanding();
     match wanted {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::association::testing::{FIRST, PAYLOAD, Rig, at, with_sack};
-use crate::policy::LossCause;
+use crate::policy::{Holes, LossCause};
 use crate::profile::{CopyFate, Profile, Reneging};
 use crate::send::ChunkState;
 use crate::time::Span;
@@ -159,10 +159,10 @@ fn time_alone_loses_overdue_chunks_and_spares_fresh_ones() {
     rig.send(a(), 1);
     rig.now = at(1_500);
     rig.send(b(), 1);
-    assert!(recovery.recheck(&mut rig.dispatcher()));
+    assert!(recovery.recheck(&Holes::All, &mut rig.dispatcher()));
     assert_eq!((rig.in_flight(a()), rig.in_flight(b())), (0, 1));
     assert_eq!((rig.paths[a()].timers.t3, rig.paths[b()].timers.t3.is_some()), (None, true));
-    assert!(!recovery.recheck(&mut rig.dispatcher()), "the lost chunk is not lost again");
+    assert!(!recovery.recheck(&Holes::All, &mut rig.dispatcher()), "the lost chunk is not lost again");
 }
 
 /// Returns a profile that judges copies.

@@ -330,8 +330,13 @@ impl LossDetection for Rack {
 
     fn due(&mut self, view: &View<'_>) -> LossTasks {
         let mut tasks = self.inner.due(view);
+        let mut is_due = false;
         for record in &mut self.records {
-            tasks.recheck |= record.timer_is_due(view.now);
+            is_due |= record.timer_is_due(view.now);
+        }
+        if is_due {
+            let sent_before_latest = Holes::SentBefore(self.records.map(|record| record.latest()));
+            tasks.recheck = Some(tasks.recheck.map_or(sent_before_latest, |_| Holes::All));
         }
         for facts in view.paths {
             let watched = self.is_watched(facts);

@@ -27,6 +27,13 @@ fn ms(n: u64) -> Time {
     Time::from_nanos(n * 1_000_000)
 }
 
+/// Returns the chunks that were sent on the first path before this time in milliseconds, or at it with a lower TSN.
+fn sent_before((sent_at, tsn): (u64, u64)) -> Holes {
+    let mut bounds = [None; MAX_PATHS];
+    bounds[0] = Some((ms(sent_at), tsn));
+    Holes::SentBefore(bounds)
+}
+
 /// Returns a chunk whose latest transmission used the first path.
 fn chunk(tsn: u64, sent_at: u64) -> Missing {
     Missing::sent_once(tsn, path(0), ms(sent_at))
@@ -153,7 +160,7 @@ mod losses {
         assert!(!sender.lost(chunk(101, 0)));
         assert_eq!(sender.deadline(), Some(125));
         assert_eq!(sender.due(124), LossTasks::default());
-        assert_eq!(sender.due(125), LossTasks { recheck: true, ..LossTasks::default() });
+        assert_eq!(sender.due(125).recheck, Some(sent_before((10, 103))));
         assert!(sender.overdue(chunk(101, 0)));
         assert_eq!(sender.deadline(), None, "the timer is spent");
     }
@@ -210,7 +217,7 @@ mod losses {
         sender.at(110).acked(110, 10);
         sender.lost(chunk(101, 0));
         // A slower delivery: RACK.rtt becomes 125 - 5 = 120.
-        assert!(sender.due(125).recheck);
+        assert!(sender.due(125).recheck.is_some());
         sender.acked(109, 5);
         assert!(!sender.overdue(chunk(101, 0)));
         assert_eq!(sender.deadline(), Some(145), "0 + 120 + 25");
@@ -224,7 +231,7 @@ mod losses {
         sender.lost(Missing { path: path(1), ..chunk(102, 3) });
         // 3 + 98 + 25 on the second path, 9 + 100 + 25 on the first.
         assert_eq!(sender.deadline(), Some(126));
-        assert!(sender.due(126).recheck);
+        assert!(sender.due(126).recheck.is_some());
         assert_eq!(sender.deadline(), Some(134));
     }
 
@@ -560,7 +567,7 @@ mod probes {
         sender.sent(0, 101, SendKind::TailProbe);
         while left_at.len() < 7 {
             let at = sender.deadline().unwrap();
-            assert_eq!(sender.due(at), LossTasks { recheck: false, probes: only(0), repeated: only(0) });
+            assert_eq!(sender.due(at), LossTasks { recheck: None, probes: only(0), repeated: only(0) });
             sender.sent(0, 101, SendKind::TailProbe);
             left_at.push(at);
         }
@@ -593,7 +600,7 @@ mod probes {
         sender.sack_done(1, 2, 100).sent(0, 111, SendKind::New);
         assert_eq!(sender.deadline(), Some(125), "the reordering timer, not 110 + 200");
         sender.at(115).sack_done(1, 2, 111).sent(0, 112, SendKind::New);
-        assert!(sender.due(125).recheck, "it finds nothing");
+        assert!(sender.due(125).recheck.is_some(), "it finds nothing");
         assert_eq!(sender.deadline(), Some(315), "the hole is closed: 115 + 200");
     }
 

@@ -185,7 +185,9 @@ impl LossDetection for ChunkTimer {
     fn due(&mut self, view: &View<'_>) -> LossTasks {
         let mut tasks = self.inner.due(view);
         if self.earliest.is_some_and(|earliest| earliest <= view.now) {
-            tasks.recheck |= self.timers.iter().any(|timer| timer.has_expired(view.now));
+            if self.timers.iter().any(|timer| timer.has_expired(view.now)) {
+                tasks.recheck = Some(Holes::All);
+            }
             self.earliest =
                 self.timers.iter().filter_map(|timer| timer.due).filter(|due| *due > view.now).min();
         }
@@ -239,7 +241,7 @@ mod tests {
             let chunk = Missing::sent_once(tsn, path(0), Time::default());
             let (timer, world) = (&mut self.timer, &self.world);
             let recheck = timer.due(&world.view()).recheck;
-            recheck && timer.overdue(&chunk, &world.view())
+            recheck.is_some() && timer.overdue(&chunk, &world.view())
         }
     }
 

@@ -98,6 +98,10 @@ impl RetransmitPath for RedundantRetransmission {
             None => decision,
         }
     }
+
+    fn wait_holds(&self, view: &View<'_>) -> bool {
+        SoonestForAll.wait_holds(view)
+    }
 }
 
 #[cfg(test)]

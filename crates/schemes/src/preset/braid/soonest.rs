@@ -104,6 +104,11 @@ impl RetransmitPath for SoonestForAll {
             .collect();
         if_room(carrier.facts, reason, refused)
     }
+
+    /// The answer depends on the sum of the lost chunks alone.
+    fn wait_holds(&self, _: &View<'_>) -> bool {
+        true
+    }
 }
 
 /// Returns the first active path with room. None has been measured.
