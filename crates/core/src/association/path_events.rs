@@ -56,10 +56,11 @@ impl Dispatcher<'_> {
         //# HEARTBEAT ACK chunk, the endpoint SHOULD clear the error counter of the destination transport address to which
         //# the DATA chunk was last sent (or HEARTBEAT chunk was sent) and SHOULD also report to the upper layer when an
         //# inactive destination address is marked as active.
+        // Policies see the errors that the proof ends.
+        self.set_state(id, state, StateCause::Proof(proof));
         if clears_errors {
             self.paths.clear_errors(id);
         }
-        self.set_state(id, state, StateCause::Proof(proof));
     }
 
     /// Starts the wait for an answer to data that is sent on a path, unless it runs.

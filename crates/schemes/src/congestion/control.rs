@@ -318,7 +318,10 @@ impl WindowControl {
                 window.cwnd = largest;
                 self.reasons[path.index()] = Reason::rule("promoted with one chunk");
             }
-            StateCause::Proof(LivenessProof::Heartbeat) if from == PathState::PotentiallyFailed => {
+            // A path that failed by silence alone may carry its data late: its window is kept.
+            StateCause::Proof(LivenessProof::Heartbeat)
+                if from == PathState::PotentiallyFailed && view.path(path).error_count > 0 =>
+            {
                 if let Some(chunks) = self.window_after_probe {
                     window.cwnd = largest.times(chunks);
                     self.reasons[path.index()] = Reason::rule("its probe was answered");

@@ -191,6 +191,7 @@ fn probed_path_returns_with_the_window_of_pf() {
     {
         let (mut policies, mut world) = built(text);
         world.dispatch(&mut *policies.congestion, &Event::Established);
+        world.paths[0].error_count = 1;
         let event = Event::PathState {
             path: path(0),
             from: PathState::PotentiallyFailed,

@@ -637,9 +637,19 @@ fn answered_probe_gives_one_chunk_in_pf1_two_in_pf2_else_old_window() {
         rig.control =
             WindowControl { window_after_probe: after_probe, ..WindowControl::new(PseudoCumulative) };
         rig.set(7000, 3500, 0);
+        rig.world.paths[0].error_count = 1;
         rig.active_again(PathState::PotentiallyFailed, StateCause::Proof(LivenessProof::Heartbeat));
         assert_eq!(rig.window(), (cwnd, 3500, 0));
     }
+}
+
+#[test]
+fn answered_probe_after_silence_without_an_error_keeps_the_window() {
+    let mut rig = Rig::new(Profile::net().multipath(), PseudoCumulative);
+    rig.control = WindowControl::new(PseudoCumulative).with_window_after_probe(2);
+    rig.set(7000, 3500, 0);
+    rig.active_again(PathState::PotentiallyFailed, StateCause::Proof(LivenessProof::Heartbeat));
+    assert_eq!(rig.window(), (7000, 3500, 0));
 }
 
 #[test]
