@@ -105,6 +105,15 @@ impl Period {
         }
     }
 
+    /// Returns the maximum number of days of a period.
+    pub(super) const fn most_days(self) -> u32 {
+        match self {
+            Period::Day => 1,
+            Period::Week => 7,
+            Period::Month => 31,
+        }
+    }
+
     /// Returns the first day of the period that contains a day.
     pub(super) fn start(self, day: Day) -> Day {
         match self {

@@ -40,7 +40,7 @@ pub(super) fn shown_bytes(bytes: u64) -> String {
 /// Path as the user describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PathDescription {
-    /// Address or interface.
+    /// Address in its canonical form, or interface.
     name: String,
     cost: PathCost,
     limit: Option<Limit>,
@@ -140,7 +140,9 @@ pub(crate) fn read_path(text: &str) -> Result<PathDescription, String> {
         Terms { is_metered: true, .. } => PathCost::Metered,
         Terms { .. } => PathCost::Free,
     };
-    Ok(PathDescription { name: name.to_owned(), cost, limit: terms.limit })
+    // Two forms of an address have one count.
+    let name = name.parse().map_or_else(|_| name.to_owned(), |address: IpAddr| address.to_string());
+    Ok(PathDescription { name, cost, limit: terms.limit })
 }
 
 #[cfg(test)]
@@ -159,6 +161,12 @@ mod tests {
         let limited = read_path("wwan0,limit=1.5GiB/day").expect("a path");
         assert_eq!((limited.cost(), limited.has_terms()), (PathCost::Free, true));
         assert_eq!(limited.limit().map(|limit| limit.to_string()), Some("1.61 GB/day".to_owned()));
+    }
+
+    #[test]
+    fn forms_of_an_address_describe_one_link() {
+        let forms = ["fd00::1", "fd00:0::1", "FD00:0:0:0:0:0:0:1"].map(|text| read_path(text).expect(text));
+        assert_eq!([forms[1].name(), forms[2].name()], [forms[0].name(); 2]);
     }
 
     #[test]

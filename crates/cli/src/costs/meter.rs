@@ -1,7 +1,8 @@
 //! Stored count of the bytes of a link, per day, in a file that all commands of a user share.
 //!
-//! A command reserves bytes in the file before it counts them. If it is killed, the count has at most the reserved bytes too many,
-//! and none too few. The end of a command returns the rest of its reservation.
+//! A command reserves bytes in the file when it opens the count, and renews the reservation before it is used. A crash leaves at most
+//! the reserved bytes too many in the count. The bytes that a link carried since the last count are missing only as far as they exceed
+//! the reservation. The regular end of a command returns the rest of its reservation.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::calendar::Day;
+use super::calendar::{Day, Period};
 use super::description::Limit;
 
 /// Version of the file's format.
@@ -20,11 +21,13 @@ const VERSION: u32 = 1;
 /// Maximum length of a file in bytes.
 const MOST_FILE_BYTES: u64 = 64 << 10;
 /// Number of days that are kept: more than the longest period has.
-const KEPT_DAYS: u32 = 40;
+const KEPT_DAYS: usize = 40;
 /// Minimum reservation in bytes.
 const LEAST_RESERVED: u64 = 64 << 10;
 /// Parts of a limit that a reservation has at least and at most.
 const RESERVED_PARTS: (u64, u64) = (1_000, 100);
+/// Multiple of the last bytes that a reservation must still have after them. Otherwise it is renewed.
+const LEAST_REST: u64 = 2;
 /// Maximum time to wait for another command that writes the file.
 const LOCK_WITHIN: Duration = Duration::from_secs(2);
 /// Pause between two attempts to lock the file.
@@ -59,31 +62,39 @@ struct Counts(BTreeMap<Day, u64>);
 
 impl Counts {
     /// Returns the day on which bytes count. The day never precedes the latest one with bytes, so that a clock that is set back
-    /// gives no new limit. After a clock was wrong by more than a period, its bytes are moved to the current day.
-    fn settle(&mut self, today: Day) -> Day {
+    /// gives no new limit. If the latest day is later than today by more than a period, the clock is or was wrong. The bytes of
+    /// later days are then moved to the current day.
+    fn settle(&mut self, today: Day, period: Period) -> Day {
         let latest = self.0.keys().next_back().copied().unwrap_or(today);
         if today < Day::EARLIEST {
             // The clock of the machine is not set yet.
             return latest.max(Day::EARLIEST);
         }
-        if latest.days_since(today) <= KEPT_DAYS {
+        if latest.days_since(today) <= period.most_days() {
             return latest.max(today);
         }
-        let ahead: Vec<Day> = self.0.range(today..).map(|(day, _)| *day).collect();
-        let bytes = ahead.iter().filter_map(|day| self.0.remove(day)).fold(0, u64::saturating_add);
-        self.0.insert(today, bytes);
+        let ahead = self.0.split_off(&today);
+        self.add(today, ahead.into_values().fold(0, u64::saturating_add));
         today
     }
 
     fn add(&mut self, day: Day, bytes: u64) {
-        let of_day = self.0.entry(day).or_default();
-        *of_day = of_day.saturating_add(bytes);
-        self.0.retain(|kept, _| day.days_since(*kept) < KEPT_DAYS);
+        if bytes > 0 {
+            let of_day = self.0.entry(day).or_default();
+            *of_day = of_day.saturating_add(bytes);
+        }
+        // The distance to the oldest day is unknown while the clock may be wrong.
+        while self.0.len() > KEPT_DAYS {
+            self.0.pop_first();
+        }
     }
 
     fn subtract(&mut self, day: Day, bytes: u64) {
         if let Some(of_day) = self.0.get_mut(&day) {
             *of_day = of_day.saturating_sub(bytes);
+            if *of_day == 0 {
+                self.0.remove(&day);
+            }
         }
     }
 
@@ -123,7 +134,7 @@ impl fmt::Debug for Meter {
 }
 
 impl Meter {
-    /// Opens the count of a link in a folder, which is created if it does not exist.
+    /// Opens the count of a link in a folder, which is created if it does not exist, and reserves the first bytes.
     ///
     /// # Errors
     /// Returns an error if the count cannot be read or stored. It is never silently zero.
@@ -132,8 +143,7 @@ impl Meter {
         fs::create_dir_all(folder).map_err(|source| MeterError::File { path: folder.to_owned(), source })?;
         let usage = Usage { used_bytes: 0, until: limit.period.end(today) };
         let mut meter = Meter { path, link: link.to_owned(), limit, reservation: None, usage };
-        // Also checks that the file can be written.
-        meter.change(today, |_, _| None)?;
+        meter.store(today, 0, LEAST_RESERVED)?;
         Ok(meter)
     }
 
@@ -142,30 +152,24 @@ impl Meter {
     /// # Errors
     /// Returns an error if the count cannot be read or stored. The bytes are then not counted.
     pub(super) fn count(&mut self, today: Day, bytes: u64) -> Result<Usage, MeterError> {
-        if bytes == 0 && self.reservation.is_none_or(|reserved| reserved.day >= today) {
-            let mut counts = self.read()?;
-            let day = counts.settle(today);
-            self.usage = self.usage_of(&counts, day);
-            return Ok(self.usage);
+        let reserved = self.reservation.filter(|reserved| reserved.day >= today);
+        if bytes == 0 && (reserved.is_some() || self.reservation.is_none()) {
+            let stored = self.read()?;
+            let (counts, day) = self.settled(&stored, today);
+            if counts == stored || !self.uses_up(&counts, day) {
+                self.usage = self.usage_of(&counts, day);
+                return Ok(self.usage);
+            }
         }
-        if let Some(reserved) = self.reservation.as_mut().filter(|one| one.day >= today && one.bytes >= bytes)
-        {
-            reserved.bytes -= bytes;
+        if let Some(reserved) = reserved.filter(|one| bytes > 0 && one.bytes / (1 + LEAST_REST) >= bytes) {
+            self.reservation = Some(Reservation { bytes: reserved.bytes - bytes, ..reserved });
             self.usage.used_bytes = self.usage.used_bytes.saturating_add(bytes);
             return Ok(self.usage);
         }
         let (least, most) = RESERVED_PARTS;
         let parts =
             (self.limit.bytes / least).max(LEAST_RESERVED)..=(self.limit.bytes / most).max(LEAST_RESERVED);
-        let ahead = bytes.saturating_mul(4).clamp(*parts.start(), *parts.end());
-        let unused = self.reservation;
-        self.change(today, |counts, day| {
-            if let Some(unused) = unused {
-                counts.subtract(unused.day, unused.bytes);
-            }
-            counts.add(day, bytes.saturating_add(ahead));
-            Some(Reservation { day, bytes: ahead })
-        })?;
+        self.store(today, bytes, bytes.saturating_mul(4).clamp(*parts.start(), *parts.end()))?;
         Ok(self.usage)
     }
 
@@ -174,11 +178,7 @@ impl Meter {
     /// # Errors
     /// Returns an error if the count cannot be read or stored.
     pub(super) fn close(&mut self, today: Day) -> Result<(), MeterError> {
-        let Some(unused) = self.reservation else { return Ok(()) };
-        self.change(today, |counts, _| {
-            counts.subtract(unused.day, unused.bytes);
-            None
-        })
+        if self.reservation.is_none() { Ok(()) } else { self.store(today, 0, 0) }
     }
 
     pub(super) fn limit(&self) -> Limit {
@@ -199,19 +199,37 @@ impl Meter {
         Usage { used_bytes: counts.since(first).saturating_sub(unused), until: self.limit.period.end(day) }
     }
 
-    /// Changes the file while no other command does. `change` gets the current counts and day, and returns the new reservation.
-    fn change(
-        &mut self,
-        today: Day,
-        change: impl FnOnce(&mut Counts, Day) -> Option<Reservation>,
-    ) -> Result<(), MeterError> {
+    /// Returns the counts with bytes of wrong clocks moved, and the day on which bytes count.
+    fn settled(&self, stored: &Counts, today: Day) -> (Counts, Day) {
+        let mut counts = stored.clone();
+        let day = counts.settle(today, self.limit.period);
+        (counts, day)
+    }
+
+    fn uses_up(&self, counts: &Counts, day: Day) -> bool {
+        self.usage_of(counts, day).used_bytes >= self.limit.bytes
+    }
+
+    /// Replaces the rest of the reservation by new bytes and another reservation while no other command changes the file.
+    ///
+    /// Days are moved in the file only with new bytes, because the clock may be wrong now, or if they use the limit up, because no
+    /// new bytes follow. Otherwise nothing is reserved.
+    fn store(&mut self, today: Day, bytes: u64, reserved: u64) -> Result<(), MeterError> {
         let _lock = self.lock()?;
         let mut counts = self.read()?;
-        let day = counts.settle(today);
-        let reservation = change(&mut counts, day);
-        self.write(&counts).map_err(|source| MeterError::File { path: self.path.clone(), source })?;
-        self.reservation = reservation;
-        self.usage = self.usage_of(&counts, day);
+        if let Some(unused) = self.reservation {
+            counts.subtract(unused.day, unused.bytes);
+        }
+        let (mut settled, day) = self.settled(&counts, today);
+        let used = settled.since(self.limit.period.start(day));
+        let is_stored = settled == counts || bytes > 0 || used >= self.limit.bytes;
+        if is_stored {
+            settled.add(day, bytes.saturating_add(reserved));
+        }
+        let written = self.write(if is_stored { &settled } else { &counts });
+        written.map_err(|source| MeterError::File { path: self.path.clone(), source })?;
+        self.reservation = Some(Reservation { day, bytes: reserved }).filter(|_| is_stored && reserved > 0);
+        self.usage = self.usage_of(&settled, day);
         Ok(())
     }
 
@@ -268,16 +286,10 @@ impl Meter {
         fs::rename(&new, &self.path)?;
         #[cfg(unix)]
         if let Some(folder) = self.path.parent() {
-            File::open(folder)?.sync_all()?;
+            // The new content is in place. After an error, the caller would count the bytes twice.
+            let _ = File::open(folder).and_then(|folder| folder.sync_all());
         }
         Ok(())
-    }
-}
-
-impl Drop for Meter {
-    fn drop(&mut self) {
-        // The reservation of a count that cannot be written stays used.
-        let _ = self.close(Day::of(std::time::SystemTime::now()));
     }
 }
 
@@ -298,7 +310,6 @@ fn file_name(link: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::calendar::Period;
     use super::*;
 
     const LIMIT: Limit = Limit { bytes: 2_000_000_000, period: Period::Month };
@@ -333,10 +344,38 @@ mod tests {
         let mut meter = open(folder.path(), "2026-11-28");
         used(&mut meter, "2026-11-28", 1);
         used(&mut meter, "2026-11-28", 1_000_000);
-        std::mem::forget(meter);
+        drop(meter);
         let after = open(folder.path(), "2026-11-28").usage().used_bytes;
         let most = 1_000_001 + LIMIT.bytes / RESERVED_PARTS.1;
         assert!((1_000_001..=most).contains(&after), "{after}");
+    }
+
+    #[test]
+    fn bytes_since_the_last_count_are_reserved_before_a_crash() {
+        let folder = tempfile::tempdir().expect("a folder");
+        drop(open(folder.path(), "2026-11-28"));
+        assert_eq!(open(folder.path(), "2026-11-28").usage().used_bytes, LEAST_RESERVED);
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut meter = open(folder.path(), "2026-11-28");
+        let mut carried = 0;
+        for bytes in (1..200).map(|round| round * 10_000) {
+            carried += bytes;
+            used(&mut meter, "2026-11-28", bytes);
+            let stored = meter.read().expect("it is read").since(day("2026-11-01"));
+            assert!(stored >= carried + LEAST_REST * bytes, "{stored} of {carried}");
+        }
+    }
+
+    #[test]
+    fn failed_count_is_repeated_without_loss() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut meter = open(folder.path(), "2026-11-28");
+        let blocker = folder.path().join("wwan0.new");
+        fs::create_dir(&blocker).expect("a folder in place of the file");
+        assert!(meter.count(day("2026-11-28"), 1_000_000).is_err());
+        assert_eq!(meter.usage().used_bytes, 0);
+        fs::remove_dir(&blocker).expect("it is removed");
+        assert_eq!(used(&mut meter, "2026-11-28", 1_000_000), 1_000_000);
     }
 
     #[test]
@@ -385,7 +424,43 @@ mod tests {
         meter.close(day("2040-01-01")).expect("it closes");
         let mut meter = open(folder.path(), "2026-11-28");
         assert_eq!(used(&mut meter, "2026-11-28", 0), 1_000);
+        assert_eq!(used(&mut meter, "2026-11-28", 500), 1_500);
         assert_eq!(used(&mut meter, "2026-12-01", 0), 0);
+    }
+
+    #[test]
+    fn clock_ahead_for_a_moment_bars_a_daily_limit_for_one_day() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let limit = Limit { bytes: 1_000_000, period: Period::Day };
+        let open = |today: &str| Meter::open(folder.path(), "wwan0", limit, day(today)).expect("it opens");
+        let mut meter = open("2026-12-20");
+        used(&mut meter, "2026-12-20", 1_000_000);
+        assert_eq!(used(&mut meter, "2026-11-28", 0), 1_000_000);
+        assert_eq!(used(&mut meter, "2026-11-29", 0), 0);
+        drop(meter);
+        let mut meter = open("2026-12-20");
+        used(&mut meter, "2026-12-20", 1_000_000);
+        meter.close(day("2026-12-20")).expect("it closes");
+        assert!(open("2026-11-30").is_used_up());
+        assert!(!open("2026-12-01").is_used_up());
+    }
+
+    #[test]
+    fn command_with_a_wrong_clock_and_without_bytes_moves_no_days() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut meter = open(folder.path(), "2026-11-28");
+        used(&mut meter, "2026-11-28", 1_000);
+        meter.close(day("2026-11-28")).expect("it closes");
+        for wrong in ["2026-03-01", "2040-01-01"] {
+            let mut meter = open(folder.path(), wrong);
+            used(&mut meter, wrong, 0);
+            meter.close(day(wrong)).expect("it closes");
+            assert_eq!(
+                meter.read().expect("it is read"),
+                Counts([(day("2026-11-28"), 1_000)].into()),
+                "{wrong}"
+            );
+        }
     }
 
     #[test]
@@ -425,7 +500,7 @@ mod tests {
             meter.count(today, u64::MAX / 2).expect("it counts");
             today = Period::Day.end(today);
         }
-        assert!(meter.read().expect("it is read").0.len() <= KEPT_DAYS as usize);
+        assert!(meter.read().expect("it is read").0.len() <= KEPT_DAYS);
         assert!(fs::metadata(&meter.path).expect("it exists").len() < 4096);
         assert!(meter.is_used_up());
     }
