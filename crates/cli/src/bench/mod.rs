@@ -178,7 +178,10 @@ pub(crate) fn bench(arguments: &BenchArguments) -> Result<Status, CommandError> 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot wait for sockets").map_err(CommandError::from)?;
     match &arguments.client {
-        Some(target) => runtime.block_on(client(arguments, target, Reporter::new(form))),
+        Some(target) => {
+            let client = client(arguments, target, Reporter::new(form));
+            arguments.connect.block_on(&runtime, client).0
+        }
         None => runtime.block_on(server(arguments, &Reporter::new(form))),
     }
 }

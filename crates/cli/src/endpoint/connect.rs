@@ -11,9 +11,10 @@ use anabranch_net::{
     Association, Config, ConnectError, ConnectRetries, DEFAULT_CONNECT_TIMEOUT, Device, Endpoint,
     EndpointBuilder, PathAddress, Peer,
 };
-use anabranch_observe::Role;
+use anabranch_observe::{LinkCost, Role};
 use anabranch_transfer::escape;
 use clap::Args;
+use tokio::runtime::Runtime;
 
 use super::progress::Attempt;
 use super::protection::{Connecting, Expected};
@@ -90,6 +91,19 @@ impl FailedAttempt {
 }
 
 impl ConnectOptions {
+    /// Runs a command that connects, and counts the last bytes of its links, also after a failure. Returns the result, and the states
+    /// of all links with a cost or limit.
+    pub(crate) fn block_on<T>(
+        &self,
+        runtime: &Runtime,
+        command: impl Future<Output = T>,
+    ) -> (T, Vec<LinkCost>) {
+        runtime.block_on(async {
+            let ended = command.await;
+            (ended, self.costs.finish().await)
+        })
+    }
+
     /// Lets `anabranch top` show the endpoints of this command, its links with a cost or limit, and forwarded connections from now
     /// on. Call it in a runtime.
     pub(crate) fn open_control(&self, command: &str, tally: Option<&Tally>) {
@@ -162,7 +176,8 @@ impl ConnectOptions {
         let config = selection.configure(configure(self.association.config()?));
         let paths = self.paths_of(&selection)?;
         let secured = self.association.protection.to_connect(target, expected)?;
-        let endpoint = self.bind_builder(selection.endpoint(&paths, secured.protection.clone()), &config)?;
+        let builder = selection.endpoint(&paths, secured.protection.clone());
+        let endpoint = self.bind_builder(builder, &config).await?;
         selection.follow(&endpoint, &paths);
         self.association.protection.notice(quiet);
         let connecting = async {
@@ -203,7 +218,8 @@ impl ConnectOptions {
         let selection = RouteSelection::new(self.path_names(), meeting.remotes());
         let config = configure(self.association.config()?);
         let to_server = self.paths_of(&selection)?;
-        let endpoint = self.bind_builder(endpoint_for(&to_server, secured.protection.clone()), &config)?;
+        let builder = endpoint_for(&to_server, secured.protection.clone());
+        let endpoint = self.bind_builder(builder, &config).await?;
         let paths = meeting.meet(&endpoint, protection).await.map_err(FailedAttempt::unmet)?;
         selection.follow(&endpoint, &paths);
         let connected = self.try_to_connect(&endpoint, &paths, config).await;
@@ -248,20 +264,24 @@ impl ConnectOptions {
     }
 
     /// Binds an endpoint at which these paths can begin, with this protection for its associations, and adds the requested observers.
-    pub(crate) fn bind(
+    pub(crate) async fn bind(
         &self,
         paths: &[PathAddress],
         config: &Config,
         secured: &Connecting,
     ) -> Result<Endpoint, CommandError> {
-        self.bind_builder(endpoint_for(paths, secured.protection.clone()), config)
+        self.bind_builder(endpoint_for(paths, secured.protection.clone()), config).await
     }
 
-    fn bind_builder(&self, builder: EndpointBuilder, config: &Config) -> Result<Endpoint, CommandError> {
+    async fn bind_builder(
+        &self,
+        builder: EndpointBuilder,
+        config: &Config,
+    ) -> Result<Endpoint, CommandError> {
         let builder = self.association.attach(builder, Role::Client, config)?;
-        let builder = builder.link_uses(self.costs.uses(&self.paths)?);
+        let builder = builder.link_uses(self.costs.uses(&self.paths).await?);
         let endpoint = builder.bind().map_err(anyhow::Error::new)?;
-        self.costs.keep(&endpoint);
+        self.costs.watch(&endpoint);
         self.association.observe.show(&endpoint, Some(self.costs.source()))?;
         Ok(endpoint)
     }
@@ -275,7 +295,7 @@ impl ConnectOptions {
     ) -> Result<T, FailedAttempt> {
         let mut retries = self.retries();
         loop {
-            match attempt(self.bind(paths, config, secured)?).await {
+            match attempt(self.bind(paths, config, secured).await?).await {
                 Err(failed) if failed.admits_another(&mut retries) => retries.pause().await,
                 tried => return tried,
             }

@@ -99,7 +99,7 @@ pub(crate) fn forward(arguments: &ForwardArguments) -> Result<Status, CommandErr
     require_protection(&arguments.connect.association.protection)?;
     if arguments.check {
         let ForwardArguments { host, connect, check_size, show, .. } = arguments;
-        return runtime()?.block_on(check(host, connect, *check_size, show.is_json()));
+        return connect.block_on(&runtime()?, check(host, connect, *check_size, show.is_json())).0;
     }
     if arguments.local.is_empty() && arguments.remote.is_empty() && arguments.dynamic.is_empty() {
         return Err(CommandError::usage(
@@ -111,9 +111,10 @@ pub(crate) fn forward(arguments: &ForwardArguments) -> Result<Status, CommandErr
     let report: Reporter = Arc::new(move |event| show.event(None, &event));
     let forwarder =
         Forwarder::new(arguments.remote.clone(), arguments.priority.clone().unwrap_or_default(), report);
-    let ended = runtime.block_on(run(arguments, &forwarder));
+    let (ended, links) = arguments.connect.block_on(&runtime, run(arguments, &forwarder));
     runtime.shutdown_timeout(SETTLED_WITHIN);
     if matches!(ended, Ok(Status::Interrupted)) {
+        arguments.show.links(&links);
         arguments.show.end(&forwarder.tally().totals());
     }
     ended
@@ -148,7 +149,6 @@ async fn run(arguments: &ForwardArguments, forwarder: &Forwarder) -> Result<Stat
         failed = keep_connected(arguments, forwarder, first) => Err(failed),
         () = stop => {
             forwarder.close().await;
-            arguments.show.links(&arguments.connect.costs).await;
             Ok(Status::Interrupted)
         }
     }

@@ -3,11 +3,12 @@
 use std::net::SocketAddr;
 
 use anabranch_forward::{Event, Failure, Target, Totals};
+use anabranch_observe::LinkCost;
 use anabranch_transfer::escape;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use crate::costs::{Costs, link_object, link_text};
+use crate::costs::{link_object, link_text};
 use crate::live_output;
 use crate::output::count;
 
@@ -72,10 +73,10 @@ impl ShowOptions {
         self.line(&text, &Value::Object(object));
     }
 
-    /// Counts the last bytes of links with a cost or limit, and prints the states of these links at the end.
-    pub(super) async fn links(&self, costs: &Costs) {
-        for link in costs.finish().await {
-            self.line(&link_text(&link), &link_object(&link));
+    /// Prints the states of links with a cost or limit at the end.
+    pub(super) fn links(&self, links: &[LinkCost]) {
+        for link in links {
+            self.line(&link_text(link), &link_object(link));
         }
     }
 

@@ -85,8 +85,9 @@ pub(crate) fn tun(arguments: &TunArguments) -> Result<Status, CommandError> {
     let runtime = runtime()?;
     let tally = Tally::default();
     let client = Client { arguments, host, tally: &tally };
-    let ended = runtime.block_on(client.run(changes));
+    let (ended, links) = arguments.connect.block_on(&runtime, client.run(changes));
     runtime.shutdown_timeout(SETTLED_WITHIN);
+    arguments.show.links(&links);
     arguments.show.counters(&tally);
     ended
 }
@@ -130,10 +131,7 @@ impl Client<'_> {
             error = device.read(|packet| pass(packet, &sender)) => {
                 Err(CommandError::failure(format!("the device {} has ended: {error}", device.name())))
             }
-            () = stop => {
-                self.arguments.show.links(&connect.costs).await;
-                Ok(Status::Interrupted)
-            }
+            () = stop => Ok(Status::Interrupted),
         }
     }
 

@@ -29,7 +29,7 @@ struct Outcome {
 pub(super) fn check(target: &str, connect: &ConnectOptions, json: bool) -> Result<Status, CommandError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot wait for sockets").map_err(CommandError::from)?;
-    let outcomes = runtime.block_on(try_all(target, connect))?;
+    let outcomes = connect.block_on(&runtime, try_all(target, connect)).0?;
     let text = if json { as_json(target, &outcomes) } else { table(&outcomes) };
     output::print(&text);
     let works = outcomes.iter().any(|outcome| outcome.tried.is_ok());

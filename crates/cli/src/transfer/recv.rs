@@ -334,7 +334,7 @@ pub(super) fn recv(arguments: &RecvArguments, line: &[OsString]) -> Result<Statu
     let (store, to_stdout) = open_store(arguments)?;
     let again = command(line).filter(|_| !to_stdout);
     let runtime = runtime()?;
-    let ended = runtime.block_on(async {
+    let (ended, _) = arguments.connect.block_on(&runtime, async {
         match role {
             Role::Fetch(host) => {
                 let (links, mode) = (arguments.select.links.into(), arguments.mode());

@@ -174,7 +174,7 @@ pub(super) fn send(arguments: &SendArguments, typed: &[OsString]) -> Result<Stat
     };
     let sources = arguments.sources(paths)?;
     let runtime = runtime()?;
-    let ended = runtime.block_on(run(arguments, host, sources, typed));
+    let (ended, _) = arguments.connect.block_on(&runtime, run(arguments, host, sources, typed));
     // A thread that waits for standard input cannot be woken.
     runtime.shutdown_background();
     ended
@@ -324,7 +324,6 @@ pub(super) async fn finish(
     if !matches!(ended, Some(Ok(()))) {
         connector.close().await;
     }
-    connector.options.costs.finish().await;
     let carried = connector.paths.lock().await.carried().await;
     let totals = report.totals();
     let can_resume = can_resume(ended.as_ref());

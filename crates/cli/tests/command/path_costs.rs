@@ -87,6 +87,28 @@ fn link_with_a_used_up_limit_is_not_used_by_later_commands() {
 }
 
 #[test]
+fn short_commands_count_their_bytes_and_return_the_reservation() {
+    let Some(network) = Network::new() else { return };
+    let _server = network.serve(&[]);
+    let mut counts = vec![0];
+    let check = ["paths", "--check", "10.91.2.2", "--path", "c2,limit=1GB/month"];
+    // The host has no such file, so the association ends at once.
+    let recv = ["recv", "10.91.2.2", "missing", "--path", "c2,limit=1GB/month"];
+    // Its answers do not arrive.
+    let unanswered =
+        ["send", "served", "10.91.2.9", "--path", "c2,limit=1GB/month", "--connect-timeout", "1"];
+    for arguments in [&check[..], &recv, &unanswered] {
+        let before = bytes_of(&network, 2);
+        network.anabranch(End::Client, arguments).stderr(Stdio::null()).output().expect("it starts");
+        counts.push(counted(&network, "c2"));
+        let (new, carried) =
+            (counts[counts.len() - 1] - counts[counts.len() - 2], bytes_of(&network, 2) - before);
+        assert!(new <= carried && carried < 64 << 10, "{new} of {carried}: {arguments:?}");
+    }
+    assert!(counts[0] < counts[1] && counts[1] < counts[2], "{counts:?}");
+}
+
+#[test]
 fn damaged_count_of_a_limited_link_ends_the_command_with_a_remedy() {
     let Some(network) = Network::new() else { return };
     network.files("data", 1);

@@ -98,7 +98,8 @@ pub(in super::super) fn fetch(
     let (store, to_stdout) = open_store(arguments)?;
     let again = command(line).filter(|_| !to_stdout);
     let runtime = runtime()?;
-    let ended = runtime.block_on(fetch_by_code(arguments, (at, &host), store, again));
+    let fetching = fetch_by_code(arguments, (at, &host), store, again);
+    let (ended, _) = arguments.connect().block_on(&runtime, fetching);
     // Threads that write update their journals.
     runtime.shutdown_timeout(SETTLED_WITHIN);
     ended
