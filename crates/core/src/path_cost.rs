@@ -32,6 +32,14 @@ impl PathCost {
         }
     }
 
+    /// Returns the highest cost below this one, or `Free`.
+    pub(crate) const fn next_cheaper(self) -> Self {
+        match self {
+            PathCost::Free | PathCost::Metered => PathCost::Free,
+            PathCost::Backup => PathCost::Metered,
+        }
+    }
+
     /// Returns the name in one word.
     pub const fn name(self) -> &'static str {
         match self {

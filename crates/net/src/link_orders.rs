@@ -1,6 +1,6 @@
 //! Changes of the use of links on a running endpoint.
 
-use anabranch_core::{AssociationId, LocalEnd, PathAddress, PathCost};
+use anabranch_core::{Association, AssociationId, LocalEnd, PathAddress, PathCost, PathState};
 
 use crate::driver::Driver;
 use crate::endpoint::Monitor;
@@ -79,7 +79,8 @@ impl Driver {
         for id in self.entries.keys() {
             let Some(association) = self.endpoint.association_mut(*id) else { continue };
             let all: Vec<PathAddress> = path_addresses(association).collect();
-            if !all.is_empty() && all.iter().all(|path| path.local_end() == end) {
+            if all.iter().any(|path| path.local_end() == end) && !has_confirmed_path_beside(association, end)
+            {
                 association.abort(now);
                 continue;
             }
@@ -122,4 +123,12 @@ impl Driver {
             Some(LinkUse::Barred) | None => PathCost::Free,
         }
     }
+}
+
+/// Returns `true` if a path from another local end has answered, so that the association can do without this end.
+fn has_confirmed_path_beside(association: &Association, end: LocalEnd) -> bool {
+    association.paths().iter().any(|facts| {
+        facts.state != PathState::Unconfirmed
+            && association.path_address(facts.id).is_some_and(|path| path.local_end() != end)
+    })
 }

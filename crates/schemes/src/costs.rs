@@ -17,6 +17,9 @@ use anabranch_core::{MAX_PATHS, PathCost, PathId, PathSet, PathState};
 /// Time for which data has to wait for full windows of all free paths before metered paths carry any.
 pub const FULL_BEFORE_METERED: Span = Span::from_secs(1);
 
+/// Time without a decision after which no data waits any more. It is longer than the wait, whose timer may be late.
+const PAUSE: Span = FULL_BEFORE_METERED.times(2);
+
 const HIDDEN: Reason = Reason::rule("cheaper paths suffice");
 
 /// Returns a scheme that uses paths as their [cost](PathFacts::cost) permits, and otherwise decides as the given one. Without costs
@@ -27,7 +30,8 @@ const HIDDEN: Reason = Reason::rule("cheaper paths suffice");
 ///   has waited for [`FULL_BEFORE_METERED`] without a pause.
 /// * Backup paths carry data while no other path works.
 ///
-/// A path works if it is active without two errors in a row. Retransmissions and copies use the cheapest working paths, and others only while these have data in flight.
+/// A path works if it is active without two errors in a row. Retransmissions and copies use the cheapest working paths, and others
+/// only while these have data in flight.
 pub fn honour_costs(scheme: Arc<dyn Scheme>) -> Arc<dyn Scheme> {
     Arc::new(Honouring(scheme))
 }
@@ -135,7 +139,7 @@ impl CostScheduler {
 
     /// Updates the pressure before a decision. While data waits, decisions follow each other within round trips.
     fn begin_decision(&mut self, now: Time) {
-        if now.since(self.decided_at) > FULL_BEFORE_METERED {
+        if now.since(self.decided_at) > PAUSE {
             self.pressure = Pressure::None;
         }
         self.decided_at = now;
@@ -359,6 +363,16 @@ mod tests {
     }
 
     #[test]
+    fn late_timer_opens_metered_paths_too() {
+        let (mut world, mut policies) = (world(&[Free, Metered]), policies("cmt+min-rtt"));
+        fill(&mut world, 0);
+        assert_eq!(picked(&mut world, &mut policies), None);
+        world.now += FULL_BEFORE_METERED + Span::from_millis(5);
+        world.dispatch(&mut *policies.scheduler, &Event::Deadline);
+        assert_eq!(picked(&mut world, &mut policies), Some(path(1)));
+    }
+
+    #[test]
     fn room_on_a_free_path_ends_the_use_of_metered_paths() {
         let (mut world, mut policies) = (world(&[Free, Metered]), policies("cmt+min-rtt"));
         fill(&mut world, 0);
@@ -380,7 +394,7 @@ mod tests {
             world.now += FULL_BEFORE_METERED;
             if pauses {
                 // The last data leaves, or is abandoned.
-                world.now += FULL_BEFORE_METERED;
+                world.now += PAUSE;
             } else {
                 world.association.queued_bytes = M / 2;
                 assert_eq!(picked(&mut world, &mut policies), Some(path(1)));

@@ -1,7 +1,7 @@
 //! Costs of paths: reports to the peer, and data on the paths that both sides' costs permit.
 
 use anabranch_core::time::{Span, Time};
-use anabranch_core::{AssociationConfig, PathCost};
+use anabranch_core::{AssociationConfig, PathCost, PathId};
 use anabranch_schemes::costs::honour_costs;
 use anabranch_tests::duo::{Duo, Setup};
 use anabranch_tests::hostile::craft::fix_checksum;
@@ -19,8 +19,12 @@ fn setup() -> Setup {
 
 /// Sets the cost of A's address of a pair.
 fn set_cost(duo: &mut Duo, pair: usize, cost: PathCost) {
-    let (now, address) = (duo.now, duo.setup.address(Side::A, pair));
-    duo.nodes[Side::A.index()].try_association_mut().expect("it is open").set_local_cost(now, address, cost);
+    set_cost_of(duo, Side::A, pair, cost);
+}
+
+fn set_cost_of(duo: &mut Duo, side: Side, pair: usize, cost: PathCost) {
+    let (now, address) = (duo.now, duo.setup.address(side, pair));
+    duo.nodes[side.index()].try_association_mut().expect("it is open").set_local_cost(now, address, cost);
     duo.settle();
 }
 
@@ -181,6 +185,26 @@ fn undefined_cost_of_a_peer_is_ignored() {
     duo.run(Span::from_secs(5));
     assert_eq!(cost(&duo, Side::A, 1), PathCost::Metered);
     assert_eq!(cost(&duo, Side::B, 1), PathCost::Free);
+}
+
+#[test]
+fn peer_cannot_move_data_to_a_path_with_an_own_cost() {
+    let mut duo = metered();
+    set_cost_of(&mut duo, Side::B, 0, PathCost::Backup);
+    duo.run(Span::from_secs(1));
+    assert_eq!(cost(&duo, Side::A, 0), PathCost::Free);
+    assert_eq!(cost(&duo, Side::A, 1), PathCost::Metered);
+}
+
+#[test]
+fn cost_of_a_path_that_this_side_has_removed_sets_no_other() {
+    let mut duo = Duo::connected(setup());
+    let now = duo.now;
+    let b = duo.nodes[Side::B.index()].try_association_mut().expect("it is open");
+    b.remove_path(now, PathId::new(1)).expect("it has another");
+    set_cost(&mut duo, 1, PathCost::Backup);
+    duo.run(Span::from_secs(5));
+    assert_eq!(cost(&duo, Side::B, 0), PathCost::Free);
 }
 
 #[test]

@@ -135,7 +135,10 @@ impl Association {
             //# chunk), up until reaching the SHUTDOWN-SENT state (sender of the SHUTDOWN chunk) or the SHUTDOWN-ACK-SENT
             //# state (receiver of the SHUTDOWN chunk).
             Chunk::Heartbeat(heartbeat) => {
-                self.take_peer_cost(source, heartbeat.path_cost(), packet.cover);
+                // A packet of no path is answered on another one, to which its cost does not belong.
+                if self.paths.find(packet.origin.address) == Some(source) {
+                    self.take_peer_cost(source, heartbeat.path_cost(), packet.cover);
+                }
                 self.answer_heartbeat(source, heartbeat.info());
             }
             Chunk::HeartbeatAck(heartbeat) => self.handle_heartbeat_ack(heartbeat.info())?,

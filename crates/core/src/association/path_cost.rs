@@ -13,7 +13,7 @@ use crate::time::Time;
 
 impl Association {
     /// Sets the cost of paths that begin at a local end, also of later ones, and reports it to the peer. Policies see the higher one
-    /// of the costs that both sides have set. Repeats an unanswered report if the cost is already set.
+    /// of the costs that both sides have set, except that the peer's never makes a path as expensive as one with a higher own cost. Repeats an unanswered report if the cost is already set.
     pub fn set_local_cost(&mut self, now: Time, end: impl Into<LocalEnd>, cost: PathCost) {
         self.clock(now);
         self.paths.set_local_cost(end.into(), cost);

@@ -154,9 +154,11 @@ impl Association {
         self.set_state(id, PathState::PotentiallyFailed, StateCause::Errors(reason));
         self.send_heartbeat(id);
         if self.profile.silence_retransmits {
-            // No T3 follows that would count the loss of large packets.
-            self.suspect_black_hole(id);
             self.mark_path_lost(id, LossCause::Timeout, false);
+            if self.paths.facts(id).in_flight.is_zero() {
+                // No T3 follows that would count the loss of large packets.
+                self.suspect_black_hole(id);
+            }
         }
         self.open_opportunity(OpportunityCause::Policy, true);
     }

@@ -70,8 +70,11 @@ impl Paths {
         self.refresh_cost(id);
     }
 
+    /// A peer cannot move data to local ends with a higher cost: its report leaves the path cheaper than those.
     fn refresh_cost(&mut self, id: PathId) {
         let PathCosts { own, peer, .. } = self.paths[id.index()].costs;
-        self.facts[id.index()].cost = own.max(peer);
+        let higher = self.local_costs.iter().map(|(_, cost)| *cost).filter(|cost| *cost > own).min();
+        let most = higher.map_or(PathCost::Backup, PathCost::next_cheaper);
+        self.facts[id.index()].cost = own.max(peer.min(most));
     }
 }
