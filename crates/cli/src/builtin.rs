@@ -32,7 +32,8 @@ macro_rules! files {
 
 /// Scenarios of `anabranch run NAME`.
 pub(crate) const SCENARIOS: &[File] = files!(
-    "scenarios": "one-path", "two-path", "bad-path", "outage", "handover", "file", "shared-bottleneck", "three-path-qa", "db-cmt-fig6",
+    "scenarios": "one-path", "two-path", "bad-path", "outage", "handover", "file", "forward", "shared-bottleneck", "three-path-qa",
+    "db-cmt-fig6",
 );
 
 /// Plans of `anabranch sweep`, which refer to the scenarios.

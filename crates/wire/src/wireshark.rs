@@ -42,7 +42,9 @@ fn dissect(packets: &[Vec<u8>], fields: &[&str]) -> Vec<String> {
 #[test]
 #[ignore = "needs tshark"]
 fn wireshark_reports_no_error() {
-    let mut packets: Vec<_> = SAMPLES.iter().map(|&(_, sample)| write(sample)).collect();
+    // Wireshark expects one parameter in a HEARTBEAT. RFC 9260 section 8.3 permits others.
+    let samples = SAMPLES.iter().filter(|(name, _)| *name != "heartbeat-path-cost");
+    let mut packets: Vec<_> = samples.map(|&(_, sample)| write(sample)).collect();
     packets.push(BY_HAND.to_vec());
     let found = dissect(&packets, &["sctp.checksum.status", "_ws.malformed", "_ws.expert.message"]);
     assert_eq!(found.len(), packets.len());

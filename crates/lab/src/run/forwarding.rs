@@ -266,7 +266,7 @@ impl Talk {
     }
 }
 
-/// Returns counts and delays. What is not complete counts with its age at `end`, or not at all without one.
+/// Returns counts and delays. Incomplete ones count with their age at `end`; without `end` they are left out.
 fn delays(
     name: &str,
     outcome: impl Iterator<Item = (Time, Option<Time>)>,

@@ -178,6 +178,49 @@ size = "500 B"
 interval = "25 ms"
 "#;
 
+/// Two paths through one bottleneck, beside another flow.
+const SHARED: &str = r#"
+[run]
+duration = "40 s"
+[association]
+recv_buffer = "1 MiB"
+[[link]]
+name = "bottleneck"
+rate = "10 Mbit/s"
+delay = "20 ms"
+queue = "42 packets"
+[[path]]
+name = "left"
+via = ["bottleneck"]
+rate = "100 Mbit/s"
+delay = "5 ms"
+[[path]]
+name = "right"
+via = ["bottleneck"]
+rate = "100 Mbit/s"
+delay = "5 ms"
+[[path]]
+name = "other"
+via = ["bottleneck"]
+rate = "100 Mbit/s"
+delay = "5 ms"
+[[flow]]
+paths = ["left", "right"]
+[[flow]]
+paths = ["other"]
+scheme = "sctp+cubic"
+"#;
+
 /// All scenarios in the order of their use.
-pub(crate) const SCENARIOS: &[&str] =
-    &[LOSSY, BLOCKED, BURSTS, LOSSY_NS2, FAILING, SMALL_SEND_BUFFER, BURSTY_LOSSES, SMALL_AND_FAILING, THIN];
+pub(crate) const SCENARIOS: &[&str] = &[
+    LOSSY,
+    BLOCKED,
+    BURSTS,
+    LOSSY_NS2,
+    FAILING,
+    SMALL_SEND_BUFFER,
+    BURSTY_LOSSES,
+    SMALL_AND_FAILING,
+    THIN,
+    SHARED,
+];
