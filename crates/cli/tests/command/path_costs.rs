@@ -1,7 +1,8 @@
 //! Costs and limits of links, over two direct links in network namespaces.
 
 use std::fs;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -106,6 +107,23 @@ fn short_commands_count_their_bytes_and_return_the_reservation() {
         assert!(new <= carried && carried < 64 << 10, "{new} of {carried}: {arguments:?}");
     }
     assert!(counts[0] < counts[1] && counts[1] < counts[2], "{counts:?}");
+}
+
+#[test]
+fn ctrl_c_before_the_first_answer_returns_the_reservation() {
+    let Some(network) = Network::new() else { return };
+    let arguments = ["forward", "10.91.2.9", "--json", "-D", "1080", "--path", "c2,limit=1GB/month"];
+    let mut forwarding =
+        network.anabranch(End::Client, &arguments).stderr(Stdio::null()).spawn().expect("it starts");
+    let file = network.path("home-c/state/anabranch/links/c2.json");
+    while !file.exists() && forwarding.try_wait().expect("a status").is_none() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(counted(&network, "c2") >= 64 << 10, "reserved");
+    let kill = Command::new("kill").args(["-INT", &forwarding.id().to_string()]).status();
+    assert!(kill.expect("kill").success());
+    assert_eq!(forwarding.wait().expect("it ends").code(), Some(130));
+    assert!(counted(&network, "c2") < 64 << 10, "{}", counted(&network, "c2"));
 }
 
 #[test]
