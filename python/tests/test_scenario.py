@@ -122,11 +122,12 @@ def test_values_stay_as_the_file_has_them() -> None:
     assert scenario.schemes[0] == Scheme(
         name="mine", expression="cmt( rtx = rtx-same, trigger = 4 )", about='As "cmt", but slower to retransmit'
     )
-    assert [flow.kind for flow in scenario.flows] == ["bulk", "file", "file", *["messages"] * 4, "video", "video"]
+    kinds = ["bulk", "file", "file", *["messages"] * 4, "forward", "video", "video"]
+    assert [flow.kind for flow in scenario.flows] == kinds
     limits = [Reliability(lifetime="200 ms"), Reliability(max_retransmissions=2), Reliability(priority=3)]
     assert [flow.reliability for flow in scenario.flows[4:7]] == limits
     of_b = Reliability(max_retransmissions=0)
-    assert scenario.flows[7].reliability == Reliability(I=Reliability(lifetime="300 ms"), B=of_b)
+    assert scenario.flows[8].reliability == Reliability(I=Reliability(lifetime="300 ms"), B=of_b)
 
 
 def test_plain_python_makes_the_scenario_that_a_file_would() -> None:
