@@ -37,7 +37,7 @@ Examples:
   Keystrokes of ssh before the bytes of other connections:
     anabranch forward -D 1080 --priority 22 HOST
   Cellular only while Wi-Fi does not work, and at most 2 GB a month:
-    anabranch forward -D 1080 --path wlan0 \
+    anabranch forward -D 1080 --path wlan0 \\
         --path wwan0,only=backup,limit=2GB/month HOST
   Measure each link and all together, before anything is forwarded:
     anabranch forward --check HOST
