@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use anabranch_core::PathCost;
 
 use crate::interface::local_addresses;
-use crate::socket::{Socket, SocketCounters};
+use crate::socket::Socket;
 
 /// Link of this machine, as the user names it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,11 +75,6 @@ impl LinkUses {
         let _ = self.ended.set(self.report(sockets));
     }
 
-    fn link_of(&self, socket: &Socket) -> Option<&LinkReport> {
-        let (address, device) = (socket.local().ip(), socket.device_name());
-        self.links.iter().find(|link| link.name.has(address, device))
-    }
-
     /// Changes the use of a link. Returns `false` if it is unknown, or has this use already.
     pub(crate) fn set(&mut self, name: &LinkName, usage: LinkUse) -> bool {
         let link = self.links.iter_mut().find(|link| link.name == *name);
@@ -88,36 +83,38 @@ impl LinkUses {
 
     /// Returns the use of a socket.
     pub(crate) fn use_of(&self, socket: &Socket) -> LinkUse {
-        self.link_of(socket).map_or(LinkUse::At(PathCost::Free), |link| link.usage)
+        index_of(&self.links, socket).map_or(LinkUse::At(PathCost::Free), |index| self.links[index].usage)
     }
 
     /// Counts the bytes of a socket that is closed.
     pub(crate) fn close(&mut self, socket: &Socket) {
-        let (address, device) = (socket.local().ip(), socket.device_name());
-        if let Some(link) = self.links.iter_mut().find(|link| link.name.has(address, device)) {
-            link.count(address, &socket.counters);
+        if let Some(index) = index_of(&self.links, socket) {
+            self.links[index].count(socket);
         }
     }
 
     /// Returns the links with the bytes of closed and of these open sockets.
     pub(crate) fn report(&self, sockets: &[Socket]) -> Vec<LinkReport> {
         let mut links = self.links.clone();
-        if links.is_empty() {
-            return links;
-        }
         for socket in sockets {
-            let (address, device) = (socket.local().ip(), socket.device_name());
-            if let Some(link) = links.iter_mut().find(|link| link.name.has(address, device)) {
-                link.count(address, &socket.counters);
+            if let Some(index) = index_of(&links, socket) {
+                links[index].count(socket);
             }
         }
         links
     }
 }
 
+/// Returns the link to which a socket belongs.
+fn index_of(links: &[LinkReport], socket: &Socket) -> Option<usize> {
+    let (address, device) = (socket.local().ip(), socket.device_name());
+    links.iter().position(|link| link.name.has(address, device))
+}
+
 impl LinkReport {
-    fn count(&mut self, address: IpAddr, counters: &SocketCounters) {
-        let header_bytes = if address.is_ipv4() { 20 + 8 } else { 40 + 8 };
+    fn count(&mut self, socket: &Socket) {
+        let header_bytes = if socket.local().is_ipv4() { 20 + 8 } else { 40 + 8 };
+        let counters = &socket.counters;
         self.sent_bytes += counters.sent_bytes + header_bytes * counters.sent;
         self.received_bytes += counters.received_bytes + header_bytes * counters.received;
     }

@@ -23,7 +23,7 @@ pub struct PathSnapshot {
     pub state: PathState,
     /// Set for the primary path.
     pub primary: bool,
-    /// Higher one of the costs that both sides have set.
+    /// Cost from those that both sides have set.
     pub cost: PathCost,
     /// Smoothed round-trip time; `None` before the first sample.
     pub srtt: Option<Duration>,

@@ -12,8 +12,11 @@ use crate::protection::ChunkProtection;
 use crate::time::Time;
 
 impl Association {
-    /// Sets the cost of paths that begin at a local end, also of later ones, and reports it to the peer. Policies see the higher one
-    /// of the costs that both sides have set, except that the peer's never makes a path as expensive as one with a higher own cost. Repeats an unanswered report if the cost is already set.
+    /// Sets the cost of paths that begin at a local end, also of later ones, and reports it to the peer. Repeats an unanswered report
+    /// if the cost is already set.
+    ///
+    /// Policies see the higher one of the costs that both sides have set, except that the peer's leaves a path cheaper than those
+    /// with a higher own cost.
     pub fn set_local_cost(&mut self, now: Time, end: impl Into<LocalEnd>, cost: PathCost) {
         self.clock(now);
         self.paths.set_local_cost(end.into(), cost);

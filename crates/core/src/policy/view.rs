@@ -60,7 +60,7 @@ pub struct PathFacts {
     pub state: PathState,
     /// `true` for the primary path.
     pub primary: bool,
-    /// Higher one of the costs that both sides have set for the path.
+    /// Cost of the path, from those that both sides [have set](crate::Association::set_local_cost).
     pub cost: PathCost,
     /// `true` if the peer's address is an IPv6 address.
     pub ipv6: bool,

@@ -3,8 +3,9 @@
 //! A window in full use without a queue is smaller than the path's capacity. Along CUBIC's curve it needs many seconds to follow a
 //! capacity that has risen by several times, as that of mobile networks does. As Copa's velocity, the growth doubles in each round.
 //!
-//! Beside a flow that is reduced by losses, an empty queue is no spare capacity: both flows are still recovering. A loss at a queue
-//! longer than the base tells them apart. Flows that reduce their windows to a half would not empty it.
+//! Beside a flow that reduces its window at losses, an empty queue is no sign of spare capacity: both flows are recovering. A loss
+//! therefore suspends the acceleration, unless the queue was longer than the base round trip. Flows that halve their windows do not
+//! empty such a queue.
 
 use anabranch_core::time::{Span, Time};
 

@@ -105,7 +105,7 @@ impl RetransmitPath for SoonestForAll {
         if_room(carrier.facts, reason, refused)
     }
 
-    /// The answer depends on the sum of the lost chunks alone.
+    /// No single chunk and no chance determines the answer.
     fn wait_holds(&self, _: &View<'_>) -> bool {
         true
     }
