@@ -22,7 +22,7 @@ def test_cells_are_medians_of_the_rounds_and_failures_are_named() -> None:
 
 def test_gap_counts_from_the_last_data_before_the_cut(monkeypatch: Any) -> None:
     arrivals = [(0.5, 1_000_000), (0.9, 1_000_000), (1.4, 500_000), (1.5, 500_000)]
-    monkeypatch.setattr(program, "Download", lambda *_: types.SimpleNamespace(arrivals=arrivals))
+    monkeypatch.setattr(program, "Download", lambda *_: types.SimpleNamespace(arrivals=arrivals, error=None))
     clock = types.SimpleNamespace(until=lambda _: None)
     options = argparse.Namespace(host="", seconds=1.6, cut_s=1.0)
     figures = program.download(clock, options)  # type: ignore[arg-type]

@@ -12,9 +12,7 @@ from papers_planted import PLANTED
 
 from anabranch.command.papers import main
 from anabranch.errors import ExperimentError
-from anabranch.experiments import outcome as out
 from anabranch.experiments.model import RADIO
-from anabranch.experiments.pages.summary import claims_of
 from anabranch.experiments.plan import Scope, Setting, settings_of
 from anabranch.experiments.scenarios import resolved, tables_of
 from anabranch.experiments.stored import load
@@ -116,10 +114,6 @@ def run(papers: Path, *arguments: str) -> int:
     return main(["--data", str(papers), *arguments])
 
 
-def claims(outcome: out.Outcome) -> dict[str, out.ClaimOutcome]:
-    return {claim["id"]: claim for claim in claims_of(outcome["studies"])}
-
-
 def test_results_of_radio_links_are_added_as_a_full_run_has_them(papers: Papers, tmp_path: Path) -> None:
     folder, cache = papers(LINKS), str(tmp_path / "cache")
     whole, alone, added = tmp_path / "whole.xz", tmp_path / "alone.xz", tmp_path / "added.xz"
@@ -157,5 +151,11 @@ def test_change_that_cannot_be_added_is_refused(
     assert run(folder, "store", reproduced(), str(results)) == 0
     assert run(folder, "store", reproduced("--change", "delay-100ms"), str(results)) == 2
     assert "verdicts depend on the variant" in capsys.readouterr().err
-    assert run(folder, "store", reproduced("--change", "none"), str(results)) == 2
-    assert "no experiment of the reproduction has a change `none`" in capsys.readouterr().err
+
+
+def test_change_of_no_selected_experiment_is_refused(
+    papers: Papers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--out", str(tmp_path / "out"), "--change", "radoi"]
+    assert run(papers(LINKS), "reproduce", "planted-paper/loss", *options) == 2
+    assert "--change: no selected experiment has `radoi`: did you mean `radio`?" in capsys.readouterr().err

@@ -86,6 +86,8 @@ class Download:
         self._clock = clock
         self.arrivals: list[tuple[float, int]] = []
         """Time and length of every read."""
+        self.error: OSError | None = None
+        """Reason for which the connection ended before all data had arrived."""
         self._connection = connect(host, DATA_PORT)
         threading.Thread(target=self._receive, daemon=True).start()
 
@@ -94,8 +96,7 @@ class Download:
             while data := self._connection.recv(BLOCK_BYTES):
                 self.arrivals.append((self._clock.now(), len(data)))
         except OSError as error:
-            self.arrivals.append((self._clock.now(), 0))
-            print(error, flush=True)
+            self.error = error
 
 
 def connect(host: str, port: int) -> socket.socket:
@@ -109,6 +110,8 @@ def download(clock: Clock, options: argparse.Namespace) -> dict[str, Any]:
     """Receives for some seconds. The gap is the longest time without data after `cut_s`."""
     data = Download(options.host, clock)
     clock.until(options.seconds)
+    if data.error:
+        raise data.error
     arrivals = [(at, length) for at, length in data.arrivals if at < options.seconds]
     figures = {"mbps": 8e-6 * sum(length for _, length in arrivals) / options.seconds}
     if options.cut_s is None:
@@ -129,7 +132,8 @@ def keystrokes(clock: Clock, options: argparse.Namespace) -> dict[str, Any]:
         while clock.now() < until_s and len(found) < count:
             begun = clock.now()
             typed.sendall(b"k")
-            typed.recv(1)
+            if not typed.recv(1):
+                raise ConnectionError("the server ended the connection of the echoes")
             found.append(1000 * (clock.now() - begun))
             clock.until(begun + KEY_INTERVAL_S)
         return sorted(found)

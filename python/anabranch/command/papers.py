@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,8 @@ from anabranch.command.parser import Parser
 from anabranch.command.quantities import positive
 from anabranch.command.status import INPUT_ERROR, INTERRUPTED
 from anabranch.errors import ExperimentError
+from anabranch.experiments.fields import hint
+from anabranch.experiments.selection import Selection
 from anabranch.papers.catalogue import ALL, DATA, keys, read_key, select
 
 _EXAMPLES = """\
@@ -145,6 +147,8 @@ def _reproduce(options: argparse.Namespace) -> int:
         raise ExperimentError("--cache and --no-cache: omit one of them")
     cache = None if options.no_cache else (options.cache or default_folder())
     selections = select(options.name, options.data)
+    if options.change:
+        _check_change(options.change, selections)
     scope = Scope(options.quick, options.seeds, options.variants, options.ablations, options.claims, options.change)
     sweeps = SweepOptions(cache, options.executor, options.workers)
     try:
@@ -160,6 +164,14 @@ def _reproduce(options: argparse.Namespace) -> int:
     print(f"\nPages, figures and data: {options.out / 'index.html'}, {options.out / 'summary.md'}")
     print(cost)
     return 0
+
+
+def _check_change(change: str, selections: Iterable[Selection]) -> None:
+    """Raises `ExperimentError` if no selected experiment has the change."""
+    experiments = [experiment for selection in selections for experiment in selection.experiments]
+    known = sorted({each.id for experiment in experiments for each in experiment.changes})
+    if change not in known:
+        raise ExperimentError(f"--change: no selected experiment has `{change}`: {hint(change, known)}")
 
 
 def _print_warning(message: Warning | str, *_: object, **__: object) -> None:
