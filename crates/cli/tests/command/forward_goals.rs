@@ -52,7 +52,9 @@ fn read_for(connection: &mut TcpStream, time: Duration) -> (usize, Duration) {
     let (begun, mut buffer) = (Instant::now(), vec![0; 1 << 16]);
     let (mut bytes, mut longest, mut last) = (0, Duration::ZERO, begun);
     while begun.elapsed() < time {
-        bytes += connection.read(&mut buffer).expect("no reset");
+        let read = connection.read(&mut buffer).expect("no reset");
+        assert!(read > 0, "the connection ended");
+        bytes += read;
         longest = longest.max(last.elapsed());
         last = Instant::now();
     }
@@ -78,27 +80,41 @@ fn assert_downloads<const N: usize>(sets: [&[&str]; N], time: Duration, goal: im
     });
 }
 
+/// Returns the bytes that a rate in Mbit/s carries in a time.
+fn bytes_of(mbps: f64, time: Duration) -> f64 {
+    mbps * 1e6 / 8.0 * time.as_secs_f64()
+}
+
 #[test]
 fn two_equal_links_carry_a_download_at_185_percent_of_one() {
     const LINK: &str = "rate=10Mbit,delay=10ms,queue=100ms";
-    assert_downloads([&[LINK], &[LINK, LINK]], Duration::from_secs(4), |[one, both]| both >= 1.85 * one);
+    let time = Duration::from_secs(4);
+    assert_downloads([&[LINK], &[LINK, LINK]], time, |[one, both]| {
+        one >= 0.8 * bytes_of(10.0, time) && both >= 1.85 * one
+    });
 }
 
-/// A fifteenth of 300 and 80 Mbit/s, which machines that run other tests carry too.
+/// The goal is stated for 300 and 80 Mbit/s. A machine that runs other tests carries a fifteenth of these rates.
 #[test]
 fn links_of_20_and_5_mbps_carry_90_percent_of_their_sum() {
     const FAST: &str = "rate=20Mbit,delay=10ms,queue=100ms";
     const SLOW: &str = "rate=5.33Mbit,delay=10ms,queue=100ms";
     let sets: [&[&str]; 3] = [&[FAST], &[SLOW], &[FAST, SLOW]];
-    assert_downloads(sets, Duration::from_secs(4), |[fast, slow, both]| both >= 0.9 * (fast + slow));
+    let time = Duration::from_secs(4);
+    assert_downloads(sets, time, |[fast, slow, both]| {
+        fast >= 0.8 * bytes_of(20.0, time) && both >= 0.9 * (fast + slow)
+    });
 }
 
-/// Two fifths of 50 and 5 Mbit/s.
+/// The goal is stated for 50 and 5 Mbit/s. A machine that runs other tests carries two fifths of these rates.
 #[test]
 fn slow_late_link_costs_3_percent_of_the_better_one_at_most() {
     const BETTER: &str = "rate=20Mbit,delay=10ms,queue=100ms";
     const LATE: &str = "rate=2Mbit,delay=75ms,queue=100ms";
-    assert_downloads([&[BETTER], &[BETTER, LATE]], Duration::from_secs(5), |[one, both]| both >= 0.97 * one);
+    let time = Duration::from_secs(5);
+    assert_downloads([&[BETTER], &[BETTER, LATE]], time, |[one, both]| {
+        one >= 0.8 * bytes_of(20.0, time) && both >= 0.97 * one
+    });
 }
 
 #[test]
@@ -157,7 +173,8 @@ fn keystrokes_beside_a_download_return_within_20_ms_of_idle() {
         thread::sleep(Duration::from_secs(1));
         let beside = echoes(&mut typed, 100);
         let figures = format!("{idle:?} idle, {:?} and {:?} (99 %) beside", beside[50], beside[98]);
-        assert!(downloading.join().expect("no failure") > 0);
+        let downloaded = downloading.join().expect("no failure") as f64;
+        assert!(downloaded > 0.5 * bytes_of(20.0, Duration::from_secs(6)), "{downloaded} bytes beside");
         Judged::new(linked.was_in_time(0..2), beside[98] < idle + Duration::from_millis(20), figures)
     });
 }
@@ -268,6 +285,8 @@ fn voice_beside_a_lossy_link_loses_half_a_percent_at_most() {
         let [p99_alone, p99] = [&alone, &both].map(|delays| at_99_percent(delays));
         let figures =
             format!("{} of {VOICE_PACKETS}, {p99:?} (99 %), {p99_alone:?} over the clean link", both.len());
+        // The clean link loses nothing.
+        assert_eq!(alone.len(), VOICE_PACKETS);
         let lost = VOICE_PACKETS - both.len();
         let reached = lost * 200 <= VOICE_PACKETS && p99 < p99_alone + Duration::from_millis(30);
         Judged::new(first && second, reached, figures)
