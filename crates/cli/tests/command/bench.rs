@@ -2,12 +2,12 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 
 use anabranch_tests::middle::{Fate, Middle, forged_abort};
 use serde_json::Value;
 
-use crate::support::{Ended, anabranch, command};
+use crate::support::{Ended, anabranch, command, signal};
 
 /// A running server with its address.
 struct Server {
@@ -43,7 +43,7 @@ impl Server {
     }
 
     fn stop(self) -> (String, Option<i32>) {
-        signal(&self.child, "INT");
+        signal(self.child.id(), "INT");
         self.ended()
     }
 }
@@ -54,11 +54,6 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-fn signal(child: &Child, name: &str) {
-    let kill = format!("kill -{name} {}", child.id());
-    assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
 }
 
 fn whole(ended: &Ended) -> Value {
@@ -225,7 +220,7 @@ fn ctrl_c_of_client_prints_partial_result_and_server_continues() {
         line.clear();
         assert!(out.read_line(&mut line).expect("a line") > 0, "it ended too early");
     }
-    signal(&client, "INT");
+    signal(client.id(), "INT");
     let mut rest = String::new();
     out.read_to_string(&mut rest).expect("text");
     assert_eq!(client.wait().expect("it ends").code(), Some(130), "{rest}");

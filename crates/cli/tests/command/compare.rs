@@ -1,9 +1,9 @@
 //! `anabranch compare`, whose tests take as long as the runs on sockets.
 
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use crate::support::{anabranch, command};
+use crate::support::{anabranch, command, signal};
 
 const SHORT: [&str; 8] =
     ["compare", "scenarios/two-path.toml", "--schemes", "cmt", "--seeds", "1", "--set", "run.duration='3 s'"];
@@ -68,8 +68,7 @@ fn ctrl_c_ends_the_current_run_and_keeps_finished_ones() {
     let mut lines = BufReader::new(child.stdout.take().expect("a pipe"));
     let mut text = String::new();
     lines.read_line(&mut text).expect("a line");
-    let kill = format!("kill -INT {}", child.id());
-    assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+    signal(child.id(), "INT");
     lines.read_to_string(&mut text).expect("text");
     let mut err = String::new();
     child.stderr.take().expect("a pipe").read_to_string(&mut err).expect("text");

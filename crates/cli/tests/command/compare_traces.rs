@@ -6,16 +6,11 @@ use std::thread;
 
 use tempfile::TempDir;
 
+use crate::judged::{Judged, LATEST_US, is_reached};
 use crate::support::anabranch;
 
 /// Accepted difference between goodput over a relay and the range of simulated ones.
 const TOLERANCE: f64 = 0.05;
-/// Largest mean lateness of a relay at which a comparison counts, in ms. Later packets make round trips longer than the link's.
-const LATEST_MS: f64 = 0.5;
-/// Maximum number of runs until one agrees.
-const ATTEMPTS: usize = 5;
-/// Number of runs in time that differ, after which the relay differs and not the machine: a busy one also delays the hosts.
-const DIFFERING: usize = 3;
 /// Additional delays of the simulated runs, in µs. Hosts on sockets answer up to 2 ms later than simulated ones.
 const DELAYS_US: [u32; 5] = [0, 400, 800, 1200, 2000];
 
@@ -88,20 +83,14 @@ fn relay_agrees(folder: &Path, section: &str, paths: &[(&str, u32)]) -> bool {
     let least = simulated.into_iter().fold(f64::INFINITY, f64::min) * (1.0 - TOLERANCE);
     let most = simulated.into_iter().fold(0.0, f64::max) * (1.0 + TOLERANCE);
     let file = scenario(folder, section, paths, 0);
-    let mut differing = Vec::new();
-    let agrees = (0..ATTEMPTS).any(|_| {
+    is_reached(|| {
         let lines = anabranch(&["compare", &file, "--json", "--quiet"]).with_status(0).json_lines();
         let sockets = &lines[0]["sockets"];
-        let late_ms = sockets["late_mean_ms"].as_f64().expect("a time");
+        let late_us = 1000.0 * sockets["late_mean_ms"].as_f64().expect("a time");
         let found = goodput(sockets);
-        let (is_in_time, is_equal) = (late_ms < LATEST_MS, (least..=most).contains(&found));
-        if is_in_time && !is_equal {
-            differing.push(found);
-        }
-        is_in_time && is_equal
-    });
-    assert!(agrees || differing.len() < DIFFERING, "{file}: {differing:?} kbit/s, {simulated:?}");
-    agrees
+        let figures = format!("{file}: {found} kbit/s, {simulated:?}");
+        Judged::new(late_us < LATEST_US, (least..=most).contains(&found), figures)
+    })
 }
 
 #[test]

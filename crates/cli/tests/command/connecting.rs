@@ -4,11 +4,11 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::net::UdpSocket;
 use std::path::Path;
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Child, ChildStderr, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::{anabranch, command};
+use crate::support::{anabranch, command, signal};
 
 /// A running program with its standard error.
 struct Running {
@@ -36,8 +36,7 @@ impl Running {
 
     /// Sends Ctrl-C and returns the further messages.
     fn interrupt(mut self) -> String {
-        let kill = format!("kill -INT {}", self.child.id());
-        assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+        signal(self.child.id(), "INT");
         let mut rest = String::new();
         self.err.read_to_string(&mut rest).expect("text");
         assert_eq!(self.child.wait().expect("it ends").code(), Some(130), "{rest}");

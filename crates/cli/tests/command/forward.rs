@@ -2,13 +2,13 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::thread;
 
 use serde_json::Value;
 
 use crate::protection::{Listening, Users};
-use crate::support::{Ended, anabranch, command};
+use crate::support::{Ended, anabranch, command, signal};
 
 /// Starts a program that returns all bytes of each connection, and returns its address.
 pub(crate) fn echo() -> SocketAddr {
@@ -49,8 +49,7 @@ fn forward(users: &Users, to: &Listening, more: &[&str]) -> Listening {
 }
 
 pub(crate) fn interrupt(listening: &Listening) {
-    let kill = format!("kill -INT {}", listening.id());
-    assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+    signal(listening.id(), "INT");
 }
 
 fn last_object(ended: &Ended) -> Value {

@@ -21,6 +21,8 @@ mod forward_links;
 #[cfg(target_os = "linux")]
 mod forward_programs;
 mod init;
+#[cfg(unix)]
+mod judged;
 mod keys;
 #[cfg(target_os = "linux")]
 mod links;

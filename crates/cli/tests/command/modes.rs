@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::protection::{Listening, Users};
-use crate::support::{Ended, command};
+use crate::support::{Ended, command, signal};
 
 fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).expect("its owner may");
@@ -142,8 +142,7 @@ fn interrupted_pipe_has_to_be_sent_from_its_beginning() {
     let mut input = child.stdin.take().expect("a pipe");
     input.write_all(&[7; 3_000_000]).expect("taken");
     server.event("begin");
-    let kill = format!("kill -INT {}", child.id());
-    assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+    signal(child.id(), "INT");
     let output = child.wait_with_output().expect("it ends");
     drop(input);
     let err = String::from_utf8_lossy(&output.stderr);

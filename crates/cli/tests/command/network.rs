@@ -228,8 +228,7 @@ impl Running {
 
     /// Sends Ctrl-C.
     pub(super) fn interrupt(&self) {
-        let kill = format!("kill -INT {}", self.child.id());
-        assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+        crate::support::signal(self.child.id(), "INT");
     }
 
     /// Waits for the end of a program that succeeds.

@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Stdio};
 
 use crate::protection::Users;
-use crate::support::command;
+use crate::support::{command, signal};
 
 /// `send --code` with its text for people.
 struct Offer {
@@ -35,8 +35,7 @@ impl Offer {
 
     /// Presses Ctrl-C and returns the rest of standard error.
     fn interrupted(&mut self) -> String {
-        let kill = format!("kill -INT {}", self.child.id());
-        assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+        signal(self.child.id(), "INT");
         let mut rest = String::new();
         self.err.read_to_string(&mut rest).expect("text");
         assert_eq!(self.child.wait().expect("it ends").code(), Some(130), "{rest}");

@@ -1,7 +1,7 @@
 //! Costs and limits of links, over two direct links in network namespaces.
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -123,8 +123,7 @@ fn ctrl_c_before_the_first_answer_returns_the_reservation() {
         std::thread::sleep(Duration::from_millis(10));
     }
     assert!(counted(&network, "c2") >= 64 << 10, "reserved");
-    let kill = Command::new("kill").args(["-INT", &forwarding.id().to_string()]).status();
-    assert!(kill.expect("kill").success());
+    crate::support::signal(forwarding.id(), "INT");
     assert_eq!(forwarding.wait().expect("it ends").code(), Some(130));
     assert!(counted(&network, "c2") < 64 << 10, "{}", counted(&network, "c2"));
 }

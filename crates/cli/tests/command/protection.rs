@@ -82,7 +82,7 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
 }
 
-/// A listening command that prints JSON, ended when dropped.
+/// A listening command or relay that prints JSON, ended when dropped.
 pub(crate) struct Listening {
     child: Child,
     out: BufReader<ChildStdout>,
@@ -99,7 +99,8 @@ impl Listening {
         let out = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut listening = Listening { child, out, address: String::new() };
         let line = listening.event("listening");
-        listening.address = line["addresses"][0].as_str().expect("an address").to_owned();
+        let address = line["addresses"][0].as_str().or(line["listen"].as_str());
+        listening.address = address.expect("an address").to_owned();
         listening
     }
 
@@ -553,8 +554,7 @@ fn interrupted_receiver_completes_with_the_same_command() {
         while received() < before + (1 << 20) {
             std::thread::sleep(Duration::from_millis(10));
         }
-        let kill = format!("kill -INT {}", child.id());
-        assert!(std::process::Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+        crate::support::signal(child.id(), "INT");
         let ended = child.wait_with_output().expect("it ends");
         let err = String::from_utf8_lossy(&ended.stderr);
         assert_eq!(ended.status.code(), Some(130), "{err}");

@@ -2,10 +2,10 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::UdpSocket;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::time::Duration;
 
-use crate::support::{anabranch, command};
+use crate::support::{anabranch, command, signal};
 
 const LINK: &str = "rate=100Mbit,delay=1ms";
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -41,9 +41,8 @@ impl Running {
     }
 
     /// Sends a signal, and returns the output after it with the exit status.
-    fn end(mut self, signal: &str) -> (String, Option<i32>) {
-        let kill = format!("kill -{signal} {}", self.child.id());
-        assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+    fn end(mut self, name: &str) -> (String, Option<i32>) {
+        signal(self.child.id(), name);
         let mut rest = String::new();
         self.out.read_to_string(&mut rest).expect("text");
         (rest, self.child.wait().expect("it ends").code())

@@ -5,11 +5,11 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::{anabranch, command};
+use crate::support::{anabranch, command, signal};
 
 /// Starts more runs than can end during the test.
 fn start(more: &[&str]) -> Child {
@@ -20,8 +20,7 @@ fn start(more: &[&str]) -> Child {
 }
 
 fn interrupt(child: &Child) {
-    let kill = format!("kill -INT {}", child.id());
-    assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+    signal(child.id(), "INT");
 }
 
 /// Returns the numbers of captures in a folder: the complete ones, and those whose runs have begun.

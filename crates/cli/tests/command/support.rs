@@ -96,6 +96,12 @@ impl Ended {
     }
 }
 
+/// Sends a signal such as `INT` to a process.
+pub(crate) fn signal(process: u32, name: &str) {
+    let kill = Command::new("kill").arg(format!("-{name}")).arg(process.to_string()).status();
+    assert!(kill.expect("kill").success());
+}
+
 /// Returns a page of metrics.
 pub(crate) fn scrape(port: u16) -> Option<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;

@@ -72,8 +72,7 @@ impl Running {
     }
 
     fn signal(&self, signal: &str) {
-        let kill = format!("kill -{signal} {}", self.child.id());
-        assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+        crate::support::signal(self.child.id(), signal);
     }
 
     fn end(mut self) -> Ended {
