@@ -149,7 +149,8 @@ pub enum ConnectError {
     Refused(#[from] anabranch_core::ConnectError),
     /// All paths begin at links that are [barred](crate::LinkUse::Barred).
     #[error(
-        "every path begins at a link that has reached its limit ({0:?}); wait for its next period, or use another link"
+        "every path begins at a link that has reached its limit, or whose bytes cannot be counted ({}); use another link, or wait for its next period",
+        .0.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(", ")
     )]
     Barred(Vec<IpAddr>),
     /// The peer did not answer on any path.

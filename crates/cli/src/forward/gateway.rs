@@ -257,7 +257,7 @@ async fn serve(services: Arc<Services>, association: Association, user: User, sh
     let why = match ended {
         Ok(Ok(())) => "disconnected".to_owned(),
         Ok(Err(CloseReason::Aborted(AbortReason::ByPeer))) => {
-            "disconnected: it ended while connections were open, which were reset".to_owned()
+            "disconnected: it ended without closing its connections".to_owned()
         }
         Ok(Err(why)) => format!("disconnected: {why}"),
         Err(_) => "disconnected: it violated the protocol".to_owned(),

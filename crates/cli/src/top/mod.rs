@@ -117,7 +117,7 @@ fn chosen(which: Option<&str>, listed: &[Listed]) -> Result<Listed, CommandError
             Folder::of_user().path().display()
         ))),
         (several, _) => Err(CommandError::usage(format!(
-            "several commands run: {}; name one by its process",
+            "several commands run: {}; name one by its command or process",
             named(several)
         ))),
     }
