@@ -45,13 +45,21 @@ impl Forwarder {
         self.uplink.tally()
     }
 
-    /// Keeps an association with the gateway: `first`, and those that `connect` opens after it is lost. Returns only after an error
-    /// that makes further attempts useless.
-    pub async fn keep_connected<F>(&self, first: Connected, connect: impl Fn() -> F) -> ConnectFailed
+    /// Keeps an association with the gateway: `first`, and those that `connect` opens after it is lost. Connections and datagrams
+    /// use `first` from this call on, also before the future runs. The future ends only after an error that makes further attempts
+    /// useless.
+    pub fn keep_connected<F, C>(
+        &self,
+        first: Connected,
+        connect: C,
+    ) -> impl Future<Output = ConnectFailed> + use<F, C>
     where
         F: Future<Output = Result<(Endpoint, Association), ConnectFailed>>,
+        C: Fn() -> F,
     {
-        session::keep(&self.uplink, first, connect).await
+        let uplink = self.uplink.clone();
+        uplink.enter(&first.association);
+        async move { session::keep(&uplink, first, connect).await }
     }
 
     /// Ends the association with the gateway. Open connections are reset.

@@ -99,7 +99,7 @@ enum Ended {
     Lost(String),
 }
 
-/// Keeps an association with the gateway. Returns after an error that makes further attempts useless.
+/// Keeps an association with the gateway, which `uplink` uses already. Returns after an error that makes further attempts useless.
 pub(crate) async fn keep<F>(uplink: &Uplink, first: Connected, connect: impl Fn() -> F) -> ConnectFailed
 where
     F: Future<Output = Result<(Endpoint, Association), ConnectFailed>>,
@@ -107,8 +107,7 @@ where
     let attempt = || async { greet(connect().await?).await };
     let mut current = first;
     loop {
-        uplink.enter(&current.association);
-        let lost = match Tended::new(uplink, &current).run(&attempt).await {
+        let next = match Tended::new(uplink, &current).run(&attempt).await {
             Ended::Replaced(next) => {
                 uplink.report(Event::Lost { why: "the gateway was restarted or has lost it".to_owned() });
                 Ok(next)
@@ -120,10 +119,11 @@ where
             }
         };
         current.association.abort();
-        match lost {
+        match next {
             Ok(next) => current = next,
             Err(failed) => return failed,
         }
+        uplink.enter(&current.association);
         uplink.report(Event::Restored);
     }
 }

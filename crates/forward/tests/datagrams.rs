@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use anabranch_forward::message::Notice;
-use anabranch_forward::{Failure, Limits, Service};
+use anabranch_forward::{Failure, Limits, Priority, Service};
 use anabranch_net::SendOptions;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
@@ -99,6 +99,18 @@ async fn datagrams_of_other_sockets_and_malformed_ones_are_dropped() {
     program.send(LOOPBACK, port, b"last").await;
     assert!(program.recv().await.ends_with(b"last"));
     assert_eq!(gateway.tally().totals().from_peer_bytes, 9);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn first_datagram_is_sent_although_the_task_of_the_association_has_not_run() {
+    let (server, _gateway) = Server::gateway(any(), local_options(), 1);
+    let (client, kept) = Client::connect(server.address, &[], Priority::default()).await;
+    let (program, target) = (Program::start(&client).await, UdpSocket::bind(any()).await.expect("a socket"));
+    program.send(LOOPBACK, target.local_addr().expect("an address").port(), b"first").await;
+    let mut buffer = [0; 64];
+    let (length, _) = within(target.recv_from(&mut buffer)).await.expect("a datagram");
+    assert_eq!(&buffer[..length], b"first");
+    drop(kept);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

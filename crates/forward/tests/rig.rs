@@ -120,8 +120,19 @@ impl Client {
         Self::start_with(to, remote, Priority::default()).await
     }
 
-    /// Connects a forwarder to a server, with priority for some ports.
+    /// Connects a forwarder to a server, with priority for some ports, and keeps it connected.
     pub(crate) async fn start_with(to: SocketAddr, remote: &[&str], priority: Priority) -> Self {
+        let (client, kept) = Self::connect(to, remote, priority).await;
+        tokio::spawn(kept);
+        client
+    }
+
+    /// Connects a forwarder to a server. The future keeps it connected.
+    pub(crate) async fn connect(
+        to: SocketAddr,
+        remote: &[&str],
+        priority: Priority,
+    ) -> (Self, impl Future<Output = ConnectFailed> + use<>) {
         let events: Arc<Mutex<Vec<Event>>> = Arc::default();
         let kept = Arc::clone(&events);
         let report: Reporter =
@@ -129,17 +140,11 @@ impl Client {
         let remote: Vec<Forwarding> = remote.iter().map(|text| text.parse().expect(text)).collect();
         let forwarder = Forwarder::new(remote, priority, report);
         let first = connected(to).await.expect("a gateway");
-        let keeping = forwarder.clone();
-        tokio::spawn(async move {
-            keeping
-                .keep_connected(first, || async move {
-                    let failed =
-                        |error: ConnectError| ConnectFailed { message: error.to_string(), is_final: false };
-                    associate(to, Duration::from_secs(2)).await.map_err(failed)
-                })
-                .await
+        let kept = forwarder.keep_connected(first, move || async move {
+            let failed = |error: ConnectError| ConnectFailed { message: error.to_string(), is_final: false };
+            associate(to, Duration::from_secs(2)).await.map_err(failed)
         });
-        Client { forwarder, events }
+        (Client { forwarder, events }, kept)
     }
 
     /// Listens on a free port for connections to a service, and returns its address.

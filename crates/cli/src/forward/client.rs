@@ -140,13 +140,14 @@ async fn run(arguments: &ForwardArguments, forwarder: &Forwarder) -> Result<Stat
         opened = opening => opened?,
         () = &mut stop => return Ok(Status::Interrupted),
     };
+    let kept = keep_connected(arguments, forwarder, first);
     show_listeners(arguments, &listeners);
     for (listeners, service) in listeners {
         let forwarder = forwarder.clone();
         tokio::spawn(async move { forwarder.listen(listeners, service).await });
     }
     tokio::select! {
-        failed = keep_connected(arguments, forwarder, first) => Err(failed),
+        failed = kept => Err(failed),
         () = stop => {
             forwarder.close().await;
             Ok(Status::Interrupted)
@@ -191,25 +192,43 @@ fn show_listeners(arguments: &ForwardArguments, listeners: &[(Listeners, Service
     }
 }
 
-/// Keeps the forwarder connected. Returns the error that makes further attempts useless.
-async fn keep_connected(
+/// Keeps the forwarder connected, from this call on. Returns the error that makes further attempts useless.
+fn keep_connected(
     arguments: &ForwardArguments,
     forwarder: &Forwarder,
     first: Connected,
-) -> CommandError {
+) -> impl Future<Output = CommandError> {
     let connect = ConnectOptions { connect_timeout: Some(ATTEMPT), ..arguments.connect.clone() };
-    let last = Mutex::new(None);
-    let attempt = || async {
-        let retries = ConnectRetries::none();
-        let opened: Result<(Endpoint, Association), CommandError> =
-            connect.open_with(&arguments.host, true, (Expected::Known, retries), configure).await;
+    let (host, last) = (arguments.host.clone(), Arc::new(Mutex::new(None)));
+    let reopening = Arc::new(Reopening { connect, host, last: Arc::clone(&last) });
+    let attempt = move || {
+        let reopening = Arc::clone(&reopening);
+        async move { reopening.open().await }
+    };
+    let kept = forwarder.keep_connected(first, attempt);
+    async move {
+        let failed = kept.await;
+        let last = last.lock().unwrap_or_else(PoisonError::into_inner).take();
+        last.unwrap_or_else(|| CommandError::failure(failed.message))
+    }
+}
+
+/// Attempts to open another association.
+struct Reopening {
+    connect: ConnectOptions,
+    host: String,
+    /// Error of the last attempt.
+    last: Arc<Mutex<Option<CommandError>>>,
+}
+
+impl Reopening {
+    async fn open(&self) -> Result<(Endpoint, Association), ConnectFailed> {
+        let expected = (Expected::Known, ConnectRetries::none());
+        let opened = self.connect.open_with(&self.host, true, expected, configure).await;
         opened.map_err(|error| {
             let failed = ConnectFailed { message: error.to_string(), is_final: error.is_final() };
-            *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             failed
         })
-    };
-    let failed = forwarder.keep_connected(first, attempt).await;
-    let last = last.lock().unwrap_or_else(PoisonError::into_inner).take();
-    last.unwrap_or_else(|| CommandError::failure(failed.message))
+    }
 }

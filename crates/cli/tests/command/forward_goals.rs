@@ -236,14 +236,11 @@ fn name_server_behind_the_gateway_answers_a_query() {
     let (resolver, server) = (Datagrams::new(&linked), socket());
     let at = port(&server);
     thread::spawn(move || answer_queries(&server));
-    // One question: the address of host.test. Resolvers repeat it, because a datagram may be lost.
+    // One question: the address of host.test.
     let query = b"\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x04host\x04test\x00\x00\x01\x00\x01";
     let mut answer = [0; 512];
-    let mut ask = || {
-        resolver.send(at, query);
-        resolver.socket.recv(&mut answer).ok()
-    };
-    let length = (0..5).find_map(|_| ask()).expect("an answer");
+    resolver.send(at, query);
+    let length = resolver.socket.recv(&mut answer).expect("an answer");
     // After the header of the proxy.
     assert_eq!((&answer[10..12], &answer[length - 4..length]), (&query[..2], &[192, 0, 2, 7][..]));
 }
@@ -284,12 +281,16 @@ fn voice_beside_a_lossy_link_loses_half_a_percent_at_most() {
     is_reached(|| {
         let ((alone, first), (both, second)) = (voice(&[CLEAN]), voice(&[LOSSY, CLEAN]));
         let [p99_alone, p99] = [&alone, &both].map(|delays| at_99_percent(delays));
-        let figures =
-            format!("{} of {VOICE_PACKETS}, {p99:?} (99 %), {p99_alone:?} over the clean link", both.len());
-        // The clean link loses nothing.
-        assert_eq!(alone.len(), VOICE_PACKETS);
+        let figures = format!(
+            "{} and alone {} of {VOICE_PACKETS}, {p99:?} and {p99_alone:?} (99 %)",
+            both.len(),
+            alone.len()
+        );
         let lost = VOICE_PACKETS - both.len();
-        let reached = lost * 200 <= VOICE_PACKETS && p99 < p99_alone + Duration::from_millis(30);
+        // The clean link loses nothing.
+        let reached = alone.len() == VOICE_PACKETS
+            && lost * 200 <= VOICE_PACKETS
+            && p99 < p99_alone + Duration::from_millis(30);
         Judged::new(first && second, reached, figures)
     });
 }
