@@ -38,7 +38,8 @@ pub struct HeartbeatView<'a> {
 }
 
 impl<'a> HeartbeatView<'a> {
-    /// Requires the Heartbeat Info parameter first, reads a path cost of one byte behind it, and ignores everything else.
+    /// Requires the Heartbeat Info parameter first, reads a path cost of one byte behind it in a HEARTBEAT, and ignores everything
+    /// else.
     pub(super) fn decode(chunk: RawChunk<'a>) -> Result<Self, ParseError> {
         let mut params = Tlvs::new(chunk.value(), TLV_HEADER_LEN);
         let param = params.first().map(RawParam::from_tlv)?;
@@ -46,9 +47,11 @@ impl<'a> HeartbeatView<'a> {
             return Err(ParseError::new(ParseErrorKind::WrongParameter, TLV_HEADER_LEN));
         }
         let second = params.nth(1).and_then(Result::ok).map(RawParam::from_tlv);
-        let path_cost = second.and_then(|param| match (param.kind(), param.value()) {
-            (ParamType::PATH_COST, [cost]) => Some(*cost),
-            _ => None,
+        let path_cost = second.filter(|_| chunk.kind() == ChunkType::HEARTBEAT).and_then(|param| {
+            match (param.kind(), param.value()) {
+                (ParamType::PATH_COST, [cost]) => Some(*cost),
+                _ => None,
+            }
         });
         Ok(Self { info: param.value(), path_cost })
     }
@@ -58,7 +61,7 @@ impl<'a> HeartbeatView<'a> {
         self.info
     }
 
-    /// Returns the value of the path cost, if there is one. It may be undefined.
+    /// Returns the value of the path cost of a HEARTBEAT, if there is one. It may be undefined.
     pub const fn path_cost(&self) -> Option<u8> {
         self.path_cost
     }
@@ -131,6 +134,14 @@ mod tests {
         ] {
             assert_eq!(cost(value), None, "{value:?}");
         }
+    }
+
+    #[test]
+    fn path_cost_in_an_ack_is_ignored() {
+        let value = b"\x00\x01\x00\x05i\0\0\0\xBF\x70\x00\x05\x02\0\0\0";
+        let packet = write(|packet| packet.raw_parts(ChunkType::HEARTBEAT_ACK, 0, value));
+        let view = only!(HeartbeatAck, &packet);
+        assert_eq!((view.info(), view.path_cost()), (&b"i"[..], None));
     }
 
     proptest! {

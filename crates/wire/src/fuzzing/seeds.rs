@@ -27,7 +27,7 @@ fn packet(chunks: &[u8]) -> Vec<u8> {
 }
 
 /// Malformed or unusual chunks. The name describes the defect.
-const ODD_CHUNKS: [(&str, &[u8]); 50] = [
+const ODD_CHUNKS: [(&str, &[u8]); 51] = [
     ("chunk-zero-length", &[11, 0, 0, 4, 3, 0, 0, 0, 0, 0, 0, 0]),
     ("chunk-length-three", &[11, 0, 0, 3]),
     ("chunk-past-end", &[10, 0, 0, 9, 1, 2, 3, 4]),
@@ -57,6 +57,7 @@ const ODD_CHUNKS: [(&str, &[u8]); 50] = [
     ("error-quoted-chunk-zero-length", &[9, 0, 0, 12, 0, 6, 0, 8, 0x7F, 0, 0, 0]),
     ("shutdown-too-long", &[7, 0, 0, 12, 0, 0, 0, 1, 0, 0, 0, 2]),
     ("forward-tsn-half-stream", &[0xC0, 0, 0, 10, 0, 0, 0, 1, 0, 1, 0, 0]),
+    ("heartbeat-ack-with-path-cost", &[5, 0, 0, 20, 0, 1, 0, 5, 105, 0, 0, 0, 0xBF, 0x70, 0, 5, 2, 0, 0, 0]),
     ("i-data-too-short", &[0x40, 3, 0, 16, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]),
     ("i-data-empty", &[0x40, 3, 0, 20, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
     (
