@@ -31,6 +31,7 @@ test tshark test -n "${ANABRANCH_SKIP_TSHARK:-}" || command -v tshark
 test chromium command -v chromium || command -v chromium-browser || command -v google-chrome
 test ethtool command -v ethtool
 test iproute2 command -v ip && command -v tc
+test nftables command -v nft
 all ccache command -v ccache
 all dropbear-bin command -v dropbear
 all iperf3 command -v iperf3

@@ -6,10 +6,14 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
 use crate::event::Reporter;
+#[cfg(target_os = "linux")]
+use crate::failure::Failure;
 use crate::listen_spec::Forwarding;
 use crate::listeners::Listeners;
 use crate::priority::Priority;
 use crate::proxy;
+#[cfg(target_os = "linux")]
+use crate::redirected::original_target;
 use crate::session::{self, ConnectFailed, Connected};
 use crate::splice::{reset, splice};
 use crate::tally::Tally;
@@ -26,6 +30,9 @@ pub enum Service {
     Target(Target),
     /// The targets that programs request by SOCKS5 or HTTP CONNECT.
     Proxy,
+    /// The target of each connection before the packet filter of the system has redirected it to the listener.
+    #[cfg(target_os = "linux")]
+    Redirected,
 }
 
 /// Side of the programs whose connections are forwarded. Clones share the association and the counters.
@@ -62,6 +69,17 @@ impl Forwarder {
         async move { session::keep(&uplink, first, connect).await }
     }
 
+    /// Uses this association for new connections from now on. Its caller exchanges other messages on it, and has read the greeting of
+    /// the gateway.
+    pub fn enter(&self, association: &Association) {
+        self.uplink.enter(association);
+    }
+
+    /// Lets new connections wait for another association.
+    pub fn leave(&self) {
+        self.uplink.leave();
+    }
+
     /// Ends the association with the gateway. Open connections are reset.
     pub async fn close(&self) {
         self.uplink.close().await;
@@ -83,16 +101,28 @@ impl Forwarder {
 
 async fn serve(uplink: Uplink, connection: TcpStream, service: Service) {
     match service {
-        Service::Target(target) => match uplink.open(&target).await {
-            Ok(streams) => {
-                let counted = uplink.tally().opened(target.to_string());
-                splice(connection, Bytes::new(), streams, counted).await;
-            }
-            Err(failure) => {
-                uplink.failed(Some(target), failure);
+        Service::Target(target) => connect(uplink, connection, target).await,
+        Service::Proxy => proxy::serve(&uplink, connection).await,
+        #[cfg(target_os = "linux")]
+        Service::Redirected => match original_target(&connection) {
+            Some(target) => connect(uplink, connection, target).await,
+            None => {
+                uplink.failed(None, Failure::Malformed);
                 reset(&connection);
             }
         },
-        Service::Proxy => proxy::serve(&uplink, connection).await,
+    }
+}
+
+async fn connect(uplink: Uplink, connection: TcpStream, target: Target) {
+    match uplink.open(&target).await {
+        Ok(streams) => {
+            let counted = uplink.tally().opened(target.to_string());
+            splice(connection, Bytes::new(), streams, counted).await;
+        }
+        Err(failure) => {
+            uplink.failed(Some(target), failure);
+            reset(&connection);
+        }
     }
 }

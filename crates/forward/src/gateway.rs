@@ -1,5 +1,6 @@
 //! Gateway: connects to the targets that its users request, within its policy and limits.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -23,7 +24,7 @@ use crate::priority::prioritise;
 use crate::request::{self, Outcome, answer, read_request, refuse};
 use crate::splice::{reset, splice};
 use crate::tally::Tally;
-use crate::target::Target;
+use crate::target::{Target, TargetHost};
 
 /// Time for connections to end after their association.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -79,6 +80,27 @@ struct Inner {
     instance: u64,
 }
 
+/// Condition for the targets of an association in addition to the policy: the address and the port.
+pub type TargetCheck = Arc<dyn Fn(IpAddr, u16) -> bool + Send + Sync>;
+
+/// Requests that an association may make.
+enum Scope {
+    /// All requests of the protocol.
+    All,
+    /// Connections to addresses that a condition permits.
+    Connections(TargetCheck),
+}
+
+impl Scope {
+    fn check(&self, request: &Request) -> Result<(), Failure> {
+        let Scope::Connections(permits) = self else { return Ok(()) };
+        match target_of(request) {
+            Some(Target { host: TargetHost::Address(address), port }) if permits(*address, *port) => Ok(()),
+            _ => Err(Failure::Forbidden),
+        }
+    }
+}
+
 impl Gateway {
     /// Returns a gateway. `instance` is a random number, which tells users that it was restarted.
     pub fn new(options: GatewayOptions, instance: u64) -> Self {
@@ -100,12 +122,7 @@ impl Gateway {
         user: &str,
         report: Reporter,
     ) {
-        let served = Arc::new(Served {
-            gateway: Arc::clone(&self.inner),
-            association: association.clone(),
-            user: user.to_owned(),
-            report,
-        });
+        let served = self.served(association.clone(), user, report, Scope::All);
         let (mut streams, mut flows) = (JoinSet::new(), Flows::new(served.context()));
         loop {
             tokio::select! {
@@ -126,10 +143,42 @@ impl Gateway {
                 () = flows.ended() => {}
             }
         }
-        let ended = async { while streams.join_next().await.is_some() {} };
-        // Connections whose programs do not read are reset.
-        let _ = timeout(DRAIN, ended).await;
+        drain(streams).await;
     }
+
+    /// Serves the streams of an association whose messages the caller receives, until it ends. Each stream may request a connection to
+    /// an address that `permits` and the policy permit, and nothing else.
+    pub async fn serve_connections(
+        &self,
+        association: Association,
+        user: &str,
+        permits: TargetCheck,
+        report: Reporter,
+    ) {
+        let served = self.served(association.clone(), user, report, Scope::Connections(permits));
+        let mut streams = JoinSet::new();
+        loop {
+            tokio::select! {
+                opened = association.accept_stream() => match opened {
+                    Ok(Some(stream)) => drop(streams.spawn(Arc::clone(&served).stream(stream))),
+                    Ok(None) | Err(_) => break,
+                },
+                Some(_) = streams.join_next() => {}
+            }
+        }
+        drain(streams).await;
+    }
+
+    fn served(&self, association: Association, user: &str, report: Reporter, scope: Scope) -> Arc<Served> {
+        let gateway = Arc::clone(&self.inner);
+        Arc::new(Served { gateway, association, user: user.to_owned(), report, scope })
+    }
+}
+
+/// Waits for the connections of an association that has ended. Those whose programs do not read are reset.
+async fn drain(mut streams: JoinSet<()>) {
+    let ended = async { while streams.join_next().await.is_some() {} };
+    let _ = timeout(DRAIN, ended).await;
 }
 
 /// Returns the first message, or the next one of the association. Cancel-safe.
@@ -146,6 +195,7 @@ struct Served {
     association: Association,
     user: String,
     report: Reporter,
+    scope: Scope,
 }
 
 impl Served {
@@ -182,8 +232,11 @@ impl Served {
         };
         let place = match self.gateway.users.enter(&self.user, Instant::now()) {
             Ok(place) => place,
-            Err(failure) => return self.refused(sender, target_of(request), failure).await,
+            Err(failure) => return self.refused(sender, target_of(&request).cloned(), failure).await,
         };
+        if let Err(failure) = self.scope.check(&request) {
+            return self.refused(sender, target_of(&request).cloned(), failure).await;
+        }
         match request {
             Request::Connect(target) => self.connect((sender, receiver), target, place).await,
             Request::ConnectFirst(target) => {
@@ -283,7 +336,7 @@ impl Served {
     }
 }
 
-fn target_of(request: Request) -> Option<Target> {
+fn target_of(request: &Request) -> Option<&Target> {
     match request {
         Request::Connect(target) | Request::ConnectFirst(target) => Some(target),
         Request::Listen { .. } | Request::Incoming { .. } | Request::Measure(_) => None,

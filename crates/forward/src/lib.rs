@@ -22,6 +22,8 @@ pub mod message;
 mod policy;
 mod priority;
 mod proxy;
+#[cfg(target_os = "linux")]
+mod redirected;
 mod request;
 mod session;
 mod splice;
@@ -32,7 +34,7 @@ mod uplink;
 pub use event::{Event, Reporter};
 pub use failure::Failure;
 pub use forwarder::{Forwarder, Service};
-pub use gateway::{Gateway, GatewayOptions, RemoteListen};
+pub use gateway::{Gateway, GatewayOptions, RemoteListen, TargetCheck};
 pub use limits::Limits;
 pub use listen_spec::{Bind, Forwarding, ForwardingError, Listen};
 pub use listeners::Listeners;

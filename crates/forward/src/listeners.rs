@@ -56,7 +56,7 @@ impl Listeners {
     }
 
     /// Returns the port of all listeners.
-    pub(crate) fn port(&self) -> u16 {
+    pub fn port(&self) -> u16 {
         self.addresses.first().map_or(0, SocketAddr::port)
     }
 

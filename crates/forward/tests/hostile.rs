@@ -1,12 +1,14 @@
 //! Hostile clients and gateways.
 
+use std::sync::Arc;
+
 use anabranch_forward::message::{Answer, Notice, Request};
-use anabranch_forward::{Failure, Limits};
+use anabranch_forward::{Failure, Gateway, Limits};
 use anabranch_net::SendOptions;
 
 use crate::rig::{
-    Client, LIMIT, Server, any, associate, connect, echo, exchange, local_options, noise, refused, until,
-    within,
+    Client, LIMIT, Server, any, associate, connect, echo, exchange, local_options, noise, options, refused,
+    until, within,
 };
 
 const UNORDERED: SendOptions = SendOptions {
@@ -133,4 +135,26 @@ async fn streams_that_a_gateway_opens_unasked_reach_no_program() {
     let first = within(answered.recv()).await.flatten();
     assert_eq!(first, Some(Answer::Failed(Failure::Forbidden)));
     assert_eq!(within(answered.recv()).await.flatten(), Some(Answer::Failed(Failure::Malformed)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_beside_another_protocol_need_a_permitted_address() {
+    let (permitted, other) = (echo().await, echo().await);
+    let gateway = Gateway::new(options(&["127.0.0.1:*"]), 1);
+    let server = Server::start(any(), move |association| {
+        let gateway = gateway.clone();
+        async move {
+            let permits = Arc::new(move |_, port| port != other.port());
+            gateway.serve_connections(association, "user", permits, Arc::new(|_| {})).await;
+        }
+    });
+    let (_endpoint, association) = associate(server.address, LIMIT).await.expect("an association");
+    let name = format!("localhost:{}", permitted.port()).parse().expect("a target");
+    let not_in_policy = "127.0.0.2:1".parse().expect("a target");
+    for target in [other.into(), name, not_in_policy] {
+        let request = Request::Connect(target).encode();
+        assert_eq!(ask(&association, request).await, Some(Answer::Failed(Failure::Forbidden)));
+    }
+    let request = Request::Connect(permitted.into()).encode();
+    assert!(matches!(ask(&association, request).await, Some(Answer::Ready { .. })));
 }

@@ -62,6 +62,8 @@ pub struct Snapshot {
     pub statistics: Statistics,
     /// User bytes in the endpoint's send buffer, not acknowledged yet.
     pub send_buffered_bytes: u64,
+    /// User bytes of unordered messages in the endpoint's send buffer that were not sent yet.
+    pub unsent_unordered_bytes: u64,
     /// User bytes in the endpoint's receive buffer.
     pub recv_buffered_bytes: u64,
 }
@@ -139,6 +141,7 @@ impl Snapshot {
             paths_tried: association.paths_tried(),
             statistics: association.statistics(),
             send_buffered_bytes: association.buffered_bytes(),
+            unsent_unordered_bytes: association.unsent_unordered_bytes(),
             recv_buffered_bytes: association.held_bytes(),
         }
     }

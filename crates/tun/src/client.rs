@@ -11,7 +11,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::ip::Header;
 use crate::link::{self, Outgoing, Output, Violation};
-use crate::message::{Message, Refusal, VERSION};
+use crate::message::{Lane, Message, Refusal, VERSION};
 use crate::tally::{Count, Tally};
 
 /// Time for the gateway to assign an address.
@@ -24,6 +24,15 @@ const OVERHEAD_BYTES: usize = 140;
 const MIN_MTU: usize = 1280;
 /// Largest MTU of a device: that of Ethernet, which the networks behind the gateway have.
 const MAX_MTU: usize = 1500;
+
+/// Answer of a gateway that carries packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Greeting {
+    /// Address of this machine in the tunnel.
+    pub address: Ipv4Addr,
+    /// Permission for TCP connections as streams.
+    pub lane: Lane,
+}
 
 /// Error: the gateway carries no packets.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -45,7 +54,7 @@ pub enum GreetError {
 ///
 /// # Errors
 /// Returns the reason, and aborts the association.
-pub async fn greet(association: &Association) -> Result<Ipv4Addr, GreetError> {
+pub async fn greet(association: &Association) -> Result<Greeting, GreetError> {
     let asked = async {
         let hello = Message::Hello { version: VERSION }.encode();
         association.send(hello, SendOptions::default().unordered()).await.ok()?;
@@ -53,8 +62,10 @@ pub async fn greet(association: &Association) -> Result<Ipv4Addr, GreetError> {
         Message::decode(&message.payload).ok()
     };
     let answer = match timeout(WELCOMED_WITHIN, asked).await {
-        Ok(Some(Message::Welcome { address })) if is_usable(address) => return Ok(address),
-        Ok(Some(Message::Welcome { address })) => GreetError::Address(address),
+        Ok(Some(Message::Welcome { address, lane })) if is_usable(address) => {
+            return Ok(Greeting { address, lane });
+        }
+        Ok(Some(Message::Welcome { address, .. })) => GreetError::Address(address),
         Ok(Some(Message::Refused(reason))) => reason.into(),
         Ok(_) | Err(_) => GreetError::NoTunnel,
     };

@@ -1,10 +1,11 @@
-//! Gateway: assigns an address to each user, and exchanges the users' packets with its device within the policy.
+//! Gateway: assigns an address to each user, and exchanges the users' packets with its device within the policy. The lane connects to
+//! the targets of TCP connections that users carry as streams, within the same policy.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use anabranch_forward::{Policy, TargetHost};
+use anabranch_forward::{Policy, Reporter, TargetHost};
 use anabranch_net::{Association, SendOptions};
 use bytes::Bytes;
 use ipnet::Ipv4Net;
@@ -12,7 +13,7 @@ use tokio::sync::mpsc;
 
 use crate::ip::Header;
 use crate::link::{self, MAX_PENDING, Outgoing, Output, Violation};
-use crate::message::{Message, Refusal, VERSION};
+use crate::message::{Lane, Message, Refusal, VERSION};
 use crate::pool::Pool;
 use crate::tally::{Count, Tally};
 
@@ -23,6 +24,8 @@ pub struct GatewayOptions {
     pub network: Ipv4Net,
     /// Permitted targets.
     pub policy: Policy,
+    /// Gateway that connects to targets of the lane, with the same policy or a stricter one; `None` forbids the lane.
+    pub lane: Option<anabranch_forward::Gateway>,
 }
 
 /// Gateway for IP packets. Clones share users and counters.
@@ -34,6 +37,7 @@ pub struct Gateway {
 struct Inner {
     policy: Policy,
     policy_without_ports: Policy,
+    lane: Option<anabranch_forward::Gateway>,
     tally: Tally,
     output: Output,
     users: Mutex<Users>,
@@ -71,6 +75,7 @@ impl Gateway {
             inner: Arc::new(Inner {
                 policy_without_ports: options.policy.without_ports(),
                 policy: options.policy,
+                lane: options.lane,
                 tally: Tally::default(),
                 output,
                 users: Mutex::new(users),
@@ -95,14 +100,15 @@ impl Gateway {
         }
     }
 
-    /// Serves an association of this user, which began with `hello`, until it ends. `report` receives the assigned address. A second
-    /// association of the same user replaces the first one.
+    /// Serves an association of this user, which began with `hello`, until it ends. `report` receives the assigned address, and
+    /// `connections` the events of the lane. A second association of the same user replaces the first one.
     pub async fn serve(
         &self,
         association: Association,
         hello: &Bytes,
         user: &str,
         report: impl FnOnce(Ipv4Addr),
+        connections: Reporter,
     ) -> Served {
         match Message::decode(hello) {
             Ok(Message::Hello { version: VERSION }) => {}
@@ -117,13 +123,26 @@ impl Gateway {
             return refuse(&association, Refusal::NoAddress).await;
         };
         report(address);
-        let served = self.inner.exchange(&association, address, &mut packets).await;
-        self.inner.leave(address, id);
-        if served.is_err() {
-            association.abort();
-            return Served::Violation;
-        }
-        Served::Ended
+        let packets = async {
+            let served = self.inner.exchange(&association, address, &mut packets).await;
+            self.inner.leave(address, id);
+            if served.is_err() {
+                association.abort();
+                return Served::Violation;
+            }
+            Served::Ended
+        };
+        let lane = self.serve_lane(association.clone(), user, connections);
+        tokio::join!(packets, lane).0
+    }
+
+    /// Serves the TCP connections of a user. Their targets are those that packets of the user reach: no name, no address of loopback
+    /// and no other user.
+    async fn serve_lane(&self, association: Association, user: &str, report: Reporter) {
+        let Some(lane) = &self.inner.lane else { return };
+        let inner = Arc::clone(&self.inner);
+        let permits = move |target, port| inner.permits_in_lane(target, port);
+        lane.serve_connections(association, user, Arc::new(permits), report).await;
     }
 }
 
@@ -170,7 +189,8 @@ impl Inner {
         address: Ipv4Addr,
         packets: &mut mpsc::Receiver<Outgoing>,
     ) -> Result<(), Violation> {
-        let welcome = Message::Welcome { address }.encode();
+        let lane = if self.lane.is_some() { Lane::Permitted } else { Lane::Forbidden };
+        let welcome = Message::Welcome { address, lane }.encode();
         if association.send(welcome, SendOptions::default().unordered()).await.is_err() {
             return Ok(());
         }
@@ -201,6 +221,11 @@ impl Inner {
         let users = self.lock();
         let route = users.routes.get(&destination).ok_or(Count::Spoofed)?;
         route.packets.try_send((header.flow(), packet)).map_err(|_| Count::Queue)
+    }
+
+    fn permits_in_lane(&self, target: IpAddr, port: u16) -> bool {
+        let is_local = target.is_loopback() || self.lock().pool.is_user(target);
+        !is_local && self.permits(target, Some(port))
     }
 
     fn permits(&self, target: IpAddr, port: Option<u16>) -> bool {

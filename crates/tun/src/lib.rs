@@ -3,6 +3,9 @@
 //! Packets of a TUN device wait in a [`FlowQueue`] and become unordered messages with a lifetime. The receiver sorts the packets of each
 //! flow within a bounded time ([`Reorder`]) and writes them to its device. The [`Gateway`] assigns an address to each user, and checks
 //! the addresses of all packets. The protocol is in [`message`].
+//!
+//! In the lane, TCP connections of programs are redirected to a listener and forwarded as streams of the same association
+//! ([`anabranch_forward`]): each end of a connection then sees one path without reordering.
 
 #![cfg(target_os = "linux")]
 
@@ -23,7 +26,7 @@ mod system;
 mod tally;
 
 pub use changes::{Changes, RecordError};
-pub use client::{GreetError, carry, greet, mtu_for};
+pub use client::{GreetError, Greeting, carry, greet, mtu_for};
 pub use device::Device;
 pub use flow_queue::FlowQueue;
 pub use gateway::{Gateway, GatewayOptions, Served};

@@ -44,6 +44,9 @@ pub(crate) async fn send(association: &Association, packets: &mut mpsc::Receiver
         true => options.expires_after(LIFETIME),
         false => options,
     };
+    // An identifier that no connection of the lane uses, because packets would wait for the bytes of that one.
+    let Ok((reserved, _receiver)) = association.open_stream().await else { return };
+    let options = SendOptions { stream: reserved.id(), ..options };
     loop {
         if queue.is_empty() {
             let Some((flow, packet)) = packets.recv().await else { return };
@@ -81,10 +84,8 @@ pub(crate) async fn send(association: &Association, packets: &mut mpsc::Receiver
 /// Returns the number of bytes that the association may accept. Further packets wait in the queue of flows, because those in the
 /// association keep their order and are not dropped.
 fn room_of(snapshot: &Snapshot) -> u64 {
-    let in_flight: u64 = snapshot.paths.iter().map(|path| path.in_flight_bytes).sum();
     let windows: u64 = snapshot.paths.iter().map(|path| path.cwnd_bytes).sum();
-    let unsent = snapshot.send_buffered_bytes.saturating_sub(in_flight);
-    MIN_UNSENT_BYTES.max(windows / 4).saturating_sub(unsent)
+    MIN_UNSENT_BYTES.max(windows / 4).saturating_sub(snapshot.unsent_unordered_bytes)
 }
 
 /// Receives packets until the association ends. `check` returns the reason for which a packet is dropped.

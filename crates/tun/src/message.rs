@@ -2,6 +2,9 @@
 //!
 //! The client sends [`Message::Hello`], and the gateway answers with [`Message::Welcome`] or [`Message::Refused`]. All further messages
 //! are packets and probes.
+//!
+//! If the gateway permits the lane, the client also opens streams, each for one TCP connection. Their messages are those of
+//! [`anabranch_forward::message`].
 
 use std::net::Ipv4Addr;
 
@@ -9,7 +12,7 @@ use bytes::Bytes;
 use thiserror::Error;
 
 /// Version of the protocol.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 /// Number of flows of a direction. Flows with the same hash share a sequence.
 pub const FLOWS: u16 = 1024;
 /// Maximum length of an IP packet, in bytes.
@@ -45,6 +48,23 @@ impl Refusal {
     }
 }
 
+/// Permission to end TCP connections at both sides, and to carry each as a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// The gateway serves no streams.
+    Forbidden,
+    /// The gateway connects to targets of streams, within the policy for packets.
+    Permitted,
+}
+
+impl Lane {
+    const ALL: [Lane; 2] = [Lane::Forbidden, Lane::Permitted];
+
+    fn code(self) -> u8 {
+        self as u8
+    }
+}
+
 /// IP packet with its place in a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
@@ -70,6 +90,8 @@ pub enum Message {
     Welcome {
         /// Address of the client.
         address: Ipv4Addr,
+        /// Permission for TCP connections as streams.
+        lane: Lane,
     },
     /// Answer of the gateway: it carries no packets.
     Refused(Refusal),
@@ -94,7 +116,9 @@ impl Message {
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Message::Hello { version } => first(HELLO, &[*version]),
-            Message::Welcome { address } => first(WELCOME, &address.octets()),
+            Message::Welcome { address, lane } => {
+                first(WELCOME, &[&[lane.code()][..], &address.octets()].concat())
+            }
             Message::Refused(reason) => first(REFUSED, &[reason.code()]),
             Message::Probe => vec![PROBE],
             Message::Packet(packet) => {
@@ -131,7 +155,10 @@ fn first(kind: u8, rest: &[u8]) -> Vec<u8> {
 fn answer(kind: u8, rest: &[u8]) -> Option<Message> {
     match (kind, rest) {
         (HELLO, [version]) => Some(Message::Hello { version: *version }),
-        (WELCOME, [a, b, c, d]) => Some(Message::Welcome { address: Ipv4Addr::new(*a, *b, *c, *d) }),
+        (WELCOME, [code, a, b, c, d]) => {
+            let lane = Lane::ALL.into_iter().find(|lane| lane.code() == *code)?;
+            Some(Message::Welcome { address: Ipv4Addr::new(*a, *b, *c, *d), lane })
+        }
         (REFUSED, [code]) => {
             Refusal::ALL.into_iter().find(|reason| reason.code() == *code).map(Message::Refused)
         }
@@ -166,7 +193,8 @@ mod tests {
     fn messages() -> Vec<Message> {
         vec![
             Message::Hello { version: VERSION },
-            Message::Welcome { address: Ipv4Addr::new(10, 177, 0, 2) },
+            Message::Welcome { address: Ipv4Addr::new(10, 177, 0, 2), lane: Lane::Forbidden },
+            Message::Welcome { address: Ipv4Addr::new(10, 177, 0, 2), lane: Lane::Permitted },
             Message::Refused(Refusal::NoAddress),
             Message::Refused(Refusal::Version),
             Message::Probe,
@@ -229,7 +257,7 @@ mod tests {
         }
 
         #[test]
-        fn changed_messages_are_decoded_without_a_panic(which in 0..6usize, at in 0..20usize, byte: u8) {
+        fn changed_messages_are_decoded_without_a_panic(which in 0..7usize, at in 0..20usize, byte: u8) {
             let mut bytes = messages()[which].encode();
             let length = bytes.len();
             bytes[at % length] = byte;

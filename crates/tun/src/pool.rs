@@ -1,7 +1,7 @@
 //! Addresses of the users of a gateway.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use ipnet::Ipv4Net;
 
@@ -22,6 +22,14 @@ impl Pool {
     /// Returns the address of the gateway.
     pub(crate) fn gateway(&self) -> Ipv4Addr {
         self.at(1)
+    }
+
+    /// Returns `true` for an address of the network other than the gateway's.
+    pub(crate) fn is_user(&self, address: IpAddr) -> bool {
+        match address {
+            IpAddr::V4(address) => self.network.contains(&address) && address != self.gateway(),
+            IpAddr::V6(_) => false,
+        }
     }
 
     /// Assigns an address to a user, or returns the one that the user has. The search begins at a hash of the name, so that a user
@@ -70,6 +78,14 @@ mod tests {
         assert_eq!(pool.assign("other"), Some(addresses[3]));
         addresses.sort_unstable();
         assert_eq!(addresses, (2..7).map(|host| Ipv4Addr::new(10, 1, 2, host)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn addresses_of_the_network_other_than_the_gateway_are_users() {
+        let pool = pool("10.1.2.0/29");
+        let is_user = |text: &str| pool.is_user(text.parse().expect(text));
+        assert!(is_user("10.1.2.2") && is_user("10.1.2.7") && is_user("10.1.2.0"));
+        assert!(!is_user("10.1.2.1") && !is_user("10.1.2.8") && !is_user("::1"));
     }
 
     #[test]

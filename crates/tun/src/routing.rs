@@ -74,6 +74,22 @@ impl Routing {
         Ok(())
     }
 
+    /// Redirects TCP connections of programs of this machine that would use the device to the listener on this port of loopback.
+    ///
+    /// # Errors
+    /// Returns the error of `nft`.
+    pub fn redirect_tcp(&mut self, device: &Device, port: u16) -> Result<(), Error> {
+        let table = "anabranch_lane".to_owned();
+        // Without the device, after a crash, the rule matches nothing.
+        let script = format!(
+            "table inet {table} {{\n\
+             chain output {{ type nat hook output priority -100; oifname \"{}\" meta l4proto tcp redirect to :{port}; }}\n\
+             }}\n",
+            device.name()
+        );
+        self.changes.apply(&Change::Nft { table, script })
+    }
+
     fn rule(&mut self, family: char, words: String) -> Result<(), Error> {
         self.changes.apply(&Change::Rule { family, words })
     }

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use anabranch_tun::Count;
-use anabranch_tun::message::{HEADER_BYTES, Message, Packet, Refusal, VERSION};
+use anabranch_tun::message::{HEADER_BYTES, Lane, Message, Packet, Refusal, VERSION};
 
 use crate::rig::{GATEWAY, Served, UNORDERED, payload, receive, send, udp, until, within};
 
@@ -83,7 +83,7 @@ async fn malformed_message_ends_the_association_and_no_other() {
     let messages = [
         b"?".to_vec(),
         Message::Hello { version: VERSION }.encode(),
-        Message::Welcome { address }.encode(),
+        Message::Welcome { address, lane: Lane::Permitted }.encode(),
         Message::Packet(flow).encode(),
         vec![4; HEADER_BYTES],
     ];
@@ -120,7 +120,7 @@ async fn user_beyond_the_network_is_refused_and_later_served() {
     second.abort();
     loop {
         let (_endpoint, association) = served.begin("b", Message::Hello { version: VERSION }.encode()).await;
-        if let Some(Message::Welcome { address: free }) = receive(&association).await {
+        if let Some(Message::Welcome { address: free, .. }) = receive(&association).await {
             assert_eq!(free, address);
             break;
         }

@@ -3,8 +3,8 @@
 use std::net::Ipv4Addr;
 
 use anabranch_net::{Association, Endpoint};
-use anabranch_tun::message::{Message, Refusal, VERSION};
-use anabranch_tun::{Count, GreetError, Tally, carry, greet};
+use anabranch_tun::message::{Lane, Message, Refusal, VERSION};
+use anabranch_tun::{Count, GreetError, Greeting, Tally, carry, greet};
 use tokio::sync::mpsc;
 
 use crate::rig::{GATEWAY, Listener, UNORDERED, Written, receive, send, udp, until, within};
@@ -12,7 +12,7 @@ use crate::rig::{GATEWAY, Listener, UNORDERED, Written, receive, send, udp, unti
 const OWN: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 2);
 
 /// Returns a client's association, and that of the gateway, which has received the first message.
-async fn greeted(answer: Message) -> (Endpoint, Association, Association, Result<Ipv4Addr, GreetError>) {
+async fn greeted(answer: Message) -> (Endpoint, Association, Association, Result<Greeting, GreetError>) {
     let listener = Listener::new();
     let ((endpoint, client), gateway) = tokio::join!(listener.connect(), listener.accept());
     let answering = async {
@@ -28,10 +28,12 @@ async fn greeted(answer: Message) -> (Endpoint, Association, Association, Result
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_a_welcome_with_a_private_address_is_accepted() {
     let public = Ipv4Addr::new(8, 8, 8, 8);
+    let welcome = |address, lane| Message::Welcome { address, lane };
     for (answer, expected) in [
-        (Message::Welcome { address: OWN }, Ok(OWN)),
-        (Message::Welcome { address: public }, Err(GreetError::Address(public))),
-        (Message::Welcome { address: Ipv4Addr::LOCALHOST }, Err(GreetError::Address(Ipv4Addr::LOCALHOST))),
+        (welcome(OWN, Lane::Permitted), Ok(Greeting { address: OWN, lane: Lane::Permitted })),
+        (welcome(OWN, Lane::Forbidden), Ok(Greeting { address: OWN, lane: Lane::Forbidden })),
+        (welcome(public, Lane::Permitted), Err(GreetError::Address(public))),
+        (welcome(Ipv4Addr::LOCALHOST, Lane::Forbidden), Err(GreetError::Address(Ipv4Addr::LOCALHOST))),
         (Message::Refused(Refusal::NoAddress), Err(Refusal::NoAddress.into())),
         (Message::Probe, Err(GreetError::NoTunnel)),
     ] {
@@ -42,7 +44,8 @@ async fn only_a_welcome_with_a_private_address_is_accepted() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn packets_for_other_addresses_are_dropped_and_malformed_messages_end_it() {
-    let (_endpoint, client, gateway, _) = greeted(Message::Welcome { address: OWN }).await;
+    let (_endpoint, client, gateway, _) =
+        greeted(Message::Welcome { address: OWN, lane: Lane::Forbidden }).await;
     let (written, tally) = (Written::default(), Tally::default());
     let (_sender, mut packets) = mpsc::channel(1);
     let output = written.output();

@@ -4,4 +4,5 @@
 
 mod gateway;
 mod hostile_gateway;
+mod lane;
 mod rig;

@@ -4,8 +4,9 @@ use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use anabranch_forward::{Limits, RemoteListen, configure};
 use anabranch_net::{Association, Config, Endpoint, PathAddress, Peer, Protection, SendOptions};
-use anabranch_tun::message::{Message, Packet, VERSION};
+use anabranch_tun::message::{Lane, Message, Packet, VERSION};
 use anabranch_tun::{Gateway, GatewayOptions, Output};
 use bytes::Bytes;
 use tokio::time::{sleep, timeout};
@@ -54,7 +55,8 @@ pub(crate) struct Listener(Endpoint);
 impl Listener {
     pub(crate) fn new() -> Self {
         let local = "127.0.0.1:0".parse().expect("an address");
-        let endpoint = Endpoint::builder(Protection::Insecure).local(local).accept(Config::default()).bind();
+        let endpoint =
+            Endpoint::builder(Protection::Insecure).local(local).accept(configure(Config::default())).bind();
         Listener(endpoint.expect("an endpoint"))
     }
 
@@ -68,26 +70,53 @@ impl Listener {
         let path =
             PathAddress::over_udp("127.0.0.1".parse().expect("an address"), self.0.local_addresses()[0]);
         let peer = Peer::new([path]).sctp_port(self.0.sctp_port());
-        let association = within(endpoint.connect(peer, Config::default())).await.expect("an association");
+        let association =
+            within(endpoint.connect(peer, configure(Config::default()))).await.expect("an association");
         (endpoint, association)
     }
 }
 
-/// Gateway whose device keeps packets. It permits `GATEWAY` and public addresses.
+/// Gateway whose device keeps packets.
 pub(crate) struct Served {
     pub(crate) gateway: Gateway,
+    /// Gateway that opens the connections of the lane.
+    pub(crate) connections: anabranch_forward::Gateway,
     pub(crate) written: Written,
     listener: Arc<Listener>,
 }
 
 impl Served {
     pub(crate) fn start(network: &str) -> Self {
+        Self::start_with(network, &["10.1.0.1:*", "*:*"])
+    }
+
+    /// Starts a gateway that forbids the lane.
+    pub(crate) fn without_lane(network: &str) -> Self {
+        Self::build(network, &["10.1.0.1:*", "*:*"], Lane::Forbidden)
+    }
+
+    /// Starts a gateway that permits these targets.
+    pub(crate) fn start_with(network: &str, rules: &[&str]) -> Self {
+        Self::build(network, rules, Lane::Permitted)
+    }
+
+    fn build(network: &str, rules: &[&str], lane: Lane) -> Self {
         let written = Written::default();
-        let rules = ["10.1.0.1:*", "*:*"].map(|text| text.parse().expect(text));
-        let policy = anabranch_forward::Policy::new(rules.to_vec());
-        let options = GatewayOptions { network: network.parse().expect(network), policy };
+        let rules: Vec<_> = rules.iter().map(|text| text.parse().expect(text)).collect();
+        let policy = anabranch_forward::Policy::new(rules);
+        let connections = anabranch_forward::Gateway::new(
+            anabranch_forward::GatewayOptions {
+                policy: policy.clone(),
+                limits: Limits::default(),
+                connect_timeout: LIMIT,
+                remote_listen: RemoteListen::Any,
+            },
+            1,
+        );
+        let lane = (lane == Lane::Permitted).then(|| connections.clone());
+        let options = GatewayOptions { network: network.parse().expect(network), policy, lane };
         let gateway = Gateway::new(options, written.output());
-        Served { gateway, written, listener: Arc::new(Listener::new()) }
+        Served { gateway, connections, written, listener: Arc::new(Listener::new()) }
     }
 
     /// Connects a user who sends this first message.
@@ -96,7 +125,7 @@ impl Served {
         tokio::spawn(async move {
             let association = listener.accept().await;
             let Ok(Some(first)) = association.recv().await else { return };
-            gateway.serve(association.clone(), &first.payload, &user, |_| {}).await;
+            gateway.serve(association.clone(), &first.payload, &user, |_| {}, Arc::new(|_| {})).await;
             let _ = association.closed().await;
         });
         let (endpoint, association) = self.listener.connect().await;
@@ -108,7 +137,7 @@ impl Served {
     pub(crate) async fn join(&self, user: &str) -> (Endpoint, Association, Ipv4Addr) {
         let (endpoint, association) = self.begin(user, Message::Hello { version: VERSION }.encode()).await;
         match receive(&association).await {
-            Some(Message::Welcome { address }) => (endpoint, association, address),
+            Some(Message::Welcome { address, lane: Lane::Permitted }) => (endpoint, association, address),
             other => panic!("{other:?}"),
         }
     }

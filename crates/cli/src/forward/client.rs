@@ -177,7 +177,7 @@ fn show_listeners(arguments: &ForwardArguments, listeners: &[(Listeners, Service
     for (listeners, service) in listeners {
         let target = match service {
             Service::Target(target) => Some(target.to_string()),
-            Service::Proxy => None,
+            _ => None,
         };
         let leads = target.as_deref().map_or_else(
             || "SOCKS5 and HTTP CONNECT proxy".to_owned(),

@@ -147,7 +147,7 @@ async fn run(
     let services = Services {
         gateway: gateway.clone(),
         #[cfg(target_os = "linux")]
-        tunnel: arguments.tunnel.start(Policy::new(arguments.allow.clone()), &arguments.show)?,
+        tunnel: arguments.tunnel.start(Policy::new(arguments.allow.clone()), gateway, &arguments.show)?,
     };
     let services = Arc::new(services);
     listening(&endpoint, admitted, &arguments.show);
@@ -204,7 +204,7 @@ impl Services {
         if let Some(tunnel) = &self.tunnel {
             let Ok(Some(first)) = association.recv().await else { return };
             if Tunnel::is_requested(&first) {
-                return tunnel.serve(association, &first, &user.id, &user.name).await;
+                return tunnel.serve(association, &first, (&user.id, &user.name), report).await;
             }
             return self.gateway.serve(association, Some(first), &user.id, report).await;
         }

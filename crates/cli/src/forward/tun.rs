@@ -1,11 +1,15 @@
 //! `anabranch tun`.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 use std::time::Duration;
 
+use anabranch_forward::{Bind, Forwarder, Listen, Listeners, Priority, Reporter, Service};
 use anabranch_net::{Association, ConnectRetries, Endpoint, Snapshot};
+use anabranch_tun::message::Lane;
 use anabranch_tun::{
-    Changes, Device, Header, MAX_PENDING, Outgoing, Routing, Tally, carry, greet, mtu_for, overlapping,
+    Changes, Device, Greeting, Header, MAX_PENDING, Outgoing, Routing, Tally, carry, greet, mtu_for,
+    overlapping,
 };
 use clap::Args;
 use ipnet::Ipv4Net;
@@ -31,13 +35,16 @@ Examples:
     anabranch tun HOST
   One network only, and its name server:
     anabranch tun HOST --route 10.1.0.0/16 --dns 10.1.0.53
+  Each TCP connection over all paths at once, and keystrokes of ssh first:
+    anabranch tun HOST --lane --priority 22
   Revert routes and DNS after a crash:
     anabranch tun --clean
 
 It needs root or CAP_NET_ADMIN. HOST runs `anabranch gateway --tun`, which has
 to know this user's key. Networks of this machine's links are reached without
 the tunnel. A lost gateway is tried again until Ctrl-C; connections survive
-this, because the address stays. The end reverts all routes and DNS.
+this, because the address stays, except those of --lane, which are reset. The
+end reverts all routes and DNS.
 Exit status: 130 after Ctrl-C, 1 if the device cannot be created or HOST is
 not reachable at the start, 2 if the command line is wrong, 4 if the identity
 of HOST is wrong.";
@@ -58,12 +65,21 @@ pub(crate) struct TunArguments {
     #[arg(long, value_name = "ADDR")]
     dns: Vec<IpAddr>,
 
+    /// End TCP connections at both sides, and carry each as a stream, so that one connection fills all paths. It needs nftables. The
+    /// targets see the address of the gateway
+    #[arg(long)]
+    lane: bool,
+
+    /// Give connections to these ports 16 times the weight of others in the lane, such as 22,5900-5910
+    #[arg(long, value_name = "PORTS", requires = "lane")]
+    priority: Option<Priority>,
+
     /// Name of the device
     #[arg(long, value_name = "NAME", default_value = "anabranch0", value_parser = read_interface)]
     device: String,
 
     /// Revert what a process that crashed has left, and exit
-    #[arg(long, conflicts_with_all = ["host", "route", "dns"])]
+    #[arg(long, conflicts_with_all = ["host", "route", "dns", "lane"])]
     clean: bool,
 
     #[command(flatten)]
@@ -84,18 +100,33 @@ pub(crate) fn tun(arguments: &TunArguments) -> Result<Status, CommandError> {
     let Some(host) = &arguments.host else { return Ok(Status::Success) };
     let runtime = runtime()?;
     let tally = Tally::default();
-    let client = Client { arguments, host, tally: &tally };
+    let lane = arguments.lane.then(|| arguments.forwarder());
+    let client = Client { arguments, host, tally: &tally, lane: lane.as_ref() };
     let (ended, links) = arguments.connect.block_on(&runtime, client.run(changes));
     runtime.shutdown_timeout(SETTLED_WITHIN);
     arguments.show.links(&links);
     arguments.show.counters(&tally);
+    if let Some(lane) = lane {
+        arguments.show.end(&lane.tally().totals());
+    }
     ended
+}
+
+impl TunArguments {
+    /// Returns the forwarder of the lane's connections.
+    fn forwarder(&self) -> Forwarder {
+        let show = self.show.clone();
+        let report: Reporter = Arc::new(move |event| show.event(None, &event));
+        Forwarder::new(Vec::new(), self.priority.clone().unwrap_or_default(), report)
+    }
 }
 
 struct Client<'a> {
     arguments: &'a TunArguments,
     host: &'a str,
     tally: &'a Tally,
+    /// Forwarder of TCP connections, if they use the lane.
+    lane: Option<&'a Forwarder>,
 }
 
 /// Device and routes of this machine.
@@ -118,7 +149,7 @@ impl Client<'_> {
         let stop = interrupted()?;
         tokio::pin!(stop);
         let connect = &self.arguments.connect;
-        connect.open_control("tun", None);
+        connect.open_control("tun", self.lane.map(Forwarder::tally));
         let first = tokio::select! {
             opened = self.open(connect, self.arguments.show.is_silent(), connect.retries()) => opened?,
             () = &mut stop => return Ok(Status::Interrupted),
@@ -126,13 +157,18 @@ impl Client<'_> {
         let mut system = self.set_up(&first, changes).await?;
         let (sender, mut packets) = mpsc::channel(MAX_PENDING);
         let device = system.device.clone();
-        tokio::select! {
+        let ended = tokio::select! {
             failed = self.keep(first, &mut system, &mut packets) => Err(failed),
             error = device.read(|packet| pass(packet, &sender)) => {
                 Err(CommandError::failure(format!("the device {} has ended: {error}", device.name())))
             }
             () = stop => Ok(Status::Interrupted),
+        };
+        drop(system);
+        if let Some(lane) = self.lane {
+            lane.close().await;
         }
+        ended
     }
 
     async fn open(
@@ -145,7 +181,15 @@ impl Client<'_> {
             connect.open_with(self.host, quiet, (Expected::Known, retries), anabranch_forward::configure);
         let (endpoint, association) = opened.await?;
         let failed = |why: String| CommandError::failure(format!("{}: {why}", self.host));
-        let address = greet(&association).await.map_err(|error| failed(error.to_string()))?;
+        let Greeting { address, lane } =
+            greet(&association).await.map_err(|error| failed(error.to_string()))?;
+        if self.lane.is_some() && lane == Lane::Forbidden {
+            association.abort();
+            return Err(failed(
+                "the gateway does not permit --lane; start it without --no-lane, or omit --lane here"
+                    .to_owned(),
+            ));
+        }
         if let Some((network, interface)) = overlapping(address.into(), &self.arguments.device) {
             return Err(failed(format!(
                 "the gateway assigned {address}, which is in the network {network} of {interface}; start the gateway with another --tun=NETWORK"
@@ -168,6 +212,9 @@ impl Client<'_> {
         if !self.arguments.dns.is_empty() {
             routing.set_dns(&device, &self.arguments.dns).map_err(failed)?;
         }
+        if let Some(lane) = self.lane {
+            open_lane(lane, &mut routing, &device)?;
+        }
         let text = format!("{name}: address {}, through {}", opened.address, self.host);
         self.arguments
             .show
@@ -188,10 +235,16 @@ impl Client<'_> {
         loop {
             let Opened { association, address, .. } = &current;
             let paths = association.paths().await;
+            if let Some(lane) = self.lane {
+                lane.enter(association);
+            }
             let why = carry(association, *address, packets, (&output, self.tally), |snapshot| {
                 self.adapt(system, snapshot);
             })
             .await;
+            if let Some(lane) = self.lane {
+                lane.leave();
+            }
             show.line(
                 &format!("the connection to the gateway was lost: {why}; trying again"),
                 &json!({ "event": "lost", "why": why }),
@@ -247,6 +300,19 @@ impl System {
         self.device.clear_addresses()?;
         self.device.start(address, 32, self.mtu)
     }
+}
+
+/// Redirects TCP connections that would use the device to the forwarder of the lane.
+fn open_lane(lane: &Forwarder, routing: &mut Routing, device: &Device) -> Result<(), CommandError> {
+    let failed = |error: String| CommandError::failure(format!("--lane: {error}"));
+    let listeners = Listeners::bind(Listen { bind: Bind::Loopback, port: 0 })
+        .map_err(|error| failed(format!("cannot listen on loopback: {error}")))?;
+    routing.redirect_tcp(device, listeners.port()).map_err(|error| {
+        failed(format!("{error}; install nftables, or omit --lane, which carries TCP as packets"))
+    })?;
+    let lane = lane.clone();
+    tokio::spawn(async move { lane.listen(listeners, Service::Redirected).await });
+    Ok(())
 }
 
 fn remotes(snapshot: &Snapshot) -> impl Iterator<Item = IpAddr> {

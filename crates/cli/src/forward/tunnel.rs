@@ -1,6 +1,6 @@
 //! Tunnels of `anabranch gateway --tun`.
 
-use anabranch_forward::Policy;
+use anabranch_forward::{Policy, Reporter};
 use anabranch_net::{Association, Message};
 use anabranch_tun::message::Message as TunMessage;
 use anabranch_tun::{Changes, Device, Gateway, GatewayOptions, RecordError, Served, translate};
@@ -28,6 +28,11 @@ pub(super) struct TunnelOptions {
     /// decide
     #[arg(long, value_name = "INTERFACE", requires = "tun", value_parser = read_interface)]
     nat: Option<String>,
+
+    /// Carry TCP connections of tunnels as packets only. Without it, users of `tun --lane` have them opened from here, within --allow and
+    /// the limits of connections
+    #[arg(long, requires = "tun")]
+    no_lane: bool,
 
     /// Name of the device for the tunnels
     #[arg(long, value_name = "NAME", requires = "tun", default_value = "anabranch0", value_parser = read_interface)]
@@ -84,13 +89,19 @@ pub(super) struct Tunnel {
 }
 
 impl TunnelOptions {
-    /// Starts the device. Returns `None` without `--tun`.
-    pub(super) fn start(&self, policy: Policy, show: &ShowOptions) -> Result<Option<Tunnel>, CommandError> {
+    /// Starts the device. Returns `None` without `--tun`. `connections` opens the connections of the lane.
+    pub(super) fn start(
+        &self,
+        policy: Policy,
+        connections: &anabranch_forward::Gateway,
+        show: &ShowOptions,
+    ) -> Result<Option<Tunnel>, CommandError> {
         let Some(network) = self.tun else { return Ok(None) };
         let (mut changes, _) = open_record("gateway")?;
         let failed = |error: anabranch_tun::Error| CommandError::failure(format!("--tun: {error}"));
+        let lane = (!self.no_lane).then(|| connections.clone());
         let device = Device::create(&self.device).map_err(|error| no_device(&self.device, &error))?;
-        let gateway = Gateway::new(GatewayOptions { network, policy }, device.output());
+        let gateway = Gateway::new(GatewayOptions { network, policy, lane }, device.output());
         device.start(gateway.address(), network.prefix_len(), MTU).map_err(failed)?;
         if let Some(interface) = &self.nat {
             translate(&mut changes, network, interface).map_err(failed)?;
@@ -118,12 +129,18 @@ impl Tunnel {
     }
 
     /// Serves an association of this user until it ends.
-    pub(super) async fn serve(&self, association: Association, first: &Message, user: &str, name: &str) {
+    pub(super) async fn serve(
+        &self,
+        association: Association,
+        first: &Message,
+        (user, name): (&str, &str),
+        connections: Reporter,
+    ) {
         let report = |address| {
             let text = format!("{name}: tunnel with address {address}");
             self.show.line(&text, &json!({ "event": "tunnel", "user": name, "address": address }));
         };
-        match self.gateway.serve(association, &first.payload, user, report).await {
+        match self.gateway.serve(association, &first.payload, user, report, connections).await {
             Served::Ended | Served::Violation => {}
             Served::Refused(reason) => {
                 let object = json!({ "event": "tunnel_refused", "user": name, "why": reason.to_string() });

@@ -66,4 +66,6 @@ mod transfer;
 #[cfg(target_os = "linux")]
 mod tun;
 #[cfg(target_os = "linux")]
+mod tun_lane;
+#[cfg(target_os = "linux")]
 mod unreachable;

@@ -25,7 +25,7 @@ for number in range(14):
 ";
 
 /// Prints the address that a server sees, or the error.
-const CONNECT: &str = "
+pub(super) const CONNECT: &str = "
 import socket, sys
 try:
     connection = socket.create_connection((sys.argv[1], 7000), timeout=float(sys.argv[2]))
@@ -35,7 +35,7 @@ except OSError as error:
 ";
 
 /// Reports to each client its address.
-const REFLECTOR: &str = "
+pub(super) const REFLECTOR: &str = "
 import socket
 listener = socket.create_server(('', 7000))
 print('listening')
@@ -45,8 +45,17 @@ while True:
     connection.close()
 ";
 
+/// Returns `true` if nftables are installed.
+pub(super) fn has_nft() -> bool {
+    let has = Command::new("nft").arg("-v").output().is_ok();
+    if !has {
+        eprintln!("skipped: nft is not installed");
+    }
+    has
+}
+
 /// Returns a network with 10.99.0.1 behind the gateway, or `None` if TUN devices are not permitted.
-fn network() -> Option<Network> {
+pub(super) fn network() -> Option<Network> {
     let network = Network::new()?;
     if File::options().read(true).write(true).open("/dev/net/tun").is_err() {
         eprintln!("skipped: TUN devices are not permitted here");
@@ -56,14 +65,14 @@ fn network() -> Option<Network> {
     Some(network)
 }
 
-fn start(network: &Network, gateway: &[&str], tun: &[&str]) -> (Running, Running) {
+pub(super) fn start(network: &Network, gateway: &[&str], tun: &[&str]) -> (Running, Running) {
     let gateway = network.start(End::Server, &[&["gateway", "--json", "--tun"], gateway].concat());
     let mut client = network.start(End::Client, &[&["tun", "10.91.1.2", "--json"], tun].concat());
     client.event("tun");
     (gateway, client)
 }
 
-fn output(network: &Network, end: End, words: &[&str]) -> String {
+pub(super) fn output(network: &Network, end: End, words: &[&str]) -> String {
     let output = network.namespace(end).enter(words).output().expect("it starts");
     String::from_utf8(output.stdout).expect("text").trim().to_owned()
 }
@@ -155,8 +164,7 @@ fn routes_and_dns_are_reverted_at_the_end_and_after_a_crash() {
 #[test]
 fn gateway_translates_addresses_and_forbids_private_targets() {
     let Some(network) = network() else { return };
-    if Command::new("nft").arg("-v").output().is_err() {
-        eprintln!("skipped: nft is not installed");
+    if !has_nft() {
         return;
     }
     let middle = network.middle.id();

@@ -42,6 +42,11 @@ impl Association {
         self.sender.queue().has_messages_of(stream) || self.sender.held().contains(stream)
     }
 
+    /// Returns the user bytes of unordered messages that wait without a TSN. The time grows with the number of waiting messages.
+    pub fn unsent_unordered_bytes(&self) -> u64 {
+        self.sender.queue().unordered_bytes()
+    }
+
     /// Discards the messages of a stream of which no part was sent. Messages up to the last one with the payload protocol
     /// identifier `end_ppid` are kept: it marks the end of earlier messages. Returns the discarded bytes.
     pub fn discard_unsent(&mut self, stream: u16, end_ppid: Option<u32>) -> u64 {

@@ -335,6 +335,12 @@ impl SendQueue {
         self.bytes
     }
 
+    /// Returns the user bytes of the user's unordered messages that are in no chunk yet.
+    pub(crate) fn unordered_bytes(&self) -> u64 {
+        let unordered = self.user.iter().filter(|message| message.options.unordered);
+        unordered.map(|message| message.uncut() as u64).sum()
+    }
+
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.next.uncut == 0
@@ -486,6 +492,20 @@ mod tests {
         queue.push(Bytes::from_static(b"o"), SendOptions::default(), None);
         assert_eq!(queue.cut(10).map(|d| d.ssn()), Some(0));
         assert_eq!(queue.cut(10).map(|d| d.ssn()), Some(5));
+    }
+
+    #[test]
+    fn unordered_bytes_are_those_in_no_chunk() {
+        let mut queue = queue(2, 0);
+        queue.push(
+            Bytes::from_static(b"unordered"),
+            SendOptions { unordered: true, ..SendOptions::default() },
+            None,
+        );
+        queue.push(Bytes::from_static(b"ordered"), SendOptions { stream: 1, ..SendOptions::default() }, None);
+        assert_eq!((queue.unordered_bytes(), queue.bytes()), (9, 16));
+        queue.cut(4);
+        assert_eq!((queue.unordered_bytes(), queue.bytes()), (5, 12));
     }
 
     //= docs/rfc9260.txt#section-5.1.1
