@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use anabranch_forward::{Event, Failure};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -32,6 +33,29 @@ async fn killed_gateway_resets_connections_and_serves_new_ones_after_it_returns(
     assert_eq!(error.kind(), ErrorKind::ConnectionReset);
     assert!(was_lost(&client));
     until("the return is reported", || client.events().contains(&Event::Restored)).await;
+}
+
+/// Number of attempts, of which a busy machine may delay all but one.
+const ATTEMPTS: usize = 4;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn gateway_that_returned_serves_new_connections_within_3_s() {
+    let mut taken = Vec::new();
+    for instance in 1..=ATTEMPTS as u64 {
+        let (server, _gateway) = Server::gateway(any(), local_options(), instance);
+        let client = Client::start(server.address, &[]).await;
+        let address = client.forward(echo().await);
+        let at = server.address;
+        tokio::task::spawn_blocking(|| server.kill()).await.expect("an end");
+        let (_server, _gateway) = Server::gateway(at, local_options(), instance + 10);
+        let returned = Instant::now();
+        assert_eq!(exchange(&mut connect(address).await, b"a").await.expect("an answer"), b"a");
+        taken.push(returned.elapsed());
+        if returned.elapsed() < Duration::from_secs(3) {
+            return;
+        }
+    }
+    panic!("{taken:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

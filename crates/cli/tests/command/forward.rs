@@ -2,13 +2,17 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::protection::{Listening, Users};
-use crate::support::{Ended, anabranch, command, signal};
+use crate::support::{Ended, anabranch, command, signal, within_limit};
+
+/// Time in which each step of a test ends on the slowest machine.
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// Starts a program that returns all bytes of each connection, and returns its address.
 pub(crate) fn echo() -> SocketAddr {
@@ -34,18 +38,32 @@ pub(crate) fn exchange(to: &str, bytes: &[u8]) -> std::io::Result<Vec<u8>> {
 
 /// Two users of whom `anna` may use the gateway of `bert`.
 fn gateway(more: &[&str]) -> (Users, Listening) {
+    gateway_as(command, more)
+}
+
+fn forward(users: &Users, to: &Listening, more: &[&str]) -> Listening {
+    forward_as(command, users, to, more)
+}
+
+/// Starts a gateway with the program that `command` returns for its arguments.
+fn gateway_as(command: impl Fn(&[&str]) -> Command, more: &[&str]) -> (Users, Listening) {
     let users = Users::new();
     users.authorize("anna", "bert");
     let keys = users.text("bert");
     let fixed = ["gateway", "--json", "--listen", "127.0.0.73:0", "--keys", &keys];
-    let gateway = Listening::start(&[&fixed[..], more].concat());
+    let gateway = Listening::start_command(command(&[&fixed[..], more].concat()));
     (users, gateway)
 }
 
-fn forward(users: &Users, to: &Listening, more: &[&str]) -> Listening {
+fn forward_as(
+    command: impl Fn(&[&str]) -> Command,
+    users: &Users,
+    to: &Listening,
+    more: &[&str],
+) -> Listening {
     let keys = users.text("anna");
     let fixed = ["forward", "--json", &to.address, "--path", "127.0.0.74", "--keys", &keys];
-    Listening::start(&[&fixed[..], more].concat())
+    Listening::start_command(command(&[&fixed[..], more].concat()))
 }
 
 pub(crate) fn interrupt(listening: &Listening) {
@@ -86,6 +104,61 @@ fn proxy_reports_forbidden_targets_on_both_sides() {
     interrupt(&forwarding);
     let end = last_object(&forwarding.end().with_status(130));
     assert_eq!(end["failed"]["forbidden"], 1);
+}
+
+/// Number of descriptors of a command that has too few of them for [`MANY`] connections.
+const FEW: &str = "-n 64";
+const MANY: usize = 100;
+
+fn opened(to: &str) -> Vec<TcpStream> {
+    let connect = |_| {
+        let mut connection = TcpStream::connect(to).expect("a connection");
+        connection.set_read_timeout(Some(LIMIT)).expect("an option");
+        // One that was refused already is reset.
+        let _ = connection.write_all(b"x");
+        connection
+    };
+    (0..MANY).map(connect).collect()
+}
+
+/// Ends all connections, and returns the number of those whose byte came back.
+fn answered(mut connections: Vec<TcpStream>) -> usize {
+    for connection in &connections {
+        let _ = connection.shutdown(Shutdown::Write);
+    }
+    let is_answered = |connection: &mut TcpStream| {
+        let mut answer = Vec::new();
+        connection.read_to_end(&mut answer).is_ok() && answer == b"x"
+    };
+    connections.iter_mut().filter_map(|each| is_answered(each).then_some(())).count()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn gateway_short_of_descriptors_refuses_connections_until_others_end() {
+    let local = format!("127.0.0.1:0:{}", echo());
+    let (users, mut gateway) =
+        gateway_as(|arguments| within_limit(FEW, arguments), &["--allow", "127.0.0.0/8:*"]);
+    let mut forwarding = forward(&users, &gateway, &["-L", &local]);
+    let connections = opened(&forwarding.address);
+    for side in [&mut gateway, &mut forwarding] {
+        assert_eq!(side.event("not_opened")["failure"], "exhausted");
+    }
+    let answered = answered(connections);
+    assert!((1..MANY).contains(&answered), "{answered}");
+    let begun = Instant::now();
+    while exchange(&forwarding.address, b"later").ok().as_deref() != Some(b"later") {
+        assert!(begun.elapsed() < LIMIT, "no connection after the others");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn forwarder_short_of_descriptors_delays_connections_until_others_end() {
+    let local = format!("127.0.0.1:0:{}", echo());
+    let (users, gateway) = gateway(&["--allow", "127.0.0.0/8:*"]);
+    let forwarding = forward_as(|arguments| within_limit(FEW, arguments), &users, &gateway, &["-L", &local]);
+    assert_eq!(answered(opened(&forwarding.address)), MANY);
 }
 
 #[test]

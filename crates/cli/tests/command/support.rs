@@ -110,3 +110,12 @@ pub(crate) fn scrape(port: u16) -> Option<String> {
     stream.read_to_string(&mut answer).ok()?;
     Some(answer)
 }
+
+/// Returns the program under a limit of `ulimit`.
+pub(crate) fn within_limit(limit: &str, arguments: &[&str]) -> Command {
+    let mut limited = Command::new("sh");
+    limited.args(["-c", &format!("ulimit {limit} && exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_anabranch")]);
+    limited.args(arguments).stdin(Stdio::null());
+    limited.env("XDG_STATE_HOME", state_dir()).env("ANABRANCH_HOME", home());
+    limited
+}

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{Ended, anabranch, command, home, state_dir};
+use crate::support::{Ended, anabranch, command, home, state_dir, within_limit};
 
 const MB: usize = 1_000_000;
 
@@ -362,15 +362,6 @@ fn a_disk_that_is_full_is_named_and_leaves_no_half_file() {
     let to = tempfile::tempdir().expect("a folder");
     serving.run("recv", &["--all", "--dir", text(to.path())]).with_status(0);
     assert!(names(to.path()).is_empty(), "nothing has its final name");
-}
-
-/// Returns the program under a limit of `ulimit`.
-fn within_limit(limit: &str, arguments: &[&str]) -> Command {
-    let mut limited = Command::new("sh");
-    limited.args(["-c", &format!("ulimit {limit} && exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_anabranch")]);
-    limited.args(arguments).stdin(Stdio::null());
-    limited.env("XDG_STATE_HOME", state_dir()).env("ANABRANCH_HOME", home());
-    limited
 }
 
 #[test]
