@@ -102,7 +102,7 @@ async fn datagrams_of_other_sockets_and_malformed_ones_are_dropped() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn first_datagram_is_sent_although_the_task_of_the_association_has_not_run() {
+async fn first_datagram_is_sent_before_the_task_of_the_association_runs() {
     let (server, _gateway) = Server::gateway(any(), local_options(), 1);
     let (client, kept) = Client::connect(server.address, &[], Priority::default()).await;
     let (program, target) = (Program::start(&client).await, UdpSocket::bind(any()).await.expect("a socket"));
