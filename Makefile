@@ -168,7 +168,7 @@ PIP_INSTALL := MATURIN_PEP517_ARGS=--locked $(PYTHON) tools/heartbeat.py pip \
 # The package without the extras that only tests and some chapters need.
 $(VENV)/package: pyproject.toml
 	$(MAKE_VENV); \
-	$(PIP_INSTALL) .; \
+	$(PIP_INSTALL) --quiet .; \
 	touch '$@'
 
 $(VENV)/made: pyproject.toml
