@@ -1,6 +1,6 @@
 //! Client: the side of the machine whose packets are carried.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use anabranch_forward::{Liveness, Observation, Verdict};
@@ -11,7 +11,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::ip::Header;
 use crate::link::{self, Outgoing, Output, Violation};
-use crate::message::{Lane, Message, Refusal, VERSION};
+use crate::message::{Addresses, Lane, Message, Refusal, VERSION};
 use crate::tally::{Count, Tally};
 
 /// Time for the gateway to assign an address.
@@ -28,8 +28,8 @@ const MAX_MTU: usize = 1500;
 /// Answer of a gateway that carries packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Greeting {
-    /// Address of this machine in the tunnel.
-    pub address: Ipv4Addr,
+    /// Addresses of this machine in the tunnel.
+    pub addresses: Addresses,
     /// Permission for TCP connections as streams.
     pub lane: Lane,
 }
@@ -47,7 +47,7 @@ pub enum GreetError {
     NoTunnel,
     /// The gateway assigned an address that no tunnel can have.
     #[error("the gateway assigned {0}, which is not a private address")]
-    Address(Ipv4Addr),
+    Address(IpAddr),
 }
 
 /// Requests an address from the gateway.
@@ -62,10 +62,12 @@ pub async fn greet(association: &Association) -> Result<Greeting, GreetError> {
         Message::decode(&message.payload).ok()
     };
     let answer = match timeout(WELCOMED_WITHIN, asked).await {
-        Ok(Some(Message::Welcome { address, lane })) if is_usable(address) => {
-            return Ok(Greeting { address, lane });
+        Ok(Some(Message::Welcome { addresses, lane })) => {
+            match addresses.iter().find(|address| !is_usable(*address)) {
+                None => return Ok(Greeting { addresses, lane }),
+                Some(address) => GreetError::Address(address),
+            }
         }
-        Ok(Some(Message::Welcome { address, .. })) => GreetError::Address(address),
         Ok(Some(Message::Refused(reason))) => reason.into(),
         Ok(_) | Err(_) => GreetError::NoTunnel,
     };
@@ -73,23 +75,28 @@ pub async fn greet(association: &Association) -> Result<Greeting, GreetError> {
     Err(answer)
 }
 
-/// Returns `true` for private addresses (RFC 1918) and those of carriers (RFC 6598). A hostile gateway could otherwise move the traffic
-/// for an address of the Internet to itself, or break loopback.
-fn is_usable(address: Ipv4Addr) -> bool {
-    let [a, b, ..] = address.octets();
-    address.is_private() || (a == 100 && (64..128).contains(&b))
+/// Returns `true` for private addresses (RFC 1918), those of carriers (RFC 6598), and unique local ones (RFC 4193). A hostile gateway
+/// could otherwise move the traffic for an address of the Internet to itself, or break loopback.
+fn is_usable(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => {
+            let [a, b, ..] = address.octets();
+            address.is_private() || (a == 100 && (64..128).contains(&b))
+        }
+        IpAddr::V6(address) => address.is_unique_local(),
+    }
 }
 
 /// Exchanges packets until the association ends, and returns the reason. `observe` receives the state of the association from time to
 /// time.
 pub async fn carry(
     association: &Association,
-    address: Ipv4Addr,
+    addresses: Addresses,
     packets: &mut mpsc::Receiver<Outgoing>,
     (output, tally): (&Output, &Tally),
     observe: impl FnMut(&Snapshot),
 ) -> String {
-    let check = |header: &Header| match header.destination == IpAddr::from(address) {
+    let check = |header: &Header| match addresses.contains(header.destination) {
         true => Ok(()),
         false => Err(Count::Spoofed),
     };
@@ -149,6 +156,8 @@ pub fn mtu_for(snapshot: &Snapshot) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
 
     #[test]
@@ -164,7 +173,19 @@ mod tests {
             ([8, 8, 8, 8], false),
             ([169, 254, 1, 1], false),
         ] {
-            assert_eq!(is_usable(address.into()), expected, "{address:?}");
+            assert_eq!(is_usable(Ipv4Addr::from(address).into()), expected, "{address:?}");
+        }
+        for (text, expected) in [
+            ("fd00::2", true),
+            ("fc00::2", true),
+            ("fe80::2", false),
+            ("::1", false),
+            ("::", false),
+            ("2606:4700::1111", false),
+            ("::ffff:10.0.0.1", false),
+            ("ff02::1", false),
+        ] {
+            assert_eq!(is_usable(text.parse().expect(text)), expected, "{text}");
         }
     }
 

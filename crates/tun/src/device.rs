@@ -1,15 +1,15 @@
 //! TUN device of Linux.
 
 use std::io;
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use ipnet::IpNet;
 use tun_rs::{AsyncDevice, DeviceBuilder};
 
 use crate::link::Output;
 use crate::message::MAX_PACKET_BYTES;
-use crate::system::{Error, ip};
+use crate::system::{Error, has_ipv6, ip};
 
 /// TUN device. It is removed with its addresses and routes when it is dropped, and when the process ends.
 #[derive(Clone)]
@@ -19,12 +19,12 @@ pub struct Device {
 }
 
 impl Device {
-    /// Creates a device with this name.
+    /// Creates a device with this name, which is down.
     ///
     /// # Errors
     /// Returns the error of the system.
     pub fn create(name: &str) -> io::Result<Self> {
-        let device = DeviceBuilder::new().name(name).build_async()?;
+        let device = DeviceBuilder::new().name(name).enable(false).build_async()?;
         Ok(Device { device: Arc::new(device), name: name.to_owned() })
     }
 
@@ -33,12 +33,20 @@ impl Device {
         &self.name
     }
 
-    /// Sets address and MTU, and starts the device.
+    /// Sets addresses with the lengths of their networks' prefixes, and the MTU, and starts the device. The system adds no addresses of
+    /// its own.
     ///
     /// # Errors
     /// Returns the error of `ip`.
-    pub fn start(&self, address: Ipv4Addr, prefix_bits: u8, mtu: usize) -> Result<(), Error> {
-        ip(&format!("addr replace {address}/{prefix_bits} dev {}", self.name))?;
+    pub fn start(&self, addresses: impl IntoIterator<Item = IpNet>, mtu: usize) -> Result<(), Error> {
+        if has_ipv6() {
+            ip(&format!("link set dev {} addrgenmode none", self.name))?;
+        }
+        for address in addresses {
+            // The only host of the link has no need to detect duplicates (RFC 4862 section 5.4).
+            let nodad = if address.addr().is_ipv6() { " nodad" } else { "" };
+            ip(&format!("addr replace {address} dev {}{nodad}", self.name))?;
+        }
         ip(&format!("link set dev {} mtu {mtu} up", self.name))
     }
 

@@ -2,26 +2,25 @@
 //! the targets of TCP connections that users carry as streams, within the same policy.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anabranch_forward::{Policy, Reporter, TargetHost};
 use anabranch_net::{Association, SendOptions};
 use bytes::Bytes;
-use ipnet::Ipv4Net;
 use tokio::sync::mpsc;
 
 use crate::ip::Header;
 use crate::link::{self, MAX_PENDING, Outgoing, Output, Violation};
-use crate::message::{Lane, Message, Refusal, VERSION};
-use crate::pool::Pool;
+use crate::message::{Addresses, Lane, Message, Refusal, VERSION};
+use crate::pool::{Networks, Place, Pool};
 use crate::tally::{Count, Tally};
 
 /// Options of a gateway.
 #[derive(Clone, Debug)]
 pub struct GatewayOptions {
-    /// Network whose first address is that of the gateway, and whose other addresses are assigned to users.
-    pub network: Ipv4Net,
+    /// Networks whose first addresses are those of the gateway, and whose other addresses are assigned to users.
+    pub networks: Networks,
     /// Permitted targets.
     pub policy: Policy,
     /// Gateway that connects to targets of the lane, with the same policy or a stricter one; `None` forbids the lane.
@@ -45,11 +44,11 @@ struct Inner {
 
 struct Users {
     pool: Pool,
-    routes: BTreeMap<Ipv4Addr, Route>,
+    routes: BTreeMap<Place, Route>,
     next_id: u64,
 }
 
-/// Way to the user of an address.
+/// Way to the user of a place.
 struct Route {
     id: u64,
     packets: mpsc::Sender<Outgoing>,
@@ -70,7 +69,7 @@ pub enum Served {
 impl Gateway {
     /// Returns a gateway that passes the packets of its users to `output`.
     pub fn new(options: GatewayOptions, output: Output) -> Self {
-        let users = Users { pool: Pool::new(options.network), routes: BTreeMap::new(), next_id: 0 };
+        let users = Users { pool: Pool::new(options.networks), routes: BTreeMap::new(), next_id: 0 };
         Gateway {
             inner: Arc::new(Inner {
                 policy_without_ports: options.policy.without_ports(),
@@ -81,11 +80,6 @@ impl Gateway {
                 users: Mutex::new(users),
             }),
         }
-    }
-
-    /// Returns the address of the gateway in the tunnels.
-    pub fn address(&self) -> Ipv4Addr {
-        self.inner.lock().pool.gateway()
     }
 
     /// Returns the counters.
@@ -100,14 +94,14 @@ impl Gateway {
         }
     }
 
-    /// Serves an association of this user, which began with `hello`, until it ends. `report` receives the assigned address, and
+    /// Serves an association of this user, which began with `hello`, until it ends. `report` receives the assigned addresses, and
     /// `connections` the events of the lane. A second association of the same user replaces the first one.
     pub async fn serve(
         &self,
         association: Association,
         hello: &Bytes,
         user: &str,
-        report: impl FnOnce(Ipv4Addr),
+        report: impl FnOnce(Addresses),
         connections: Reporter,
     ) -> Served {
         match Message::decode(hello) {
@@ -119,13 +113,14 @@ impl Gateway {
                 return Served::Violation;
             }
         }
-        let Some((address, id, mut packets)) = self.inner.enter(&association, user) else {
+        let Some((place, id, mut packets)) = self.inner.enter(&association, user) else {
             return refuse(&association, Refusal::NoAddress).await;
         };
-        report(address);
+        let addresses = self.inner.lock().pool.networks().at(place);
+        report(addresses);
         let packets = async {
-            let served = self.inner.exchange(&association, address, &mut packets).await;
-            self.inner.leave(address, id);
+            let served = self.inner.exchange(&association, addresses, &mut packets).await;
+            self.inner.leave(place, id);
             if served.is_err() {
                 association.abort();
                 return Served::Violation;
@@ -159,51 +154,47 @@ impl Inner {
         self.users.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn enter(
-        &self,
-        association: &Association,
-        user: &str,
-    ) -> Option<(Ipv4Addr, u64, mpsc::Receiver<Outgoing>)> {
+    fn enter(&self, association: &Association, user: &str) -> Option<(Place, u64, mpsc::Receiver<Outgoing>)> {
         let mut users = self.lock();
-        let address = users.pool.assign(user)?;
+        let place = users.pool.assign(user)?;
         let (sender, receiver) = mpsc::channel(MAX_PENDING);
         users.next_id += 1;
         let route = Route { id: users.next_id, packets: sender, association: association.clone() };
-        if let Some(earlier) = users.routes.insert(address, route) {
+        if let Some(earlier) = users.routes.insert(place, route) {
             earlier.association.abort();
         }
-        Some((address, users.next_id, receiver))
+        Some((place, users.next_id, receiver))
     }
 
-    fn leave(&self, address: Ipv4Addr, id: u64) {
+    fn leave(&self, place: Place, id: u64) {
         let mut users = self.lock();
-        if users.routes.get(&address).is_some_and(|route| route.id == id) {
-            users.routes.remove(&address);
-            users.pool.release(address);
+        if users.routes.get(&place).is_some_and(|route| route.id == id) {
+            users.routes.remove(&place);
+            users.pool.release(place);
         }
     }
 
     async fn exchange(
         &self,
         association: &Association,
-        address: Ipv4Addr,
+        addresses: Addresses,
         packets: &mut mpsc::Receiver<Outgoing>,
     ) -> Result<(), Violation> {
         let lane = if self.lane.is_some() { Lane::Permitted } else { Lane::Forbidden };
-        let welcome = Message::Welcome { address, lane }.encode();
+        let welcome = Message::Welcome { addresses, lane }.encode();
         if association.send(welcome, SendOptions::default().unordered()).await.is_err() {
             return Ok(());
         }
-        let check = |header: &Header| self.check_sent(header, address);
+        let check = |header: &Header| self.check_sent(header, addresses);
         tokio::select! {
             () = link::send(association, packets, &self.tally) => Ok(()),
             ended = link::receive(association, check, (&self.output, &self.tally)) => ended,
         }
     }
 
-    /// Checks a packet that the user with this address has sent.
-    fn check_sent(&self, header: &Header, address: Ipv4Addr) -> Result<(), Count> {
-        if header.source != IpAddr::from(address) {
+    /// Checks a packet that the user with these addresses has sent.
+    fn check_sent(&self, header: &Header, addresses: Addresses) -> Result<(), Count> {
+        if !addresses.contains(header.source) {
             return Err(Count::Spoofed);
         }
         let port = header.ports.map(|(_, destination)| destination);
@@ -213,18 +204,21 @@ impl Inner {
     /// Passes a packet of the device to a user. Its source has to be a permitted target, unless it reports an error.
     fn route(&self, packet: Bytes) -> Result<(), Count> {
         let header = Header::read(&packet).ok_or(Count::Malformed)?;
+        if header.stays_on_link() {
+            return Ok(());
+        }
         let port = header.ports.map(|(source, _)| source);
         if !header.is_icmp_error && !self.permits(header.source, port) {
             return Err(Count::Forbidden);
         }
-        let IpAddr::V4(destination) = header.destination else { return Err(Count::Malformed) };
         let users = self.lock();
-        let route = users.routes.get(&destination).ok_or(Count::Spoofed)?;
+        let place = users.pool.networks().place_of(header.destination).ok_or(Count::Spoofed)?;
+        let route = users.routes.get(&place).ok_or(Count::Spoofed)?;
         route.packets.try_send((header.flow(), packet)).map_err(|_| Count::Queue)
     }
 
     fn permits_in_lane(&self, target: IpAddr, port: u16) -> bool {
-        let is_local = target.is_loopback() || self.lock().pool.is_user(target);
+        let is_local = target.is_loopback() || self.lock().pool.networks().is_user(target);
         !is_local && self.permits(target, Some(port))
     }
 

@@ -8,6 +8,7 @@ const ICMP: u8 = 1;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 const DCCP: u8 = 33;
+const ICMPV6: u8 = 58;
 const SCTP: u8 = 132;
 const UDP_LITE: u8 = 136;
 
@@ -22,7 +23,7 @@ pub struct Header {
     pub protocol: u8,
     /// Ports of source and destination. A fragment has none, because only the first one contains them.
     pub ports: Option<(u16, u16)>,
-    /// Set for an ICMP message that reports an error of another packet (RFC 792).
+    /// Set for an ICMP message that reports an error of another packet (RFC 792, RFC 4443).
     pub is_icmp_error: bool,
 }
 
@@ -34,6 +35,16 @@ impl Header {
             6 => read_v6(packet),
             _ => None,
         }
+    }
+
+    /// Returns `true` for a packet that concerns one link only and is never forwarded: to a group, or from an address without meaning
+    /// outside the link, such as those of neighbor discovery.
+    pub fn stays_on_link(&self) -> bool {
+        let from_link = match self.source {
+            IpAddr::V4(source) => source.is_unspecified() || source.is_link_local(),
+            IpAddr::V6(source) => source.is_unspecified() || source.is_unicast_link_local(),
+        };
+        from_link || self.destination.is_multicast()
     }
 
     /// Returns the number of the packet's flow: a hash of addresses, protocol and ports.
@@ -93,13 +104,14 @@ fn read_v6(packet: &[u8]) -> Option<Header> {
         return None;
     }
     let address = |at: usize| packet[at..at + 16].try_into().map(|octets: [u8; 16]| Ipv6Addr::from(octets));
-    let protocol = packet[6];
+    // Headers of extensions have no ports.
+    let (protocol, payload) = (packet[6], &packet[40..]);
     Some(Header {
         source: address(8).ok()?.into(),
         destination: address(24).ok()?.into(),
         protocol,
-        ports: ports(protocol, &packet[40..]),
-        is_icmp_error: false,
+        ports: ports(protocol, payload),
+        is_icmp_error: protocol == ICMPV6 && matches!(payload.first(), Some(1..=4)),
     })
 }
 
@@ -195,6 +207,29 @@ mod tests {
         assert_eq!(header.destination, IpAddr::from([2; 16]));
         bytes.push(0);
         assert_eq!(Header::read(&bytes), None);
+        bytes.pop();
+        for (kind, is_error) in [(0, false), (1, true), (2, true), (4, true), (5, false), (128, false)] {
+            (bytes[6], bytes[40]) = (ICMPV6, kind);
+            let header = Header::read(&bytes).expect("a header");
+            assert_eq!((header.ports, header.is_icmp_error), (None, is_error));
+        }
+        // A fragment and a packet with options for hops have no ports.
+        for extension in [44, 0] {
+            bytes[6] = extension;
+            assert_eq!(Header::read(&bytes).expect("a header").ports, None);
+        }
+    }
+
+    #[test]
+    fn packets_of_one_link_are_recognised() {
+        let stays = |source: &str, destination: &str| {
+            let (source, destination) =
+                (source.parse().expect(source), destination.parse().expect(destination));
+            Header { source, destination, protocol: UDP, ports: None, is_icmp_error: false }.stays_on_link()
+        };
+        assert!(stays("::", "ff02::16") && stays("fe80::1", "2001:db8::1") && stays("fd00::2", "ff02::2"));
+        assert!(stays("10.0.0.1", "224.0.0.22") && stays("169.254.0.1", "192.0.2.1"));
+        assert!(!stays("fd00::2", "2001:db8::1") && !stays("10.0.0.1", "192.0.2.1"));
     }
 
     #[test]

@@ -34,7 +34,8 @@ pub use ip::Header;
 #[cfg(any(test, feature = "fuzzing"))]
 pub use ip::read_all;
 pub use link::{MAX_PENDING, Outgoing, Output, Violation};
+pub use pool::Networks;
 pub use reorder::{MAX_HOLD, Reorder};
 pub use routing::{Routing, overlapping, translate};
-pub use system::Error;
+pub use system::{Error, has_ipv6};
 pub use tally::{Count, Tally};

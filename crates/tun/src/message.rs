@@ -6,7 +6,7 @@
 //! If the gateway permits the lane, the client also opens streams, each for one TCP connection. Their messages are those of
 //! [`anabranch_forward::message`].
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use bytes::Bytes;
 use thiserror::Error;
@@ -45,6 +45,44 @@ impl Refusal {
 
     fn code(self) -> u8 {
         self as u8 + 1
+    }
+}
+
+/// Addresses of a host in a tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Addresses {
+    /// IPv4 address.
+    pub v4: Ipv4Addr,
+    /// IPv6 address, unless the tunnel carries IPv4 only.
+    pub v6: Option<Ipv6Addr>,
+}
+
+impl Addresses {
+    /// Returns `true` if this is one of the addresses.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        match address {
+            IpAddr::V4(address) => self.v4 == address,
+            IpAddr::V6(address) => self.v6 == Some(address),
+        }
+    }
+
+    /// Returns the addresses.
+    pub fn iter(&self) -> impl Iterator<Item = IpAddr> + use<> {
+        [Some(IpAddr::from(self.v4)), self.v6.map(IpAddr::from)].into_iter().flatten()
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let v6 = self.v6.map(|address| address.octets());
+        [&self.v4.octets()[..], v6.as_ref().map_or(&[], |octets| &octets[..])].concat()
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let (v4, rest) = bytes.split_first_chunk::<4>()?;
+        let v6 = match rest {
+            [] => None,
+            rest => Some(Ipv6Addr::from(<[u8; 16]>::try_from(rest).ok()?)),
+        };
+        Some(Addresses { v4: (*v4).into(), v6 })
     }
 }
 
@@ -88,8 +126,8 @@ pub enum Message {
     },
     /// Answer of the gateway: it carries packets.
     Welcome {
-        /// Address of the client.
-        address: Ipv4Addr,
+        /// Addresses of the client.
+        addresses: Addresses,
         /// Permission for TCP connections as streams.
         lane: Lane,
     },
@@ -116,8 +154,8 @@ impl Message {
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Message::Hello { version } => first(HELLO, &[*version]),
-            Message::Welcome { address, lane } => {
-                first(WELCOME, &[&[lane.code()][..], &address.octets()].concat())
+            Message::Welcome { addresses, lane } => {
+                first(WELCOME, &[&[lane.code()][..], &addresses.encode()].concat())
             }
             Message::Refused(reason) => first(REFUSED, &[reason.code()]),
             Message::Probe => vec![PROBE],
@@ -155,9 +193,9 @@ fn first(kind: u8, rest: &[u8]) -> Vec<u8> {
 fn answer(kind: u8, rest: &[u8]) -> Option<Message> {
     match (kind, rest) {
         (HELLO, [version]) => Some(Message::Hello { version: *version }),
-        (WELCOME, [code, a, b, c, d]) => {
+        (WELCOME, [code, addresses @ ..]) => {
             let lane = Lane::ALL.into_iter().find(|lane| lane.code() == *code)?;
-            Some(Message::Welcome { address: Ipv4Addr::new(*a, *b, *c, *d), lane })
+            Some(Message::Welcome { addresses: Addresses::decode(addresses)?, lane })
         }
         (REFUSED, [code]) => {
             Refusal::ALL.into_iter().find(|reason| reason.code() == *code).map(Message::Refused)
@@ -190,11 +228,14 @@ mod tests {
 
     use super::*;
 
+    const BOTH: Addresses =
+        Addresses { v4: Ipv4Addr::new(10, 177, 0, 2), v6: Some(Ipv6Addr::new(0xFD00, 0, 0, 0, 0, 0, 0, 2)) };
+
     fn messages() -> Vec<Message> {
         vec![
             Message::Hello { version: VERSION },
-            Message::Welcome { address: Ipv4Addr::new(10, 177, 0, 2), lane: Lane::Forbidden },
-            Message::Welcome { address: Ipv4Addr::new(10, 177, 0, 2), lane: Lane::Permitted },
+            Message::Welcome { addresses: BOTH, lane: Lane::Forbidden },
+            Message::Welcome { addresses: Addresses { v6: None, ..BOTH }, lane: Lane::Permitted },
             Message::Refused(Refusal::NoAddress),
             Message::Refused(Refusal::Version),
             Message::Probe,
@@ -218,7 +259,9 @@ mod tests {
     fn shortened_and_extended_messages_are_malformed() {
         for message in messages() {
             let bytes = message.encode();
-            for length in 0..bytes.len() {
+            // A welcome without its IPv6 address is one of a gateway that assigns none.
+            let shorter = bytes.len() - usize::from(message == messages()[1]) * 16;
+            for length in (0..bytes.len()).filter(|length| shorter == bytes.len() || *length != shorter) {
                 assert_eq!(Message::decode(&Bytes::copy_from_slice(&bytes[..length])), Err(Malformed));
             }
             if !matches!(message, Message::Packet(_)) {

@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use ipnet::{IpNet, Ipv4Net};
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use crate::changes::{Change, Changes};
 use crate::device::Device;
-use crate::system::{Error, ip, run};
+use crate::message::Addresses;
+use crate::pool::Networks;
+use crate::system::{Error, has_ipv6, ip, knows_ipv6, run};
 
 /// Table of the routes through the tunnel, and priority of the first rule that leads to it.
 const TABLE: u32 = 17_700;
@@ -23,20 +25,22 @@ const TUNNEL: u32 = TABLE + 2;
 const RESOLV_CONF: &str = "/etc/resolv.conf";
 /// Folder of the files of systemd-resolved.
 const RESOLVED: &str = "/run/systemd/resolve";
-/// File that exists if the system has IPv6.
-const IPV6: &str = "/proc/net/if_inet6";
+const FORWARD_V4: &str = "/proc/sys/net/ipv4/ip_forward";
+const FORWARD_V6: &str = "/proc/sys/net/ipv6/conf/all/forwarding";
 
 /// Routes through the tunnel. A crash removes the device and its routes, so that the rules then lead to an empty table.
 #[derive(Debug)]
 pub struct Routing {
     changes: Changes,
     gateways: BTreeSet<IpAddr>,
+    /// Networks that lead into the tunnel.
+    networks: Vec<IpNet>,
 }
 
 impl Routing {
     /// Returns routing without routes.
     pub fn new(changes: Changes) -> Self {
-        Routing { changes, gateways: BTreeSet::new() }
+        Routing { changes, gateways: BTreeSet::new(), networks: Vec::new() }
     }
 
     /// Keeps packets to these addresses of the gateway outside the tunnel.
@@ -46,30 +50,49 @@ impl Routing {
     pub fn keep_outside(&mut self, gateways: impl IntoIterator<Item = IpAddr>) -> Result<(), Error> {
         for gateway in gateways {
             if self.gateways.insert(gateway) {
-                let family = if gateway.is_ipv4() { '4' } else { '6' };
-                self.rule(family, format!("priority {TO_GATEWAY} to {gateway} lookup main"))?;
+                self.rule(family_of(gateway), format!("priority {TO_GATEWAY} to {gateway} lookup main"))?;
             }
         }
         Ok(())
     }
 
-    /// Leads these networks, or without one all of IPv4, through the device. Routes of the main table stay in use, except default
-    /// routes. IPv6 is unreachable while all of IPv4 uses the tunnel, because its packets would leave beside the tunnel.
+    /// Leads these networks through the device, or without one all networks of the families of these addresses. Routes of the main
+    /// table stay in use, except default routes. If the tunnel has no IPv6 address and all of IPv4 uses it, IPv6 is unreachable, because
+    /// its packets would leave beside the tunnel.
     ///
     /// # Errors
     /// Returns the error of `ip`.
-    pub fn lead(&mut self, device: &Device, networks: &[Ipv4Net]) -> Result<(), Error> {
-        let all = [Ipv4Net::default()];
-        let networks = if networks.is_empty() { &all[..] } else { networks };
-        for network in networks {
-            ip(&format!("route replace {network} dev {} table {TABLE}", device.name()))?;
-        }
+    pub fn lead(&mut self, device: &Device, addresses: Addresses, networks: &[IpNet]) -> Result<(), Error> {
+        let (all, all_v6) = (IpNet::from(Ipv4Net::default()), IpNet::from(Ipv6Net::default()));
+        let leads_v6 = has_ipv6() && addresses.v6.is_some();
+        self.networks = match networks {
+            [] if leads_v6 => vec![all, all_v6],
+            [] => vec![all],
+            networks => networks.to_vec(),
+        };
+        self.set_routes(device)?;
         let local = format!("priority {LOCAL} lookup main suppress_prefixlength 0");
-        self.rule('4', local.clone())?;
-        self.rule('4', format!("priority {TUNNEL} lookup {TABLE}"))?;
-        if networks == all && Path::new(IPV6).exists() {
+        for family in ['4', '6'] {
+            if self.networks.iter().any(|network| family_of(network.addr()) == family) {
+                self.rule(family, local.clone())?;
+                self.rule(family, format!("priority {TUNNEL} lookup {TABLE}"))?;
+            }
+        }
+        if networks.is_empty() && !leads_v6 && knows_ipv6() {
             self.rule('6', local)?;
             self.rule('6', format!("priority {TUNNEL} unreachable"))?;
+        }
+        Ok(())
+    }
+
+    /// Sets the routes of the device. The system removes them with its last address of a family.
+    ///
+    /// # Errors
+    /// Returns the error of `ip`.
+    pub fn set_routes(&self, device: &Device) -> Result<(), Error> {
+        for network in &self.networks {
+            let family = family_of(network.addr());
+            ip(&format!("-{family} route replace {network} dev {} table {TABLE}", device.name()))?;
         }
         Ok(())
     }
@@ -110,21 +133,44 @@ impl Routing {
     }
 }
 
+/// Returns the option of `ip` for the family of an address.
+fn family_of(address: IpAddr) -> char {
+    if address.is_ipv4() { '4' } else { '6' }
+}
+
 /// Translates the addresses of a tunnel's users to that of an interface, and forwards their packets.
 ///
 /// # Errors
 /// Returns the error of `nft`, or of `/proc/sys`.
-pub fn translate(changes: &mut Changes, network: Ipv4Net, interface: &str) -> Result<(), Error> {
+pub fn translate(changes: &mut Changes, networks: &Networks, interface: &str) -> Result<(), Error> {
     let table = "anabranch_tun".to_owned();
+    let masquerade = |family: &str, network: IpNet| {
+        format!("{family} saddr {network} oifname \"{interface}\" masquerade;")
+    };
+    let v6 = networks.v6.map_or_else(String::new, |network| masquerade("ip6", network.into()));
     // TCP connections that begin at a user get a segment size that fits the route on both sides.
     let script = format!(
         "table inet {table} {{\n\
-         chain postrouting {{ type nat hook postrouting priority 100; ip saddr {network} oifname \"{interface}\" masquerade; }}\n\
+         chain postrouting {{ type nat hook postrouting priority 100; {} {v6} }}\n\
          chain forward {{ type filter hook forward priority -150; tcp flags syn tcp option maxseg size set rt mtu; }}\n\
-         }}\n"
+         }}\n",
+        masquerade("ip", networks.v4.into())
     );
     changes.apply(&Change::Nft { table, script })?;
-    changes.apply(&Change::Sysctl { path: "/proc/sys/net/ipv4/ip_forward".into(), value: "1".to_owned() })
+    set(changes, FORWARD_V4.into(), "1")?;
+    if networks.v6.is_none() {
+        return Ok(());
+    }
+    // A router ignores the advertisements from which the interface has its default route, unless this says otherwise.
+    let accept_ra = PathBuf::from(format!("/proc/sys/net/ipv6/conf/{interface}/accept_ra"));
+    if fs::read_to_string(&accept_ra).is_ok_and(|value| value.trim() == "1") {
+        set(changes, accept_ra, "2")?;
+    }
+    set(changes, FORWARD_V6.into(), "1")
+}
+
+fn set(changes: &mut Changes, path: PathBuf, value: &str) -> Result<(), Error> {
+    changes.apply(&Change::Sysctl { path, value: value.to_owned() })
 }
 
 /// Returns the network of this machine that contains an address, with the name of its interface.

@@ -1,6 +1,8 @@
 //! Commands of the system.
 
+use std::fs;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use thiserror::Error;
@@ -17,6 +19,17 @@ impl Error {
     pub(crate) fn of(command: String, error: &io::Error) -> Self {
         Error { command, why: error.to_string() }
     }
+}
+
+/// Returns `true` if any device of the system has IPv6.
+pub(crate) fn knows_ipv6() -> bool {
+    Path::new("/proc/net/if_inet6").exists()
+}
+
+/// Returns `true` if a new device has IPv6.
+pub fn has_ipv6() -> bool {
+    let disabled = fs::read_to_string("/proc/sys/net/ipv6/conf/default/disable_ipv6");
+    knows_ipv6() && disabled.is_ok_and(|value| value.trim() == "0")
 }
 
 /// Runs `ip` with these words.

@@ -22,7 +22,7 @@ pub enum Count {
     ReceivedBytes,
     /// Packets dropped by the queue towards the peer.
     Queue,
-    /// Packets that are malformed or have another IP version than the tunnel.
+    /// Packets that are malformed.
     Malformed,
     /// Packets of the peer whose address is not that of the tunnel.
     Spoofed,

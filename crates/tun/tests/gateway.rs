@@ -78,12 +78,13 @@ async fn packets_of_the_network_reach_users_only_from_permitted_targets() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn malformed_message_ends_the_association_and_no_other() {
     let served = Served::start("10.1.0.0/24");
-    let (_other, bystander, address) = served.join("b").await;
+    let (_other, bystander, addresses) = served.join_both("b").await;
+    let address = addresses.v4;
     let flow = Packet { flow: u16::MAX, sequence: 0, sent_us: 0, payload: vec![0x45; 20].into() };
     let messages = [
         b"?".to_vec(),
         Message::Hello { version: VERSION }.encode(),
-        Message::Welcome { address, lane: Lane::Permitted }.encode(),
+        Message::Welcome { addresses, lane: Lane::Permitted }.encode(),
         Message::Packet(flow).encode(),
         vec![4; HEADER_BYTES],
     ];
@@ -120,8 +121,8 @@ async fn user_beyond_the_network_is_refused_and_later_served() {
     second.abort();
     loop {
         let (_endpoint, association) = served.begin("b", Message::Hello { version: VERSION }.encode()).await;
-        if let Some(Message::Welcome { address: free, .. }) = receive(&association).await {
-            assert_eq!(free, address);
+        if let Some(Message::Welcome { addresses, .. }) = receive(&association).await {
+            assert_eq!(addresses.v4, address);
             break;
         }
     }

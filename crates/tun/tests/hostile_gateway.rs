@@ -1,15 +1,17 @@
 //! Clients with hostile gateways.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use anabranch_net::{Association, Endpoint};
-use anabranch_tun::message::{Lane, Message, Refusal, VERSION};
+use anabranch_tun::message::{Addresses, Lane, Message, Refusal, VERSION};
 use anabranch_tun::{Count, GreetError, Greeting, Tally, carry, greet};
 use tokio::sync::mpsc;
 
-use crate::rig::{GATEWAY, Listener, UNORDERED, Written, receive, send, udp, until, within};
+use crate::rig::{GATEWAY, Listener, UNORDERED, Written, receive, send, udp, udp6, until, within};
 
 const OWN: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 2);
+const OWN_V6: Ipv6Addr = Ipv6Addr::new(0xFD00, 1, 0, 0, 0, 0, 0, 2);
+const BOTH: Addresses = Addresses { v4: OWN, v6: Some(OWN_V6) };
 
 /// Returns a client's association, and that of the gateway, which has received the first message.
 async fn greeted(answer: Message) -> (Endpoint, Association, Association, Result<Greeting, GreetError>) {
@@ -28,12 +30,23 @@ async fn greeted(answer: Message) -> (Endpoint, Association, Association, Result
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_a_welcome_with_a_private_address_is_accepted() {
     let public = Ipv4Addr::new(8, 8, 8, 8);
-    let welcome = |address, lane| Message::Welcome { address, lane };
+    let public_v6 = Ipv6Addr::new(0x2606, 0x4700, 0, 0, 0, 0, 0, 0x1111);
+    let only_v4 = Addresses { v6: None, ..BOTH };
+    let welcome = |addresses, lane| Message::Welcome { addresses, lane };
+    let refused = |address: IpAddr| Err(GreetError::Address(address));
     for (answer, expected) in [
-        (welcome(OWN, Lane::Permitted), Ok(Greeting { address: OWN, lane: Lane::Permitted })),
-        (welcome(OWN, Lane::Forbidden), Ok(Greeting { address: OWN, lane: Lane::Forbidden })),
-        (welcome(public, Lane::Permitted), Err(GreetError::Address(public))),
-        (welcome(Ipv4Addr::LOCALHOST, Lane::Forbidden), Err(GreetError::Address(Ipv4Addr::LOCALHOST))),
+        (welcome(BOTH, Lane::Permitted), Ok(Greeting { addresses: BOTH, lane: Lane::Permitted })),
+        (welcome(only_v4, Lane::Forbidden), Ok(Greeting { addresses: only_v4, lane: Lane::Forbidden })),
+        (welcome(Addresses { v4: public, ..BOTH }, Lane::Permitted), refused(public.into())),
+        (
+            welcome(Addresses { v4: Ipv4Addr::LOCALHOST, v6: None }, Lane::Forbidden),
+            refused(Ipv4Addr::LOCALHOST.into()),
+        ),
+        (welcome(Addresses { v6: Some(public_v6), ..BOTH }, Lane::Permitted), refused(public_v6.into())),
+        (
+            welcome(Addresses { v6: Some(Ipv6Addr::LOCALHOST), ..BOTH }, Lane::Forbidden),
+            refused(Ipv6Addr::LOCALHOST.into()),
+        ),
         (Message::Refused(Refusal::NoAddress), Err(Refusal::NoAddress.into())),
         (Message::Probe, Err(GreetError::NoTunnel)),
     ] {
@@ -45,19 +58,27 @@ async fn only_a_welcome_with_a_private_address_is_accepted() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn packets_for_other_addresses_are_dropped_and_malformed_messages_end_it() {
     let (_endpoint, client, gateway, _) =
-        greeted(Message::Welcome { address: OWN, lane: Lane::Forbidden }).await;
+        greeted(Message::Welcome { addresses: BOTH, lane: Lane::Forbidden }).await;
     let (written, tally) = (Written::default(), Tally::default());
     let (_sender, mut packets) = mpsc::channel(1);
     let output = written.output();
-    let carrying = carry(&client, OWN, &mut packets, (&output, &tally), |_| {});
+    let carrying = carry(&client, BOTH, &mut packets, (&output, &tally), |_| {});
     let attack = async {
-        let good = udp(GATEWAY, OWN, 1);
-        let other =
-            [udp(GATEWAY, Ipv4Addr::LOCALHOST, 1), udp(OWN, GATEWAY, 1), vec![0x45; 20], good.clone()];
+        let (good, public) = (udp(GATEWAY, OWN, 1), Ipv6Addr::new(0x2606, 0x4700, 0, 0, 0, 0, 0, 1));
+        let good_v6 = udp6(public, OWN_V6, 1);
+        let to_loopback = udp6(public, Ipv6Addr::LOCALHOST, 1);
+        let other = [
+            udp(GATEWAY, Ipv4Addr::LOCALHOST, 1),
+            udp(OWN, GATEWAY, 1),
+            vec![0x45; 20],
+            to_loopback,
+            good.clone(),
+            good_v6.clone(),
+        ];
         send(&gateway, 0, other).await;
-        until("the last packet", || !written.packets().is_empty()).await;
-        assert_eq!(written.packets(), [good]);
-        assert_eq!((tally.get(Count::Spoofed), tally.get(Count::Malformed)), (2, 1));
+        until("the last packet", || written.packets().len() == 2).await;
+        assert_eq!(written.packets(), [good, good_v6]);
+        assert_eq!((tally.get(Count::Spoofed), tally.get(Count::Malformed)), (3, 1));
         gateway.send(vec![9], UNORDERED).await.expect("a message");
     };
     let (why, ()) = within(async { tokio::join!(carrying, attack) }).await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anabranch_forward::message::{Answer, MeasureBounds, Request};
 use anabranch_forward::{Failure, Target};
 use anabranch_net::Association;
-use anabranch_tun::message::{Lane, Message, VERSION};
+use anabranch_tun::message::{Addresses, Lane, Message, VERSION};
 use tokio::net::TcpListener;
 
 use crate::rig::{GATEWAY, Served, receive, send, udp, until, within};
@@ -33,7 +33,8 @@ async fn loopback_names_and_other_users_are_forbidden_by_every_policy() {
     let port = listener.local_addr().expect("an address").port();
     let served = Served::start_with(NETWORK, &ALL);
     let (_one, hostile, own) = served.join("a").await;
-    let (_other, _bystander, victim) = served.join("b").await;
+    let (_other, _bystander, Addresses { v4: victim, v6 }) = served.join_both("b").await;
+    let victim_v6 = v6.expect("an address");
     let targets = [
         format!("127.0.0.1:{port}"),
         format!("127.255.255.254:{port}"),
@@ -42,6 +43,9 @@ async fn loopback_names_and_other_users_are_forbidden_by_every_policy() {
         "example.org:80".to_owned(),
         format!("{victim}:22"),
         format!("{own}:22"),
+        format!("[{victim_v6}]:22"),
+        "[fd00:1::ffff:0:1]:22".to_owned(),
+        "[ff02::1]:22".to_owned(),
         "10.1.0.255:22".to_owned(),
         "0.0.0.0:22".to_owned(),
         "224.0.0.1:22".to_owned(),
@@ -101,12 +105,12 @@ async fn gateway_without_the_lane_reports_that_and_answers_no_stream() {
     let served = Served::without_lane(NETWORK);
     let hello = Message::Hello { version: VERSION }.encode();
     let (_endpoint, association) = served.begin("a", hello).await;
-    let Some(Message::Welcome { address, lane: Lane::Forbidden }) = receive(&association).await else {
+    let Some(Message::Welcome { addresses, lane: Lane::Forbidden }) = receive(&association).await else {
         panic!("a welcome");
     };
     let (mut sender, mut receiver) = association.open_stream().await.expect("a stream");
     sender.send(connect("93.184.215.14:80")).await.expect("a request");
-    let packet = udp(address, GATEWAY, 53);
+    let packet = udp(addresses.v4, GATEWAY, 53);
     send(&association, 0, [packet.clone()]).await;
     until("the packet", || served.written.packets() == [packet.clone()]).await;
     association.abort();

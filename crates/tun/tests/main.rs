@@ -4,5 +4,6 @@
 
 mod gateway;
 mod hostile_gateway;
+mod ipv6;
 mod lane;
 mod rig;

@@ -1,13 +1,13 @@
 //! Associations over loopback, and devices that keep what is written to them.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anabranch_forward::{Limits, RemoteListen, configure};
 use anabranch_net::{Association, Config, Endpoint, PathAddress, Peer, Protection, SendOptions};
-use anabranch_tun::message::{Lane, Message, Packet, VERSION};
-use anabranch_tun::{Gateway, GatewayOptions, Output};
+use anabranch_tun::message::{Addresses, Lane, Message, Packet, VERSION};
+use anabranch_tun::{Gateway, GatewayOptions, Networks, Output};
 use bytes::Bytes;
 use tokio::time::{sleep, timeout};
 
@@ -76,6 +76,9 @@ impl Listener {
     }
 }
 
+/// IPv6 network of the tests.
+const IPV6: Option<&str> = Some("fd00:1::/64");
+
 /// Gateway whose device keeps packets.
 pub(crate) struct Served {
     pub(crate) gateway: Gateway,
@@ -92,15 +95,22 @@ impl Served {
 
     /// Starts a gateway that forbids the lane.
     pub(crate) fn without_lane(network: &str) -> Self {
-        Self::build(network, &["10.1.0.1:*", "*:*"], Lane::Forbidden)
+        Self::build(network, &["10.1.0.1:*", "*:*"], (Lane::Forbidden, IPV6))
+    }
+
+    /// Starts a gateway that assigns no IPv6 addresses.
+    pub(crate) fn without_ipv6(network: &str) -> Self {
+        Self::build(network, &["*:*"], (Lane::Permitted, None))
     }
 
     /// Starts a gateway that permits these targets.
     pub(crate) fn start_with(network: &str, rules: &[&str]) -> Self {
-        Self::build(network, rules, Lane::Permitted)
+        Self::build(network, rules, (Lane::Permitted, IPV6))
     }
 
-    fn build(network: &str, rules: &[&str], lane: Lane) -> Self {
+    fn build(network: &str, rules: &[&str], (lane, v6): (Lane, Option<&str>)) -> Self {
+        let v6 = v6.map(|text| text.parse().expect(text));
+        let networks = Networks { v4: network.parse().expect(network), v6 };
         let written = Written::default();
         let rules: Vec<_> = rules.iter().map(|text| text.parse().expect(text)).collect();
         let policy = anabranch_forward::Policy::new(rules);
@@ -114,7 +124,7 @@ impl Served {
             1,
         );
         let lane = (lane == Lane::Permitted).then(|| connections.clone());
-        let options = GatewayOptions { network: network.parse().expect(network), policy, lane };
+        let options = GatewayOptions { networks, policy, lane };
         let gateway = Gateway::new(options, written.output());
         Served { gateway, connections, written, listener: Arc::new(Listener::new()) }
     }
@@ -133,11 +143,17 @@ impl Served {
         (endpoint, association)
     }
 
-    /// Connects a user, and returns the address that the gateway has assigned.
+    /// Connects a user, and returns the IPv4 address that the gateway has assigned.
     pub(crate) async fn join(&self, user: &str) -> (Endpoint, Association, Ipv4Addr) {
+        let (endpoint, association, addresses) = self.join_both(user).await;
+        (endpoint, association, addresses.v4)
+    }
+
+    /// Connects a user, and returns the addresses of both families.
+    pub(crate) async fn join_both(&self, user: &str) -> (Endpoint, Association, Addresses) {
         let (endpoint, association) = self.begin(user, Message::Hello { version: VERSION }.encode()).await;
         match receive(&association).await {
-            Some(Message::Welcome { address, lane: Lane::Permitted }) => (endpoint, association, address),
+            Some(Message::Welcome { addresses, lane: Lane::Permitted }) => (endpoint, association, addresses),
             other => panic!("{other:?}"),
         }
     }
@@ -181,4 +197,15 @@ pub(crate) fn payload(message: Option<Message>) -> Bytes {
         Some(Message::Packet(packet)) => packet.payload,
         other => panic!("{other:?}"),
     }
+}
+
+/// Returns an IPv6 packet of UDP with these addresses and destination port.
+pub(crate) fn udp6(source: Ipv6Addr, destination: Ipv6Addr, port: u16) -> Vec<u8> {
+    let mut bytes = vec![0x60, 0, 0, 0, 0, 12, 17, 64];
+    bytes.extend(source.octets());
+    bytes.extend(destination.octets());
+    bytes.extend([0, 7]);
+    bytes.extend(port.to_be_bytes());
+    bytes.extend([0, 12, 0, 0, 1, 2, 3, 4]);
+    bytes
 }

@@ -1,24 +1,24 @@
 //! `anabranch tun`.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anabranch_forward::{Bind, Forwarder, Listen, Listeners, Priority, Reporter, Service};
 use anabranch_net::{Association, ConnectRetries, Endpoint, Snapshot};
-use anabranch_tun::message::Lane;
+use anabranch_tun::message::{Addresses, Lane};
 use anabranch_tun::{
-    Changes, Device, Greeting, Header, MAX_PENDING, Outgoing, Routing, Tally, carry, greet, mtu_for,
-    overlapping,
+    Changes, Device, Greeting, Header, MAX_PENDING, Outgoing, Routing, Tally, carry, greet, has_ipv6,
+    mtu_for, overlapping,
 };
 use clap::Args;
-use ipnet::Ipv4Net;
+use ipnet::IpNet;
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use super::show::ShowOptions;
-use super::tunnel::{no_device, open_record, read_interface};
+use super::tunnel::{listed, no_device, open_record, read_interface};
 use super::{SETTLED_WITHIN, require_protection, runtime};
 use crate::endpoint::{ConnectOptions, Expected};
 use crate::exit::{CommandError, Status};
@@ -31,7 +31,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 
 const EXAMPLES: &str = "\
 Examples:
-  All IPv4 traffic of this machine over all paths to HOST, and from there on:
+  All traffic of this machine over all paths to HOST, and from there on:
     anabranch tun HOST
   One network only, and its name server:
     anabranch tun HOST --route 10.1.0.0/16 --dns 10.1.0.53
@@ -57,9 +57,9 @@ pub(crate) struct TunArguments {
     #[arg(value_name = "HOST[:PORT]", required_unless_present = "clean")]
     host: Option<String>,
 
-    /// Lead this network through the tunnel; can be repeated [default: all of IPv4]
+    /// Lead this network through the tunnel; can be repeated [default: all of IPv4 and IPv6]
     #[arg(long, value_name = "NETWORK")]
-    route: Vec<Ipv4Net>,
+    route: Vec<IpNet>,
 
     /// Use this name server while the tunnel exists; can be repeated
     #[arg(long, value_name = "ADDR")]
@@ -136,12 +136,12 @@ struct System {
     mtu: usize,
 }
 
-/// Association with a gateway, and the address that it has assigned.
+/// Association with a gateway, and the addresses that it has assigned.
 struct Opened {
     /// Endpoint of the association. Its paths follow changes of this machine's addresses while it is kept.
     _endpoint: Endpoint,
     association: Association,
-    address: Ipv4Addr,
+    addresses: Addresses,
 }
 
 impl Client<'_> {
@@ -181,7 +181,7 @@ impl Client<'_> {
             connect.open_with(self.host, quiet, (Expected::Known, retries), anabranch_forward::configure);
         let (endpoint, association) = opened.await?;
         let failed = |why: String| CommandError::failure(format!("{}: {why}", self.host));
-        let Greeting { address, lane } =
+        let Greeting { addresses, lane } =
             greet(&association).await.map_err(|error| failed(error.to_string()))?;
         if self.lane.is_some() && lane == Lane::Forbidden {
             association.abort();
@@ -190,12 +190,21 @@ impl Client<'_> {
                     .to_owned(),
             ));
         }
-        if let Some((network, interface)) = overlapping(address.into(), &self.arguments.device) {
+        for address in addresses.iter() {
+            let Some((network, interface)) = overlapping(address, &self.arguments.device) else { continue };
+            let option = if address.is_ipv4() { "--tun=NETWORK" } else { "--tun-ipv6 NETWORK" };
             return Err(failed(format!(
-                "the gateway assigned {address}, which is in the network {network} of {interface}; start the gateway with another --tun=NETWORK"
+                "the gateway assigned {address}, which is in the network {network} of {interface}; start the gateway with another {option}"
             )));
         }
-        Ok(Opened { _endpoint: endpoint, association, address })
+        if let Some(route) = self.arguments.route.iter().find(|route| route.addr().is_ipv6())
+            && addresses.v6.is_none()
+        {
+            return Err(failed(format!(
+                "--route {route}: the gateway assigns no IPv6 addresses; start it without `--tun-ipv6 none`"
+            )));
+        }
+        Ok(Opened { _endpoint: endpoint, association, addresses })
     }
 
     /// Creates the device and its routes.
@@ -205,20 +214,20 @@ impl Client<'_> {
         let device = Device::create(name).map_err(|error| no_device(name, &error))?;
         let snapshot = opened.association.snapshot().await;
         let mtu = mtu_for(&snapshot);
-        device.start(opened.address, 32, mtu).map_err(failed)?;
+        device.start(networks_of(opened.addresses), mtu).map_err(failed)?;
         let mut routing = Routing::new(changes);
         routing.keep_outside(remotes(&snapshot)).map_err(failed)?;
-        routing.lead(&device, &self.arguments.route).map_err(failed)?;
+        routing.lead(&device, opened.addresses, &self.arguments.route).map_err(failed)?;
         if !self.arguments.dns.is_empty() {
             routing.set_dns(&device, &self.arguments.dns).map_err(failed)?;
         }
         if let Some(lane) = self.lane {
             open_lane(lane, &mut routing, &device)?;
         }
-        let text = format!("{name}: address {}, through {}", opened.address, self.host);
-        self.arguments
-            .show
-            .line(&text, &json!({ "event": "tun", "device": name, "address": opened.address }));
+        let Addresses { v4, v6 } = opened.addresses;
+        let text = format!("{name}: {}, through {}", listed(opened.addresses), self.host);
+        let object = json!({ "event": "tun", "device": name, "address": v4, "ipv6_address": v6 });
+        self.arguments.show.line(&text, &object);
         Ok(System { device, routing, mtu })
     }
 
@@ -233,12 +242,12 @@ impl Client<'_> {
         let output = system.device.output();
         let mut current = first;
         loop {
-            let Opened { association, address, .. } = &current;
+            let Opened { association, addresses, .. } = &current;
             let paths = association.paths().await;
             if let Some(lane) = self.lane {
                 lane.enter(association);
             }
-            let why = carry(association, *address, packets, (&output, self.tally), |snapshot| {
+            let why = carry(association, *addresses, packets, (&output, self.tally), |snapshot| {
                 self.adapt(system, snapshot);
             })
             .await;
@@ -254,13 +263,14 @@ impl Client<'_> {
                 Ok(next) => next,
                 Err(failed) => return failed,
             };
-            if next.address != current.address
-                && let Err(error) = system.change_address(next.address)
+            if next.addresses != current.addresses
+                && let Err(error) = system.change_addresses(next.addresses)
             {
                 return CommandError::failure(error.to_string());
             }
             current = next;
-            let object = json!({ "event": "restored", "address": current.address });
+            let Addresses { v4, v6 } = current.addresses;
+            let object = json!({ "event": "restored", "address": v4, "ipv6_address": v6 });
             show.line("connected to the gateway again", &object);
         }
     }
@@ -296,10 +306,16 @@ impl Client<'_> {
 }
 
 impl System {
-    fn change_address(&self, address: Ipv4Addr) -> Result<(), anabranch_tun::Error> {
+    fn change_addresses(&self, addresses: Addresses) -> Result<(), anabranch_tun::Error> {
         self.device.clear_addresses()?;
-        self.device.start(address, 32, self.mtu)
+        self.device.start(networks_of(addresses), self.mtu)?;
+        self.routing.set_routes(&self.device)
     }
+}
+
+/// Returns addresses with the prefixes of single hosts. A system without IPv6 has no IPv6 address.
+fn networks_of(addresses: Addresses) -> impl Iterator<Item = IpNet> {
+    addresses.iter().filter(|address| address.is_ipv4() || has_ipv6()).map(IpNet::from)
 }
 
 /// Redirects TCP connections that would use the device to the forwarder of the lane.
@@ -319,9 +335,9 @@ fn remotes(snapshot: &Snapshot) -> impl Iterator<Item = IpAddr> {
     snapshot.paths.iter().map(|path| path.remote.ip())
 }
 
-/// Passes a packet of the device to the queue of the association. The tunnel has IPv4 only.
+/// Passes a packet of the device to the queue of the association.
 fn pass(packet: bytes::Bytes, sender: &mpsc::Sender<Outgoing>) {
-    let Some(header) = Header::read(&packet).filter(|header| header.source.is_ipv4()) else { return };
+    let Some(header) = Header::read(&packet).filter(|header| !header.stays_on_link()) else { return };
     // A full channel drops packets, as the queue of a network card does.
     let _ = sender.try_send((header.flow(), packet));
 }

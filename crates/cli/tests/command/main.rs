@@ -66,6 +66,8 @@ mod transfer;
 #[cfg(target_os = "linux")]
 mod tun;
 #[cfg(target_os = "linux")]
+mod tun_ipv6;
+#[cfg(target_os = "linux")]
 mod tun_lane;
 #[cfg(target_os = "linux")]
 mod unreachable;

@@ -37,11 +37,12 @@ except OSError as error:
 /// Reports to each client its address.
 pub(super) const REFLECTOR: &str = "
 import socket
-listener = socket.create_server(('', 7000))
+family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
+listener = socket.create_server(('', 7000), family=family, dualstack_ipv6=family == socket.AF_INET6)
 print('listening')
 while True:
     connection, address = listener.accept()
-    connection.sendall(address[0].encode())
+    connection.sendall(address[0].removeprefix('::ffff:').encode())
     connection.close()
 ";
 
@@ -77,7 +78,7 @@ pub(super) fn output(network: &Network, end: End, words: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("text").trim().to_owned()
 }
 
-fn rules(network: &Network) -> [String; 2] {
+pub(super) fn rules(network: &Network) -> [String; 2] {
     ["-4", "-6"].map(|family| output(network, End::Client, &["ip", family, "rule"]))
 }
 

@@ -25,8 +25,9 @@ def serve(connection):
 def listen(listener):
     while True:
         threading.Thread(target=serve, args=listener.accept()[:1]).start()
-for target in ('10.99.0.1', 7000), ('10.99.0.2', 7001):
-    threading.Thread(target=listen, args=(socket.create_server(target),)).start()
+for target in ('10.99.0.1', 7000), ('10.99.0.2', 7001), ('fd99::1', 7000):
+    family = socket.AF_INET6 if ':' in target[0] else socket.AF_INET
+    threading.Thread(target=listen, args=(socket.create_server(target, family=family),)).start()
 datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 datagrams.bind(('10.99.0.1', 7002))
 print('listening')
@@ -65,12 +66,12 @@ const DIGEST: &str = "f6dd7fec8584ad00219a447071c1fa368a1caee4d9c146083d233713dd
 
 fn network() -> Option<Network> {
     let network = tun::network().filter(|_| has_nft())?;
-    network.server.run("ip addr add 10.99.0.2/32 dev lo");
+    network.server.run("ip addr add 10.99.0.2/32 dev lo; ip addr add fd99::1/128 dev lo");
     Some(network)
 }
 
 fn start(network: &Network) -> (Running, Running) {
-    tun::start(network, &["--allow", "10.99.0.0/24:*"], &["--lane"])
+    tun::start(network, &["--allow", "10.99.0.0/24:*", "--allow", "[fd99::1]:*"], &["--lane"])
 }
 
 fn python(network: &Network, source: &str, arguments: &[&str]) -> String {
@@ -86,7 +87,7 @@ fn connections_keep_bytes_and_target_and_datagrams_stay_packets() {
     let Some(network) = network() else { return };
     let _server = network.python(End::Server, SERVER);
     let (mut gateway, mut client) = start(&network);
-    for (host, port) in [("10.99.0.1", "7000"), ("10.99.0.2", "7001")] {
+    for (host, port) in [("10.99.0.1", "7000"), ("10.99.0.2", "7001"), ("fd99::1", "7000")] {
         // The gateway connects from its own address.
         let expected = format!("{host} {host}:{port} {DIGEST} {DIGEST}");
         assert_eq!(python(&network, EXCHANGE, &[host, port]), expected);
@@ -98,12 +99,12 @@ fn connections_keep_bytes_and_target_and_datagrams_stay_packets() {
     let packets = client.event("packets");
     assert!((1..100).contains(&packets["sent"].as_u64().expect("a number")), "{packets}");
     let end = client.event("end");
-    let bytes = 2 * 3 * (1 << 20);
-    assert_eq!((&end["complete"], &end["to_peer_bytes"]), (&2.into(), &bytes.into()), "{end}");
+    let bytes = 3 * 3 * (1 << 20);
+    assert_eq!((&end["complete"], &end["to_peer_bytes"]), (&3.into(), &bytes.into()), "{end}");
     assert_eq!(tables(&network), "");
     gateway.interrupt();
     let end = gateway.event("end");
-    assert_eq!((&end["complete"], &end["from_peer_bytes"]), (&2.into(), &bytes.into()), "{end}");
+    assert_eq!((&end["complete"], &end["from_peer_bytes"]), (&3.into(), &bytes.into()), "{end}");
 }
 
 #[test]
