@@ -1,5 +1,6 @@
 //! Packets of one association, in both directions.
 
+use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,9 @@ pub const MAX_PENDING: usize = 1024;
 const LIFETIME: Duration = Duration::from_millis(500);
 /// Minimum of bytes that the association may have accepted and not sent.
 const MIN_UNSENT_BYTES: u64 = 64 << 10;
+/// Weight of all packets together, twice that of a connection of the lane. With a larger weight than others, a packet that finds no
+/// earlier one waits for the message in transmission only, and not for one of each connection.
+const WEIGHT: NonZeroU16 = NonZeroU16::new(512).unwrap();
 /// Pause before the send buffer is read again.
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -45,7 +49,8 @@ pub(crate) async fn send(association: &Association, packets: &mut mpsc::Receiver
         false => options,
     };
     // An identifier that no connection of the lane uses, because packets would wait for the bytes of that one.
-    let Ok((reserved, _receiver)) = association.open_stream().await else { return };
+    let Ok((mut reserved, _receiver)) = association.open_stream().await else { return };
+    reserved.set_priority(WEIGHT);
     let options = SendOptions { stream: reserved.id(), ..options };
     loop {
         if queue.is_empty() {

@@ -219,8 +219,8 @@ const LINK: &str = "rate=10Mbit,delay=10ms,queue=100ms";
 /// Bytes that a link carries in the time of a measurement.
 const LINK_BYTES: f64 = 10e6 / 8.0 * 4.0;
 
-/// Returns the bytes of one download over relays for these links, and whether the relays were in time.
-fn download(network: &Network, links: &[u8], more: &[&str]) -> (f64, bool) {
+/// Starts a relay for each of these links, a gateway and a client.
+fn open(network: &Network, links: &[u8], more: &[&str]) -> (Vec<Running>, Running, Running) {
     let mut relays: Vec<Running> = Vec::new();
     let mut paths: Vec<String> = Vec::new();
     for link in links {
@@ -232,15 +232,25 @@ fn download(network: &Network, links: &[u8], more: &[&str]) -> (f64, bool) {
         relays.push(relay);
     }
     let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
-    let (_gateway, _client) = tun::start(network, &["--allow", "10.99.0.0/24:*"], &[&paths, more].concat());
+    let (gateway, client) = tun::start(network, &["--allow", "10.99.0.0/24:*"], &[&paths, more].concat());
+    (relays, gateway, client)
+}
+
+/// Returns the bytes of one download over these links, and whether the relays were in time.
+fn download(network: &Network, links: &[u8], more: &[&str]) -> (f64, bool) {
+    let (relays, _gateway, _client) = open(network, links, more);
     let received = python(network, RECEIVE, &[]).parse().expect("a number");
+    (received, were_in_time(relays))
+}
+
+/// Ends the relays. Returns `true` if they were in time.
+fn were_in_time(mut relays: Vec<Running>) -> bool {
     let late = |relay: &mut Running| {
         relay.interrupt();
         let totals = relay.event("totals");
         ["forward", "reverse"].map(|way| totals[way]["late_mean_us"].as_f64().expect("a time"))
     };
-    let in_time = relays.iter_mut().all(|relay| late(relay).into_iter().all(|late| late < LATEST_US));
-    (received, in_time)
+    relays.iter_mut().all(|relay| late(relay).into_iter().all(|late| late < LATEST_US))
 }
 
 #[test]
@@ -254,5 +264,47 @@ fn one_connection_over_two_equal_links_has_170_percent_of_one() {
         let figures = format!("{one} bytes over one link, {both} over two, {packets} as packets");
         println!("{figures}");
         Judged::new(first && second, one >= 0.8 * LINK_BYTES && both >= 1.7 * one, figures)
+    });
+}
+
+/// Prints the median round-trip times of datagrams in ms: idle, and beside eight uploads.
+const BESIDE: &str = "
+import os, socket, statistics, threading, time
+def upload():
+    connection = socket.create_connection(('10.99.0.1', 7000), timeout=60)
+    while True:
+        connection.sendall(bytes(65536))
+def median():
+    times = []
+    for _ in range(60):
+        begun = time.monotonic()
+        datagrams.send(b'?')
+        datagrams.recv(100)
+        times.append(time.monotonic() - begun)
+        time.sleep(0.02)
+    return statistics.median(times) * 1000
+datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+datagrams.connect(('10.99.0.1', 7002))
+datagrams.settimeout(30)
+idle = median()
+for _ in range(8):
+    threading.Thread(target=upload, daemon=True).start()
+time.sleep(2)
+print(idle, median(), flush=True)
+os._exit(0)
+";
+
+#[test]
+fn datagrams_beside_eight_uploads_return_within_20_ms_of_idle() {
+    let Some(network) = network() else { return };
+    let _server = network.python(End::Server, SERVER);
+    is_reached(|| {
+        let (relays, _gateway, _client) = open(&network, &[1, 2], &["--lane"]);
+        let printed = python(&network, BESIDE, &[]);
+        let figures = format!("{printed} ms idle and beside");
+        println!("{figures}");
+        let mut times = printed.split(' ').map(|time| time.parse::<f64>().expect("a time"));
+        let (idle, beside) = (times.next().expect("a time"), times.next().expect("a time"));
+        Judged::new(were_in_time(relays), beside < idle + 20.0, figures)
     });
 }
