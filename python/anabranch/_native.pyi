@@ -425,6 +425,9 @@ class SendAsk:
     @property
     def window_probe(self) -> bool:
         """`True` if the packet exceeds the peer's window, and is sent as a window probe."""
+    @property
+    def duplicate(self) -> bool:
+        """`True` if the application asks for a copy on a second path."""
 
 @final
 class LostChunk:

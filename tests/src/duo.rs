@@ -263,6 +263,12 @@ impl Duo {
         self.send_draft(side, payload, SendOptions { reliability, ..options })
     }
 
+    /// Sends an unordered message that asks for a copy on a second path.
+    pub fn send_duplicated(&mut self, side: Side, size: usize) -> Option<Result<(), SendError>> {
+        let (payload, options) = self.flows[side.index()].draft(size, 0, true);
+        self.send_draft(side, payload, options.duplicated())
+    }
+
     fn send_draft(
         &mut self,
         side: Side,

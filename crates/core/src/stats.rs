@@ -96,6 +96,8 @@ pub struct Statistics {
     pub exempt_packets: u64,
     /// Transmissions of the head-of-line chunk before it was lost.
     pub opportunistic_retransmissions: u64,
+    /// Copies of chunks that the scheduler or the retransmission policy sent on further paths.
+    pub copies_sent: u64,
     /// Tail probes.
     pub tail_probes: u64,
     /// Paths that became potentially failed after the silence that the failover policy permits.

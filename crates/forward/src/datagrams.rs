@@ -19,9 +19,9 @@ pub(crate) type Datagram = (Target, Vec<u8>);
 /// Queue of the datagrams of a flow.
 pub(crate) type Queue = mpsc::Receiver<Datagram>;
 
-/// Sends a datagram, or drops it if the send buffer is full.
-pub(crate) async fn send(association: &Association, flow: u32, (peer, payload): Datagram) {
-    let options = datagram_options(association.supports_partial_reliability());
+/// Sends a datagram, on two paths if `duplicate` is set, or drops it if the send buffer is full.
+pub(crate) async fn send(association: &Association, flow: u32, (peer, payload): Datagram, duplicate: bool) {
+    let options = datagram_options(association.supports_partial_reliability(), duplicate);
     let notice = Notice::Datagram { flow, peer, payload };
     let _ = timeout(Duration::ZERO, association.send(notice.encode(), options)).await;
 }

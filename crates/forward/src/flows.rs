@@ -5,12 +5,14 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
+use anabranch_mapping::FlowRate;
 use anabranch_net::Association;
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
+use crate::copies::Copies;
 use crate::datagrams::{self, Datagram, MAX_QUEUED, Queue};
 use crate::dial::permitted_addresses;
 use crate::event::{Event, Reporter};
@@ -34,6 +36,7 @@ const RESOLVED_WITHIN: Duration = Duration::from_secs(5);
 #[derive(Clone)]
 pub(crate) struct Context {
     pub(crate) association: Association,
+    pub(crate) copies: Copies,
     pub(crate) policy: Policy,
     pub(crate) users: Users,
     pub(crate) user: String,
@@ -87,7 +90,7 @@ impl Flows {
 
 /// Forwards the datagrams of a flow until it is idle.
 async fn run(context: Context, id: u32, mut queue: Queue, _place: Place) -> u32 {
-    let mut flow = Flow::default();
+    let (mut flow, mut rate) = (Flow::default(), FlowRate::default());
     let mut buffer = vec![0; MAX_DATAGRAM_BYTES];
     loop {
         tokio::select! {
@@ -98,7 +101,9 @@ async fn run(context: Context, id: u32, mut queue: Queue, _place: Place) -> u32 
             (length, from) = receive(&flow.v4, &flow.v6, &mut buffer) => {
                 if flow.peers.contains(&from) {
                     context.tally.sent_to_peer(length);
-                    datagrams::send(&context.association, id, (from.into(), buffer[..length].to_vec())).await;
+                    let duplicate = context.copies.wants(&mut rate, length);
+                    let datagram = (from.into(), buffer[..length].to_vec());
+                    datagrams::send(&context.association, id, datagram, duplicate).await;
                 }
             }
             () = sleep(IDLE) => return id,

@@ -10,6 +10,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use crate::copies::Copies;
 use crate::dial::dial;
 use crate::event::{Event, Reporter};
 use crate::failure::Failure;
@@ -144,6 +145,7 @@ impl Gateway {
             }
         }
         drain(streams).await;
+        self.inner.tally.copied(association.snapshot().await.statistics.copies_sent);
     }
 
     /// Serves the streams of an association whose messages the caller receives, until it ends. Each stream may request a connection to
@@ -202,6 +204,7 @@ impl Served {
     fn context(&self) -> Context {
         Context {
             association: self.association.clone(),
+            copies: Copies::new(),
             policy: self.gateway.options.policy.clone(),
             users: self.gateway.users.clone(),
             user: self.user.clone(),

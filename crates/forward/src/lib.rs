@@ -6,6 +6,7 @@
 //!
 //! Parsers, policy, limits and the detection of a lost gateway have no input or output of their own. The protocol is in [`message`].
 
+mod copies;
 mod datagrams;
 mod dial;
 mod event;

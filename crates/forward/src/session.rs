@@ -147,13 +147,15 @@ struct Tended<'a> {
     current: &'a Connected,
     liveness: Liveness,
     silence: Duration,
+    /// Copies of the association that are counted already.
+    copies: u64,
     streams: JoinSet<()>,
 }
 
 impl<'a> Tended<'a> {
     fn new(uplink: &'a Uplink, current: &'a Connected) -> Self {
         let liveness = Liveness::new(Instant::now());
-        Tended { uplink, current, liveness, silence: Duration::ZERO, streams: JoinSet::new() }
+        Tended { uplink, current, liveness, silence: Duration::ZERO, copies: 0, streams: JoinSet::new() }
     }
 
     async fn run<F>(mut self, attempt: impl Fn() -> F) -> Ended
@@ -230,6 +232,9 @@ impl<'a> Tended<'a> {
             is_unacknowledged: snapshot.send_buffered_bytes > 0,
             is_used: self.uplink.is_used(),
         };
+        let copies = snapshot.statistics.copies_sent;
+        self.uplink.tally().copied(copies.saturating_sub(self.copies));
+        self.copies = copies;
         self.silence = Duration::ZERO;
         match self.liveness.observe(Instant::now(), observation) {
             Verdict::Alive => {}

@@ -26,6 +26,7 @@ struct Inner {
     failed: [AtomicU64; Failure::ALL.len()],
     to_peer_bytes: AtomicU64,
     from_peer_bytes: AtomicU64,
+    copies: AtomicU64,
 }
 
 /// Open connection.
@@ -67,6 +68,8 @@ pub struct Totals {
     pub to_peer_bytes: u64,
     /// Bytes received from the peer and written to connections.
     pub from_peer_bytes: u64,
+    /// Copies of datagrams and of retransmissions that were sent on a second path. The latest 250 ms are missing.
+    pub copies: u64,
 }
 
 impl Totals {
@@ -122,6 +125,7 @@ impl Tally {
             failed: array::from_fn(|index| read(&inner.failed[index])),
             to_peer_bytes: read(&inner.to_peer_bytes),
             from_peer_bytes: read(&inner.from_peer_bytes),
+            copies: read(&inner.copies),
         }
     }
 
@@ -159,6 +163,10 @@ impl Tally {
 
     pub(crate) fn sent_to_peer(&self, bytes: usize) {
         self.inner.to_peer_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn copied(&self, copies: u64) {
+        self.inner.copies.fetch_add(copies, Ordering::Relaxed);
     }
 
     pub(crate) fn received_from_peer(&self, bytes: usize) {

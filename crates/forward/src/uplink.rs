@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use anabranch_mapping::FlowRate;
 use anabranch_net::{Association, RecvStream, SendStream};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
+use crate::copies::Copies;
 use crate::datagrams::{self, Datagram, MAX_QUEUED, Queue};
 use crate::event::{Event, Reporter};
 use crate::failure::Failure;
@@ -45,6 +47,7 @@ struct Inner {
     is_silent: AtomicBool,
     /// Queues of the flows of datagrams, by number.
     flows: Mutex<BTreeMap<u32, mpsc::Sender<Datagram>>>,
+    copies: Copies,
     remote: Vec<(u32, Forwarding)>,
     /// Ports whose connections have priority.
     priority: Priority,
@@ -61,6 +64,7 @@ impl Uplink {
             requests: AtomicUsize::new(0),
             is_silent: AtomicBool::new(false),
             flows: Mutex::default(),
+            copies: Copies::new(),
             remote: (0..).zip(remote).collect(),
             priority,
             report,
@@ -172,7 +176,7 @@ impl Uplink {
         let (queue, datagrams) = mpsc::channel(MAX_QUEUED);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         self.flows().insert(id, queue);
-        Flow { uplink: self.clone(), id, datagrams }
+        Flow { uplink: self.clone(), id, rate: FlowRate::default(), datagrams }
     }
 
     /// Passes a datagram for a program to its flow. Those of flows that have ended are dropped.
@@ -207,16 +211,19 @@ impl Uplink {
 pub(crate) struct Flow {
     uplink: Uplink,
     id: u32,
+    rate: FlowRate,
     datagrams: Queue,
 }
 
 impl Flow {
     /// Sends a datagram of the program, or drops it if there is no association with the gateway.
-    pub(crate) async fn send(&self, datagram: Datagram) {
+    pub(crate) async fn send(&mut self, datagram: Datagram) {
         let session = self.uplink.inner.session.borrow().clone();
         if let Some((_, association)) = session {
-            self.uplink.tally().sent_to_peer(datagram.1.len());
-            datagrams::send(&association, self.id, datagram).await;
+            let bytes = datagram.1.len();
+            self.uplink.tally().sent_to_peer(bytes);
+            let duplicate = self.uplink.inner.copies.wants(&mut self.rate, bytes);
+            datagrams::send(&association, self.id, datagram, duplicate).await;
         }
     }
 

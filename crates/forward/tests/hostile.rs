@@ -12,6 +12,7 @@ use crate::rig::{
 };
 
 const UNORDERED: SendOptions = SendOptions {
+    duplicate: false,
     stream: 0,
     ppid: 0,
     unordered: true,

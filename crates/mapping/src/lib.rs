@@ -3,10 +3,14 @@
 //! `anabranch-forward` applies it to sockets, and `anabranch-lab` to simulated programs, so that a simulation predicts what
 //! `anabranch forward` does.
 
+mod duplication;
+
 use std::num::NonZeroU16;
 use std::time::Duration;
 
 use anabranch_core::{SendOptions, StreamScheduler};
+
+pub use duplication::{Duplication, FlowRate};
 
 /// Number of streams in each direction. Each side opens half of them, one for each connection.
 pub const STREAMS: u16 = 8192;
@@ -23,8 +27,9 @@ pub const MESSAGE_BYTES: usize = 16 << 10;
 /// Time after which a datagram is given up. Programs that use UDP have sent it again by then.
 pub const DATAGRAM_LIFETIME: Duration = Duration::from_secs(1);
 
-/// Returns the options of a message with a datagram. `is_limited` is set if the peer supports partial reliability.
-pub fn datagram_options(is_limited: bool) -> SendOptions {
-    let options = SendOptions::default().unordered();
+/// Returns the options of a message with a datagram. `is_limited` is set if the peer supports partial reliability, `duplicate` if
+/// [`Duplication::wants_copy`] returns it.
+pub fn datagram_options(is_limited: bool, duplicate: bool) -> SendOptions {
+    let options = SendOptions { duplicate, ..SendOptions::default().unordered() };
     if is_limited { options.expires_after(DATAGRAM_LIFETIME) } else { options }
 }

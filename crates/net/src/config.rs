@@ -9,6 +9,7 @@ use anabranch_core::profile::Profile;
 use anabranch_core::time::Span;
 use anabranch_core::{AssociationConfig, BufferGrowth, ListedAddresses, StreamChanges, StreamScheduler};
 use anabranch_schemes::costs::honour_costs;
+use anabranch_schemes::duplicates::duplicate_marked;
 use anabranch_schemes::registry::{self, ExpressionError};
 
 /// UDP port of SCTP over UDP (RFC 6951 section 4).
@@ -79,10 +80,11 @@ impl Config {
         Ok(Self::with_scheme(registry::parse(scheme)?.into_scheme()))
     }
 
-    /// Creates the configuration of a scheme of your own. It uses paths as their costs permit ([`honour_costs`]).
+    /// Creates the configuration of a scheme of your own. It uses paths as their costs permit ([`honour_costs`]), and sends copies of
+    /// messages with [`SendOptions::duplicate`](crate::SendOptions) ([`duplicate_marked`]).
     pub fn with_scheme(scheme: Arc<dyn Scheme>) -> Self {
         let profile = if scheme.is_multipath() { Profile::net().multipath() } else { Profile::net() };
-        let mut core = AssociationConfig::new(honour_costs(scheme), profile);
+        let mut core = AssociationConfig::new(honour_costs(duplicate_marked(scheme)), profile);
         core.recv_buffer_bytes = DEFAULT_RECV_BUFFER;
         core.send_buffer_bytes = Some(DEFAULT_SEND_BUFFER);
         core.buffer_growth = Some(BufferGrowth {

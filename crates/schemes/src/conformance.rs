@@ -1,6 +1,8 @@
 //! Rules that every preset and component obeys for any sequence of events and queries: no panic, no window below one chunk, no
 //! choice that its view forbids, and equal results of two runs with the same seed.
 
+use std::sync::Arc;
+
 use anabranch_core::policy::{
     AckForm, AckTiming, AckedTransmission, Arrival, Context, Decision, DeliverySample, Event, EventKind,
     EventSet, HeadOfLine, HeadOfLineAction, HeadOfLineBlocking, Holes, Limiter, LivenessProof, LossCause,
@@ -14,6 +16,7 @@ use anabranch_core::units::WindowBytes;
 use anabranch_core::{PathCost, PathId, PathSet, PathState};
 
 use crate::costs::honour_costs;
+use crate::duplicates::duplicate_marked;
 use crate::registry::{Addition, COMPONENTS, Kind, NamedScheme, PRESETS, Parameter, Role, parse};
 use crate::testing::{ASK, M, World, bytes, path};
 
@@ -70,8 +73,8 @@ struct Session {
     form: AckForm,
     /// Set if events are delivered only to the slots that declare to read them.
     masked: bool,
-    /// Set if paths have random costs.
-    has_costs: bool,
+    /// Set if paths have random costs, and chunks random marks.
+    is_on_sockets: bool,
     /// Set if published figures are recorded besides windows.
     records_figures: bool,
     /// Record of all decisions, for comparing runs.
@@ -96,7 +99,7 @@ impl Session {
             told: [0; VARIANTS],
             loses_by_time: false,
             masked: false,
-            has_costs: false,
+            is_on_sockets: false,
             records_figures: false,
             log: Vec::new(),
         };
@@ -226,7 +229,7 @@ impl Session {
         } else {
             RttFacts::default()
         };
-        if self.has_costs {
+        if self.is_on_sockets {
             self.world.paths[index].cost =
                 self.one_of(&[PathCost::Free, PathCost::Metered, PathCost::Backup]);
         }
@@ -383,7 +386,8 @@ impl Session {
     }
 
     fn ask_where_to_send(&mut self) {
-        let decision = self.ask(|policies, view, context| policies.scheduler.pick(&ASK, view, context));
+        let ask = SendAsk { duplicate: self.is_on_sockets && self.below(2) == 0, ..ASK };
+        let decision = self.ask(|policies, view, context| policies.scheduler.pick(&ask, view, context));
         assert!(!decision.reason.rule.is_empty());
         self.check_pick(&decision);
         self.ask(|policies, view, _| policies.scheduler.replan(view));
@@ -588,11 +592,11 @@ pub(crate) fn decisions(text: &str, profile: &str, seed: u8) -> Vec<String> {
 /// Runs policies for 40 rounds under each profile of a row, with all events and with those that slots declare to read. Returns
 /// `true` if both runs record the same decisions and figures.
 fn is_masked_like_unmasked(policies: impl Fn() -> Policies, row: impl Fn(&str) -> Profile) -> bool {
-    is_masked_like_unmasked_at_costs(false, policies, row)
+    is_masked_like_unmasked_if(false, policies, row)
 }
 
-fn is_masked_like_unmasked_at_costs(
-    has_costs: bool,
+fn is_masked_like_unmasked_if(
+    is_on_sockets: bool,
     policies: impl Fn() -> Policies,
     row: impl Fn(&str) -> Profile,
 ) -> bool {
@@ -600,7 +604,7 @@ fn is_masked_like_unmasked_at_costs(
         let [all, declared] = [false, true].map(|masked| {
             let mut session = Session::with(policies(), row(name), 1);
             (session.loses_by_time, session.masked, session.records_figures) = (true, masked, true);
-            session.has_costs = has_costs;
+            session.is_on_sockets = is_on_sockets;
             (0..40).for_each(|_| session.round());
             session.log
         });
@@ -616,6 +620,11 @@ fn check_declared_events(text: &str) {
         is_masked_like_unmasked(|| scheme.policies(), row),
         "{text} reads an event that it does not declare"
     );
+}
+
+/// Returns a scheme as associations on sockets use it.
+fn wrapped(scheme: Arc<dyn Scheme>) -> Arc<dyn Scheme> {
+    honour_costs(duplicate_marked(scheme))
 }
 
 /// Returns the extreme values of a parameter, or all of them.
@@ -708,21 +717,21 @@ fn every_component_handles_every_event_in_each_scheme() {
 }
 
 #[test]
-fn every_preset_keeps_the_rules_while_paths_have_costs() {
+fn every_preset_keeps_the_rules_with_costs_and_marked_messages() {
     for preset in PRESETS {
-        let scheme = honour_costs(parse(preset.name).expect("a preset").into_scheme());
+        let scheme = wrapped(parse(preset.name).expect("a preset").into_scheme());
         let row = |name: &str| scheme.profile(Profile::named(name, preset.multipath).expect("a profile"));
         let policies = || scheme.policies();
-        assert!(is_masked_like_unmasked_at_costs(true, policies, row), "{}", preset.name);
+        assert!(is_masked_like_unmasked_if(true, policies, row), "{}", preset.name);
     }
 }
 
 #[test]
-fn schemes_decide_without_costs_as_without_the_wrapper() {
+fn schemes_decide_without_costs_and_marks_as_without_the_wrappers() {
     for preset in PRESETS {
         let scheme = parse(preset.name).expect("a preset").into_scheme();
         let profile = || scheme.profile(Profile::named("net", preset.multipath).expect("a profile"));
-        let logs = [scheme.policies(), honour_costs(scheme.clone()).policies()].map(|policies| {
+        let logs = [scheme.policies(), wrapped(scheme.clone()).policies()].map(|policies| {
             let mut session = Session::with(policies, profile(), 1);
             session.loses_by_time = true;
             (0..40).for_each(|_| session.round());

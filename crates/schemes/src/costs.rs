@@ -61,10 +61,14 @@ impl Scheme for Honouring {
 /// Consecutive errors after which an active path no longer counts as working. Some schemes keep a path active for many more.
 const SUSPICIOUS_ERRORS: u32 = 2;
 
+/// Returns `true` if the path is active and not suspected to have failed.
+pub(crate) fn works(path: &PathFacts) -> bool {
+    path.is_active() && path.error_count < SUSPICIOUS_ERRORS
+}
+
 /// Returns the cost of the cheapest working path, or else of the cheapest active one.
 fn cheapest(view: &View<'_>) -> Option<PathCost> {
-    let works = |path: &&PathFacts| path.error_count < SUSPICIOUS_ERRORS;
-    let working = view.active().filter(works).map(|path| path.cost).min();
+    let working = view.paths.iter().filter(|path| works(path)).map(|path| path.cost).min();
     working.or_else(|| view.active().map(|path| path.cost).min())
 }
 
@@ -209,8 +213,13 @@ impl Scheduler for CostScheduler {
         decision
     }
 
-    forward! { inner:
-        fn replan(&mut self, view: &View<'_>) -> bool;
+    /// Bound chunks leave a path that has become too expensive.
+    fn replan(&mut self, view: &View<'_>) -> bool {
+        let is_lasting = self.pressure == Pressure::Lasting;
+        let most = cheapest(view).map(|most| if is_lasting { most.max(PathCost::Metered) } else { most });
+        let is_hidden = |path: &PathFacts| most.is_some_and(|most| path.cost > most);
+        let is_misplaced = |path: &PathFacts| !path.bound.is_zero() && is_hidden(path);
+        self.inner.replan(view) || (!is_uniform(view) && view.paths.iter().any(is_misplaced))
     }
 }
 
@@ -432,6 +441,22 @@ mod tests {
         assert_eq!(picked(&mut world, &mut policies), None);
         world.paths[0].error_count = SUSPICIOUS_ERRORS;
         assert_eq!(picked(&mut world, &mut policies), Some(path(1)));
+    }
+
+    #[test]
+    fn bound_chunks_leave_a_path_whose_cost_rises() {
+        let (mut world, mut policies) = (world(&[Free, Free]), policies("cmt+min-rtt"));
+        world.paths[1].bound = bytes(M);
+        assert!(!policies.scheduler.replan(&world.view()));
+        world.paths[1].cost = Metered;
+        assert!(policies.scheduler.replan(&world.view()));
+        fill(&mut world, 0);
+        picked(&mut world, &mut policies);
+        world.now += FULL_BEFORE_METERED;
+        picked(&mut world, &mut policies);
+        assert!(!policies.scheduler.replan(&world.view()), "metered paths may carry data now");
+        world.paths[1].cost = Backup;
+        assert!(policies.scheduler.replan(&world.view()));
     }
 
     #[test]

@@ -48,6 +48,7 @@ pub mod component;
 pub mod congestion;
 pub mod costs;
 mod definition;
+pub mod duplicates;
 pub mod estimator;
 pub mod failover;
 pub mod loss;

@@ -13,7 +13,7 @@ use anabranch_core::{PathId, PathState};
 pub(crate) const M: u64 = 1468;
 
 /// Request for a packet of new data with one largest chunk.
-pub(crate) const ASK: SendAsk = SendAsk { chunk: ChunkBytes::new(M), window_probe: false };
+pub(crate) const ASK: SendAsk = SendAsk { chunk: ChunkBytes::new(M), window_probe: false, duplicate: false };
 
 pub(crate) fn bytes(n: u64) -> ChunkBytes {
     ChunkBytes::new(n)

@@ -160,6 +160,7 @@ impl Served {
 }
 
 pub(crate) const UNORDERED: SendOptions = SendOptions {
+    duplicate: false,
     stream: 0,
     ppid: 0,
     unordered: true,

@@ -22,7 +22,7 @@ fn path(index: usize, queueing_ms: u64) -> PathFacts {
 fn pick(paths: &[PathFacts]) -> (Pick, Vec<(usize, Refusal)>) {
     let (profile, association) = (Profile::rfc9260_multipath(), AssociationFacts::default());
     let view = View { now: Time::ZERO, profile: &profile, paths, association: &association };
-    let ask = SendAsk { chunk: ChunkBytes::new(1468), window_probe: false };
+    let ask = SendAsk { chunk: ChunkBytes::new(1468), window_probe: false, duplicate: false };
     let decision = ShortestQueue.pick(&ask, &view, &mut Randomness::from_seed([0; 32]).context());
     (decision.choice, decision.refused.iter().map(|(path, why)| (path.index(), *why)).collect())
 }

@@ -103,6 +103,7 @@ class Statistics:
     sacks_received: int
     window_probes: int
     tail_probes: int
+    copies_sent: int
     rwnd_blocked_s: float
     peak_recv_buffered_bytes: int
     abandoned_by_retransmissions: tuple[int, int]

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use anabranch_core::policy::{Pick, RetransmitChoice};
 use anabranch_core::time::Span;
 use anabranch_core::{PathState, policy::PathFacts};
+use anabranch_schemes::duplicates::duplicate_marked;
+use anabranch_schemes::registry;
 use anabranch_tests::duo::{Duo, Setup};
 use anabranch_tests::network::{Packet, Side};
 use anabranch_tests::sight;
@@ -218,4 +220,28 @@ fn duo_with_silence(scheme: Steered, profile: &str, silence: Option<Span>) -> (D
     let mut duo = Duo::connected(setup);
     duo.run(Span::from_secs(2));
     (duo, log)
+}
+
+#[test]
+fn marked_message_is_copied_without_the_chunks_of_others() {
+    let scheme = duplicate_marked(registry::parse("cmt+min-rtt").expect("a scheme").into_scheme());
+    let setup = Setup::new(2, "cmt(sack-every=1)", "net")
+        .with(|config| config.initial_tsn = Some(1_000))
+        .with_side(Side::A, |config| config.scheme = scheme);
+    let mut duo = Duo::connected(setup);
+    // The first message measures the path of the handshake.
+    duo.send_all(Side::A, 100, 1);
+    duo.run(Span::from_secs(2));
+    duo.kept = Some(Vec::new());
+    for is_marked in [false, true, true, false] {
+        let sent =
+            if is_marked { duo.send_duplicated(Side::A, 100) } else { duo.send(Side::A, 100, 0, true) };
+        sent.expect("an association").expect("it takes the message");
+    }
+    duo.settle();
+    let packets = duo.kept.iter().flatten().map(|(_, packet)| sight::tsns(packet));
+    let packets: Vec<Vec<u32>> = packets.filter(|tsns| !tsns.is_empty()).collect();
+    assert_eq!(packets, [vec![1_001], vec![1_002, 1_003], vec![1_002, 1_003], vec![1_004]]);
+    assert_eq!(duo.nodes[A].association().statistics().copies_sent, 2);
+    assert!(duo.run_until(Span::from_secs(1), |duo| duo.all_arrived(Side::A)));
 }

@@ -87,6 +87,7 @@ impl ShowOptions {
         let object = json!({
             "event": "end", "complete": totals.complete, "reset": totals.reset + totals.open as u64, "failed": failed,
             "to_peer_bytes": totals.to_peer_bytes, "from_peer_bytes": totals.from_peer_bytes,
+            "copies": totals.copies,
         });
         self.line(&summary(totals), &object);
     }
@@ -101,6 +102,9 @@ fn summary(totals: &Totals) -> String {
         totals.to_peer_bytes,
         totals.from_peer_bytes
     );
+    if totals.copies > 0 {
+        text += &format!(", {} sent on a second path", count(totals.copies, "copy", "copies"));
+    }
     let failures: Vec<String> =
         totals.failures().map(|(failure, number)| format!("{number} {}", failure.name())).collect();
     if !failures.is_empty() {

@@ -37,6 +37,7 @@ pub(super) struct Association {
     pub(super) established: bool,
     pub(super) send_buffered_bytes: u64,
     pub(super) recv_buffered_bytes: u64,
+    pub(super) copies_sent: u64,
     pub(super) paths: Vec<Path>,
 }
 
@@ -118,6 +119,7 @@ impl Sampler {
             established: state.established,
             send_buffered_bytes: state.send_buffered_bytes,
             recv_buffered_bytes: state.recv_buffered_bytes,
+            copies_sent: state.copies_sent,
             paths: state.paths.iter().map(|path| self.path(state, path, time_ms)).collect(),
         }
     }
@@ -236,6 +238,7 @@ pub(super) mod tests {
             established: true,
             send_buffered_bytes: 1000,
             recv_buffered_bytes: 0,
+            copies_sent: 0,
             paths,
         };
         Report {

@@ -248,20 +248,49 @@ fn name_server_behind_the_gateway_answers_a_query() {
 /// Number of packets of a call, 20 ms apart.
 const VOICE_PACKETS: usize = 400;
 
-/// Returns the delays of the packets of a call that arrive, in ascending order.
-fn voice(links: &[&str]) -> (Vec<Duration>, bool) {
-    let linked = Linked::new(links, ["-D", "127.0.0.1:0"]);
+/// Call whose packets are returned to the caller.
+struct Call {
+    /// Delays of the packets that arrive, in ascending order.
+    delays: Vec<Duration>,
+    /// Number of packets that return.
+    returned: usize,
+    /// Copies on a second path, in the direction of the call.
+    copies: u64,
+    in_time: bool,
+}
+
+impl Call {
+    fn p99(&self) -> Duration {
+        self.delays.get(VOICE_PACKETS * 99 / 100).copied().unwrap_or(LIMIT)
+    }
+
+    /// Returns `true` if at most 0.5 % of the packets were lost in each direction.
+    fn is_clear(&self) -> bool {
+        let arrived = self.delays.len();
+        [VOICE_PACKETS - arrived, arrived - self.returned].iter().all(|lost| lost * 200 <= VOICE_PACKETS)
+    }
+}
+
+fn call(links: &[&str]) -> Call {
+    let mut linked = Linked::new(links, ["-D", "127.0.0.1:0"]);
     let (caller, called) = (Datagrams::new(&linked), socket());
     let (to, begun) = (port(&called), Instant::now());
     let due = move |number: usize| begun + Duration::from_millis(20) * number as u32;
     let listening = thread::spawn(move || {
         let (mut packet, mut delays) = ([0; 160], Vec::new());
-        while delays.len() < VOICE_PACKETS && called.recv(&mut packet).is_ok() {
+        while delays.len() < VOICE_PACKETS
+            && let Ok((_, from)) = called.recv_from(&mut packet)
+        {
             let number = usize::from(u16::from_be_bytes([packet[0], packet[1]]));
             delays.push(due(number).elapsed());
+            called.send_to(&packet, from).expect("sent");
         }
         delays.sort_unstable();
         delays
+    });
+    let returning = caller.socket.try_clone().expect("a socket");
+    let returning = thread::spawn(move || {
+        (0..VOICE_PACKETS).take_while(|_| returning.recv(&mut [0; 200]).is_ok()).count()
     });
     for number in 0..VOICE_PACKETS {
         thread::sleep(due(number).saturating_duration_since(Instant::now()));
@@ -270,27 +299,29 @@ fn voice(links: &[&str]) -> (Vec<Duration>, bool) {
         caller.send(to, &packet);
     }
     let delays = listening.join().expect("no failure");
-    (delays, linked.was_in_time(0..links.len()))
+    let returned = returning.join().expect("no failure");
+    let copies = linked.end_forwarding()["copies"].as_u64().expect("a number");
+    Call { delays, returned, copies, in_time: linked.was_in_time(0..links.len()) }
 }
 
 #[test]
 fn voice_beside_a_lossy_link_loses_half_a_percent_at_most() {
     const CLEAN: &str = "rate=5Mbit,delay=20ms";
     const LOSSY: &str = "rate=5Mbit,delay=20ms,loss=5%,reverse=(loss=5%)";
-    let at_99_percent = |delays: &[Duration]| delays.get(VOICE_PACKETS * 99 / 100).copied().unwrap_or(LIMIT);
     is_reached(|| {
-        let ((alone, first), (both, second)) = (voice(&[CLEAN]), voice(&[LOSSY, CLEAN]));
-        let [p99_alone, p99] = [&alone, &both].map(|delays| at_99_percent(delays));
+        let (alone, both) = (call(&[CLEAN]), call(&[LOSSY, CLEAN]));
+        let [p99_alone, p99] = [&alone, &both].map(Call::p99);
+        let Call { delays, returned, copies, .. } = &both;
         let figures = format!(
-            "{} and alone {} of {VOICE_PACKETS}, {p99:?} and {p99_alone:?} (99 %)",
-            both.len(),
-            alone.len()
+            "{} and alone {} of {VOICE_PACKETS}, {p99:?} and {p99_alone:?} (99 %), {returned} returned, {copies} copies",
+            delays.len(),
+            alone.delays.len()
         );
-        let lost = VOICE_PACKETS - both.len();
         // The clean link loses nothing.
-        let reached = alone.len() == VOICE_PACKETS
-            && lost * 200 <= VOICE_PACKETS
-            && p99 < p99_alone + Duration::from_millis(30);
-        Judged::new(first && second, reached, figures)
+        let is_whole = [alone.delays.len(), alone.returned] == [VOICE_PACKETS; 2] && alone.copies == 0;
+        let reached = is_whole && both.is_clear() && p99 < p99_alone + Duration::from_millis(30);
+        // A copy needs room on both links.
+        let is_copied = both.copies as usize * 10 >= VOICE_PACKETS * 9;
+        Judged::new(alone.in_time && both.in_time, reached && is_copied, figures)
     });
 }

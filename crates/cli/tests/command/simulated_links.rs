@@ -2,6 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use serde_json::Value;
+
 use crate::judged::LATEST_US;
 use crate::protection::{Listening, Users};
 use crate::support::signal;
@@ -75,6 +77,12 @@ impl Linked {
     /// Drops all packets of a link from now on. Its socket remains open, so that nothing reports the failure.
     pub(crate) fn cut(&self, number: usize) {
         signal(self.relays[number].id(), "STOP");
+    }
+
+    /// Ends the forwarder, and returns its totals.
+    pub(crate) fn end_forwarding(&mut self) -> Value {
+        signal(self.forwarding.id(), "INT");
+        self.forwarding.event("end")
     }
 
     /// Ends all of them. Returns `true` if the links with these numbers were in time.

@@ -90,6 +90,9 @@ pub struct SendAsk {
     pub chunk: ChunkBytes,
     /// `true` if the peer's window is too small for it, so that it is sent as a probe.
     pub window_probe: bool,
+    /// `true` if a copy on a second path is worth its bytes to the application ([`SendOptions::duplicate`](crate::SendOptions)).
+    /// The packet then has no chunk of another message that is not.
+    pub duplicate: bool,
 }
 
 /// Condition that ends a wait.

@@ -90,6 +90,8 @@ pub struct SendOptions {
     pub unordered: bool,
     /// `true` if the receiver is asked to acknowledge the message at once (the I bit, RFC 7053).
     pub immediate: bool,
+    /// `true` if a copy on a second path is worth its bytes. The scheme decides whether it sends one.
+    pub duplicate: bool,
     /// Limit of the attempts to deliver it.
     pub reliability: Reliability,
     /// Number chosen by the application. [`AssociationEvent::Abandoned`](crate::AssociationEvent) returns it if the message is
@@ -107,6 +109,12 @@ impl SendOptions {
     #[must_use]
     pub fn unordered(self) -> Self {
         SendOptions { unordered: true, ..self }
+    }
+
+    /// Asks for a copy on a second path, if the scheme finds room for it.
+    #[must_use]
+    pub fn duplicated(self) -> Self {
+        SendOptions { duplicate: true, ..self }
     }
 
     /// Abandons the message this long after the call that sends it (RFC 3758 section 4.1).

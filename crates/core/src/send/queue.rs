@@ -55,6 +55,8 @@ struct Next {
     lane: Lane,
     /// User bytes that are in no chunk yet; zero if no message waits.
     uncut: usize,
+    /// `true` if a copy of the chunk is worth its bytes.
+    duplicate: bool,
 }
 
 /// Messages of the user in the order of the stream scheduler, ahead of them the urgent ones, and ahead of both the messages of the
@@ -87,7 +89,7 @@ impl SendQueue {
             user: UserMessages::new(scheduler),
             urgent: VecDeque::new(),
             key_management: VecDeque::new(),
-            next: Next { lane: Lane::User, uncut: 0 },
+            next: Next { lane: Lane::User, uncut: 0, duplicate: false },
             form: DataForm::Data,
             numbers: vec![[u32::from(first_ssn); 2]; usize::from(streams)],
             first_ssn,
@@ -218,7 +220,11 @@ impl SendQueue {
             Lane::Urgent => self.urgent.front(),
             Lane::KeyManagement => self.key_management.front(),
         };
-        Next { lane, uncut: message.map_or(0, Waiting::uncut) }
+        Next {
+            lane,
+            uncut: message.map_or(0, Waiting::uncut),
+            duplicate: message.is_some_and(|message| message.options.duplicate),
+        }
     }
 
     /// Updates the next message after a change of the messages or their order.
@@ -352,7 +358,13 @@ impl SendQueue {
         (!self.is_empty()).then(|| self.next.uncut.min(most))
     }
 
-    /// Returns the same if the next chunk belongs to the key management.
+    /// Returns `true` if a copy of the next chunk is worth its bytes ([`SendOptions::duplicate`]).
+    #[inline]
+    pub(crate) fn next_is_duplicated(&self) -> bool {
+        self.next.duplicate
+    }
+
+    /// Returns the payload length of the next chunk if it belongs to the key management.
     pub(crate) fn next_key_management(&self, most: usize) -> Option<usize> {
         match self.next.lane {
             Lane::User | Lane::Urgent => None,

@@ -3,9 +3,11 @@
 //! The left host is the forwarder, the right host the gateway. Connections are open from the start: their requests cost one round trip
 //! more in `anabranch forward`, before the first byte of each.
 
+use std::time::Duration;
+
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{Association, ReceivedMessage, SendOptions};
-use anabranch_mapping::{MESSAGE_BYTES, PRIORITY_WEIGHT, datagram_options};
+use anabranch_mapping::{Duplication, FlowRate, MESSAGE_BYTES, PRIORITY_WEIGHT, datagram_options};
 use anabranch_scenario::{Datagrams, Exchange, Forwarded};
 use bytes::Bytes;
 
@@ -73,6 +75,8 @@ struct Conversation {
 struct Talk {
     datagrams: Datagrams,
     sent: Schedule,
+    rate: FlowRate,
+    duplication: Duplication,
     arrived: Vec<Option<Time>>,
 }
 
@@ -109,6 +113,8 @@ impl Programs {
         let talk = forwarded.datagrams.map(|datagrams| Talk {
             datagrams,
             sent: Schedule::new(datagrams.interval),
+            rate: FlowRate::default(),
+            duplication: Duplication::default(),
             arrived: Vec::new(),
         });
         Programs {
@@ -247,9 +253,12 @@ impl Conversation {
 
 impl Talk {
     fn send(&mut self, now: Time, association: &mut Association, identify: impl Fn(u32) -> u32) {
-        let options = datagram_options(association.supports_partial_reliability() == Some(true));
+        let is_limited = association.supports_partial_reliability() == Some(true);
         while let Some(number) = self.sent.take(now) {
             let message = Bytes::from(vec![0x5A; self.datagrams.size_bytes as usize]);
+            let elapsed = Duration::from_nanos(now.as_nanos());
+            let duplicate = self.duplication.wants_copy(&mut self.rate, elapsed, message.len());
+            let options = datagram_options(is_limited, duplicate);
             // A full send buffer drops datagrams.
             let _ =
                 association.send_at(now, message, SendOptions { ppid: identify(number as u32), ..options });

@@ -7,6 +7,7 @@ use anabranch_core::time::Span;
 use anabranch_core::{AddressChanges, AssociationConfig, Encapsulation, Reliability, StreamScheduler};
 use anabranch_mapping::STREAM_SCHEDULER;
 use anabranch_scenario::{FileSource, Flow, FlowKind, Forwarded, Protection, VideoFlow};
+use anabranch_schemes::duplicates::duplicate_marked;
 use anabranch_sim::Seeds;
 use bytes::Bytes;
 
@@ -171,6 +172,7 @@ fn association_config(job: &Job, flow: &Flow, scheme: &JobScheme) -> Association
     let scheme = scheme.scheme();
     let profile = job.conventions.profile(scheme.is_multipath()).clone();
     let forwards = matches!(flow.kind, FlowKind::Forward(_));
+    let scheme = if forwards { duplicate_marked(scheme) } else { scheme };
     AssociationConfig {
         stream_scheduler: if forwards { STREAM_SCHEDULER } else { StreamScheduler::default() },
         recv_buffer_bytes: scenario.recv_buffer_bytes,

@@ -96,6 +96,8 @@ pub struct AssociationState {
     pub send_buffered_bytes: u64,
     /// User bytes not delivered yet.
     pub recv_buffered_bytes: u64,
+    /// Copies of chunks that the scheme sent on a second path.
+    pub copies_sent: u64,
     /// State of each path.
     pub paths: Vec<PathReport>,
 }

@@ -46,6 +46,7 @@ impl InterfaceNames {
             established,
             send_buffered_bytes: snapshot.send_buffered_bytes,
             recv_buffered_bytes: snapshot.recv_buffered_bytes,
+            copies_sent: snapshot.statistics.copies_sent,
             paths: snapshot.paths.into_iter().map(|path| self.path(path)).collect(),
         }
     }

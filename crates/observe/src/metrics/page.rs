@@ -286,7 +286,7 @@ impl Page {
 
 type ReadStatistics = fn(&Statistics) -> f64;
 
-fn counters() -> [(Family, ReadStatistics); 15] {
+fn counters() -> [(Family, ReadStatistics); 16] {
     [
         (counter("association_data_packets_sent", "Packets with DATA sent"), |s| s.data_packets_sent as f64),
         (counter("association_chunks_sent", "DATA chunks sent for the first time"), |s| s.chunks_sent as f64),
@@ -304,6 +304,9 @@ fn counters() -> [(Family, ReadStatistics); 15] {
             s.fast_retransmitted_chunks as f64
         }),
         (counter("association_timeouts", "T3 expiries"), |s| s.timeouts as f64),
+        (counter("association_copies", "Copies that the scheme sent on a second path"), |s| {
+            s.copies_sent as f64
+        }),
         (counter("association_tail_probes", "Chunks sent again to draw out an acknowledgement"), |s| {
             s.tail_probes as f64
         }),

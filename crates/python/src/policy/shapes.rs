@@ -29,11 +29,12 @@ pub(super) fn cause_name(cause: LossCause) -> &'static str {
 pub struct SendAsk {
     chunk_bytes: u64,
     window_probe: bool,
+    duplicate: bool,
 }
 
 impl SendAsk {
     pub(super) fn of(ask: &policy::SendAsk) -> Self {
-        SendAsk { chunk_bytes: ask.chunk.get(), window_probe: ask.window_probe }
+        SendAsk { chunk_bytes: ask.chunk.get(), window_probe: ask.window_probe, duplicate: ask.duplicate }
     }
 }
 

@@ -65,7 +65,7 @@ impl Outlet<'_> {
     fn place_again(&mut self) {
         while let Some(tsn) = self.d.sender.bound().next_unplaced() {
             let Some(bytes) = self.d.sender.outstanding().get(tsn).map(|chunk| chunk.bytes()) else { return };
-            let ask = SendAsk { chunk: bytes, window_probe: false };
+            let ask = SendAsk { chunk: bytes, window_probe: false, duplicate: false };
             let decision = self.ask_scheduler(&ask);
             let path = match decision.choice {
                 Pick::Bind(path) | Pick::Path(path) => Some(path),

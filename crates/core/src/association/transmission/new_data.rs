@@ -154,7 +154,8 @@ impl Outlet<'_> {
             return None;
         }
         let bytes = self.d.sender.queue().form().chunk_len(payload);
-        Some(SendAsk { chunk: ChunkBytes::new(bytes as u64), window_probe })
+        let duplicate = self.d.sender.queue().next_is_duplicated();
+        Some(SendAsk { chunk: ChunkBytes::new(bytes as u64), window_probe, duplicate })
     }
 
     pub(super) fn ask_scheduler(&mut self, ask: &SendAsk) -> Decision<Pick> {
@@ -216,6 +217,7 @@ impl Outlet<'_> {
         window
             && self.d.sender.queue().form().chunk_len(payload) <= remaining
             && (chunks == 0 || self.d.sender.queue().shares_packet())
+            && self.d.sender.queue().next_is_duplicated() == ask.duplicate
             && self.d.sender.outstanding().len() < MAX_OUTSTANDING_CHUNKS
     }
 }

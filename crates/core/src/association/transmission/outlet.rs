@@ -178,6 +178,7 @@ impl Outlet<'_> {
                 this.d.paths.end_measurement_of(path, tsn);
                 let now = this.d.now;
                 let left = this.d.update_sender(|sender| sender.copy(tsn, path, now));
+                this.d.outputs.statistics.copies_sent += u64::from(kind == SendKind::Copy);
                 this.further_transmission(path, tsn, left, kind);
             }
             !writer.is_empty()
