@@ -146,15 +146,40 @@ fn lost_report_of_a_cost_is_repeated_after_rto() {
 }
 
 #[test]
-fn path_that_becomes_free_is_reported_once() {
+fn path_that_becomes_free_is_reported_again_like_other_costs() {
     let mut duo = metered();
     set_cost(&mut duo, 1, PathCost::Free);
     duo.run(Span::from_secs(1));
     assert_eq!(cost(&duo, Side::B, 1), PathCost::Free);
     duo.kept = Some(Vec::new());
     duo.run(Span::from_secs(120));
-    let mut kept = duo.kept.iter().flatten();
-    assert!(kept.all(|(_, packet)| !reports_cost(packet)), "later HEARTBEATs need no cost");
+    let reports = duo.kept.iter().flatten().filter(|(_, packet)| reports_cost(packet));
+    assert!(reports.count() >= 3, "a late report of the earlier cost is corrected");
+}
+
+#[test]
+fn cost_that_is_lifted_before_its_acknowledgement_is_reported_as_free() {
+    let mut duo = Duo::connected(setup());
+    duo.run(Span::from_secs(1));
+    // B receives the report, and its acknowledgement is lost.
+    duo.network.set_filter(|packet| {
+        packet.from == Side::A || !sight::holds(packet, |chunk| matches!(chunk, Chunk::HeartbeatAck(_)))
+    });
+    set_cost(&mut duo, 1, PathCost::Backup);
+    duo.run(Span::from_millis(200));
+    assert_eq!(cost(&duo, Side::B, 1), PathCost::Backup);
+    duo.network.set_filter(|_| true);
+    set_cost(&mut duo, 1, PathCost::Free);
+    duo.run(Span::from_millis(500));
+    assert_eq!(cost(&duo, Side::B, 1), PathCost::Free);
+}
+
+#[test]
+fn path_without_a_cost_reports_none() {
+    let mut duo = Duo::connected(setup());
+    duo.kept = Some(Vec::new());
+    duo.run(Span::from_secs(120));
+    assert!(duo.kept.iter().flatten().all(|(_, packet)| !reports_cost(packet)));
 }
 
 #[test]

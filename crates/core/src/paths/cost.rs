@@ -10,8 +10,19 @@ use crate::paths::Paths;
 pub(crate) struct PathCosts {
     pub(crate) own: PathCost,
     pub(crate) peer: PathCost,
-    /// Own cost that the peer has acknowledged last.
-    pub(crate) acknowledged: PathCost,
+    report: CostReport,
+}
+
+/// State of the peer's knowledge of an own cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum CostReport {
+    /// No cost was reported. The peer takes the path as free.
+    #[default]
+    Never,
+    /// The latest report is not acknowledged: the peer has this cost or an earlier one.
+    Sent,
+    /// The peer has acknowledged this cost. An earlier report may still arrive, so HEARTBEATs repeat it.
+    Acknowledged(PathCost),
 }
 
 impl Paths {
@@ -46,20 +57,39 @@ impl Paths {
 
     /// Returns the own cost that the next HEARTBEAT reports; `None` if the peer needs no report.
     pub(crate) fn cost_to_report(&self, id: PathId) -> Option<PathCost> {
-        let PathCosts { own, acknowledged, .. } = self[id].costs;
-        (own != PathCost::Free || acknowledged != PathCost::Free).then_some(own)
+        let PathCosts { own, report, .. } = self[id].costs;
+        (own != PathCost::Free || report != CostReport::Never).then_some(own)
     }
 
     /// Returns `true` if the peer has not acknowledged the own cost of a path.
     pub(crate) fn owes_cost(&self, id: PathId) -> bool {
-        let PathCosts { own, acknowledged, .. } = self[id].costs;
-        own != acknowledged
+        let PathCosts { own, report, .. } = self[id].costs;
+        match report {
+            CostReport::Never => own != PathCost::Free,
+            CostReport::Sent => true,
+            CostReport::Acknowledged(cost) => own != cost,
+        }
+    }
+
+    /// Records that a HEARTBEAT reports this cost.
+    pub(super) fn note_cost_report(&mut self, id: PathId, cost: PathCost) {
+        let report = &mut self.paths[id.index()].costs.report;
+        if *report != CostReport::Acknowledged(cost) {
+            *report = CostReport::Sent;
+        }
+    }
+
+    /// Records that the peer has acknowledged a cost.
+    pub(super) fn acknowledge_cost(&mut self, id: PathId, cost: PathCost) {
+        self.paths[id.index()].costs.report = CostReport::Acknowledged(cost);
     }
 
     /// Forgets all acknowledgements of costs, because the peer may not have accepted them.
     pub(crate) fn forget_cost_reports(&mut self) {
         for path in &mut self.paths {
-            path.costs.acknowledged = PathCost::Free;
+            if path.costs.report != CostReport::Never {
+                path.costs.report = CostReport::Sent;
+            }
         }
     }
 

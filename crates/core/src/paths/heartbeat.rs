@@ -10,6 +10,9 @@ impl Paths {
     pub(crate) fn begin_heartbeat(&mut self, id: PathId, nonce: u64, now: Time) {
         let rto = self.facts[id.index()].rto;
         let cost = self.cost_to_report(id);
+        if let Some(cost) = cost {
+            self.note_cost_report(id, cost);
+        }
         let path = &mut self.paths[id.index()];
         path.pending_heartbeat = Some(PendingHeartbeat { nonce, sent_at: now, cost });
         path.timers.heartbeat_timeout = Some(now + rto);
@@ -72,7 +75,7 @@ impl Paths {
         path.validation = AddressValidation::Trusted;
         path.successor = None;
         if let Some(cost) = pending.cost {
-            path.costs.acknowledged = cost;
+            self.acknowledge_cost(id, cost);
         }
         Some(pending)
     }
