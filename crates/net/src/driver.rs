@@ -543,7 +543,9 @@ impl Driver {
             AssociationEvent::Aborted(reason) => {
                 let reason = self.reason_of_abort(id, reason);
                 shared.dispatch_event(AssociationEvent::Aborted(reason));
-                self.on_closed(id, &shared, Err(CloseReason::Aborted(reason)));
+                let is_barred = shared.lock().is_barred;
+                let ended = if is_barred { CloseReason::Barred } else { CloseReason::Aborted(reason) };
+                self.on_closed(id, &shared, Err(ended));
             }
             // All others concern the application only.
             _ => shared.dispatch_event(event),
@@ -570,6 +572,7 @@ impl Driver {
                 return;
             };
             let Some(association) = self.enter(id, self.wants_stream_control(id), handles) else { return };
+            self.begin_costs(id);
             self.open(id);
             queue.offer(association, self.source_of(id));
         }

@@ -233,6 +233,11 @@ pub enum CloseReason {
         "the association ended early: {0}; undelivered messages are lost, open a new association to continue"
     )]
     Aborted(AbortReason),
+    /// The last path began at a link that became [barred](crate::LinkUse::Barred).
+    #[error(
+        "the limit of the last usable link is used up, or its bytes cannot be counted; use another link, or wait for its next period"
+    )]
+    Barred,
     /// The peer shut down before the last accepted messages were sent.
     #[error(
         "the peer shut down first and {messages} accepted messages were not sent; agree with the peer on who ends"

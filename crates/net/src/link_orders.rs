@@ -76,11 +76,12 @@ impl Driver {
         }
         let mut paths: Vec<(AssociationId, PathAddress)> = Vec::new();
         let now = self.clock.now();
-        for id in self.entries.keys() {
+        for (id, shared) in &self.entries {
             let Some(association) = self.endpoint.association_mut(*id) else { continue };
             let all: Vec<PathAddress> = path_addresses(association).collect();
             if all.iter().any(|path| path.local_end() == end) && !has_confirmed_path_beside(association, end)
             {
+                shared.lock().is_barred = true;
                 association.abort(now);
                 continue;
             }

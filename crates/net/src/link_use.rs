@@ -36,7 +36,7 @@ pub enum LinkUse {
     /// Paths at this cost, which the peer learns too. Both sides send on them as their schemes decide.
     At(PathCost),
     /// No paths: every association retires those that begin here and reports this to its peer, and an association without other
-    /// paths is aborted.
+    /// paths is aborted ([`CloseReason::Barred`](crate::CloseReason::Barred)).
     Barred,
 }
 

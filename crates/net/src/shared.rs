@@ -151,6 +151,8 @@ pub(crate) struct State {
     pub(crate) restart_keys: Option<RestartKeys>,
     pub(crate) shutdown_wanted: bool,
     pub(crate) abort_wanted: bool,
+    /// Set if the endpoint aborts the association because its links are barred.
+    pub(crate) is_barred: bool,
     /// Set once no handle is left.
     pub(crate) abandoned: bool,
     /// Set while a [`Command::Wake`] is pending.
@@ -236,6 +238,7 @@ impl Shared {
             restart_keys: None,
             shutdown_wanted: false,
             abort_wanted: false,
+            is_barred: false,
             abandoned: false,
             woken: false,
             events: None,

@@ -93,7 +93,7 @@ impl From<CloseReason> for TransferError {
             CloseReason::Aborted(reason) => TransferError::Lost(reason.to_string()),
             CloseReason::Undelivered { .. } => TransferError::Lost("the peer ended it early".to_owned()),
             CloseReason::Restarted => TransferError::Lost("the peer restarted".to_owned()),
-            CloseReason::EndpointGone => TransferError::Lost(ended.to_string()),
+            CloseReason::Barred | CloseReason::EndpointGone => TransferError::Lost(ended.to_string()),
         }
     }
 }

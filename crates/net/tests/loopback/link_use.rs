@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use anabranch_net::{Association, ConnectError, Endpoint, LinkName, LinkUse, PathCost, PathState};
+use anabranch_net::{
+    Association, CloseReason, ConnectError, Endpoint, LinkName, LinkUse, PathCost, PathState,
+};
 use anabranch_tests::credentials::Mode;
 
 use crate::loopback::rig::{
@@ -142,7 +144,7 @@ async fn association_whose_links_are_all_barred_ends_and_a_new_one_is_refused() 
     let monitor = client.monitor();
     monitor.set_link_use(link(11), LinkUse::Barred);
     monitor.set_link_use(link(12), LinkUse::Barred);
-    assert!(within(ours.closed()).await.is_err());
+    assert_eq!(within(ours.closed()).await, Err(CloseReason::Barred));
     let refused = within(client.connect(peer(&client, &server), quick())).await.expect_err("no link is left");
     assert!(matches!(&refused, ConnectError::Barred(locals) if locals.len() == 2), "{refused}");
     monitor.set_link_use(link(11), free);

@@ -83,7 +83,8 @@ impl Failure {
             ) => "protocol",
             CloseReason::Undelivered { .. } => "undelivered",
             CloseReason::Restarted => "restarted",
-            CloseReason::EndpointGone => "endpoint-gone",
+            // Endpoints in Python have no limits of links.
+            CloseReason::Barred | CloseReason::EndpointGone => "endpoint-gone",
         };
         Failure::Lost(format!("{peer}: {ended}"), reason)
     }
