@@ -21,7 +21,7 @@ use clap::{ArgGroup, Args};
 use self::plan::{Direction, LONGEST_MESSAGE, Limit, MOST_STREAMS, Plan, VERSION};
 use self::report::{Form, Reporter};
 use crate::endpoint::{
-    AccessOptions, ConnectOptions, Expected, ListenOptions, MeetingOptions, access_notice,
+    AccessOptions, ConnectOptions, Expected, LinkOptions, ListenOptions, MeetingOptions, access_notice,
 };
 use crate::exit::{CommandError, Status};
 use crate::{output, quantity};
@@ -195,13 +195,19 @@ async fn server(arguments: &BenchArguments, reporter: &Reporter) -> Result<Statu
     let association = arguments.connect.association.clone();
     let access = arguments.access.clone();
     let listen = listen_addresses(arguments)?;
-    let listen = ListenOptions { listen, access, meeting: MeetingOptions::default(), association };
+    let listen = ListenOptions {
+        listen,
+        access,
+        meeting: MeetingOptions::default(),
+        links: LinkOptions::default(),
+        association,
+    };
     // Addresses of `--listen` include their ports.
     let port = arguments.port.filter(|_| listen.listen.is_empty());
     let port = port.map_or_else(String::new, |port| format!(" -p {port}"));
     let admitted = listen.admitted(&format!("anabranch bench -s{port}"))?;
     let port = arguments.port.unwrap_or(DEFAULT_UDP_PORT);
-    let host = listen.bind_at(&admitted, port, |config| config.streams(MOST_STREAMS + 1))?;
+    let host = listen.bind_at(&admitted, port, |config| config.streams(MOST_STREAMS + 1)).await?;
     let is_quiet = arguments.quiet || arguments.json || arguments.json_stream;
     listen.association.protection.notice(is_quiet);
     access_notice(&admitted.from, is_quiet);

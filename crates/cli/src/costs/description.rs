@@ -3,7 +3,8 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use anabranch_net::{LinkName, PathCost};
+use anabranch_net::interface::{LocalAddress, interface_name, local_addresses};
+use anabranch_net::{LinkName, PathAddress, PathCost};
 
 use super::calendar::Period;
 use crate::quantity::read_size;
@@ -53,7 +54,7 @@ impl PathDescription {
     }
 
     /// Returns `true` if the description has a cost or a limit.
-    pub(super) fn has_terms(&self) -> bool {
+    pub(crate) fn has_terms(&self) -> bool {
         self.cost != PathCost::Free || self.limit.is_some()
     }
 
@@ -70,6 +71,28 @@ impl PathDescription {
         match self.name.parse::<IpAddr>() {
             Ok(address) => LinkName::Address(address),
             Err(_) => LinkName::Interface(self.name.clone()),
+        }
+    }
+
+    /// Returns the name under which the bytes are counted, given this machine's addresses: that of the interface, which may be
+    /// named by each of its addresses.
+    pub(super) fn counted_as(&self, locals: &[LocalAddress]) -> String {
+        let LinkName::Address(address) = self.link() else { return self.name.clone() };
+        let interface = locals.iter().find(|local| local.address == address).map(|local| &local.interface);
+        interface.unwrap_or(&self.name).clone()
+    }
+
+    /// Returns `true` if a path begins at the described link.
+    pub(crate) fn includes(&self, path: PathAddress) -> bool {
+        match self.link() {
+            LinkName::Address(address) => address == path.local,
+            LinkName::Interface(name) => match interface_name(path.interface) {
+                Some(interface) => interface == name,
+                None => {
+                    let has = |local: &LocalAddress| local.address == path.local && local.interface == name;
+                    local_addresses().iter().any(has)
+                }
+            },
         }
     }
 }
@@ -145,6 +168,15 @@ pub(crate) fn read_path(text: &str) -> Result<PathDescription, String> {
     Ok(PathDescription { name, cost, limit: terms.limit })
 }
 
+/// Reads the description of a link with a cost or limit.
+pub(crate) fn read_cost(text: &str) -> Result<PathDescription, String> {
+    let described = read_path(text)?;
+    match described.has_terms() {
+        true => Ok(described),
+        false => Err(format!("`{text}` has no cost or limit; expected one, {EXAMPLE}")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,6 +199,16 @@ mod tests {
     fn forms_of_an_address_describe_one_link() {
         let forms = ["fd00::1", "fd00:0::1", "FD00:0:0:0:0:0:0:1"].map(|text| read_path(text).expect(text));
         assert_eq!([forms[1].name(), forms[2].name()], [forms[0].name(); 2]);
+    }
+
+    #[test]
+    fn interface_and_its_addresses_share_a_count() {
+        let Some(local) = local_addresses().into_iter().next() else { return };
+        let name = |text: &str| read_path(text).expect(text).counted_as(&local_addresses());
+        assert_eq!(name(&local.address.to_string()), local.interface);
+        assert_eq!(name(&local.interface), local.interface);
+        // An address that this machine does not have now.
+        assert_eq!(name("192.0.2.77"), "192.0.2.77");
     }
 
     #[test]
@@ -194,6 +236,8 @@ mod tests {
             assert!(error.contains(cause), "{text}: {error}");
         }
         assert!(read_path(&format!("wwan0{}", ",metered".repeat(100))).is_err());
+        assert!(read_cost("wwan0,metered").is_ok());
+        assert!(read_cost("wwan0").expect_err("no term").contains("has no cost or limit"));
     }
 
     #[test]

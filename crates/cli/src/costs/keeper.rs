@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
+use anabranch_net::interface::local_addresses;
 use anabranch_net::{Endpoint, LinkName, LinkReport, LinkUse, Monitor, PathCost};
 use anabranch_observe::{LinkCost, LinkCostSource, LinkLimit, Usage};
 use serde_json::{Value, json};
+use tokio::runtime::Runtime;
 use tokio::time::MissedTickBehavior;
 
 use super::calendar::Day;
@@ -96,8 +98,8 @@ pub(crate) fn link_object(link: &LinkCost) -> Value {
 
 impl LimitedLink {
     fn open(path: &PathDescription, folder: &Path, today: Day) -> Result<Self, MeterError> {
-        let limit = path.limit();
-        let meter = limit.map(|limit| Meter::open(folder, path.name(), limit, today)).transpose()?;
+        let open = |limit| Meter::open(folder, &path.counted_as(&local_addresses()), limit, today);
+        let meter = path.limit().map(open).transpose()?;
         Ok(LimitedLink {
             name: path.name().to_owned(),
             link: path.link(),
@@ -199,10 +201,10 @@ impl LinkMeters {
     fn add(&mut self, path: &PathDescription, folder: &Path, today: Day) -> Result<(), CommandError> {
         let name = path.name();
         if self.0.iter().any(|other| other.name == name) {
-            return Err(CommandError::usage(format!("--path {name}: it was named twice; leave one out")));
+            return Err(CommandError::usage(format!("{name}: the link was named twice; leave one out")));
         }
         let link = LimitedLink::open(path, folder, today);
-        self.0.push(link.map_err(|error| CommandError::failure(format!("--path {name}: {error}")))?);
+        self.0.push(link.map_err(|error| CommandError::failure(format!("{name}: {error}")))?);
         Ok(())
     }
 
@@ -303,7 +305,7 @@ impl Shared {
     ) -> Result<Vec<(LinkName, LinkUse)>, CommandError> {
         let shared = Arc::clone(self);
         let changing = tokio::task::spawn_blocking(move || shared.change(change)).await;
-        changing.unwrap_or_else(|failed| Err(CommandError::failure(format!("--path: {failed}"))))
+        changing.unwrap_or_else(|failed| Err(CommandError::failure(format!("costs of links: {failed}"))))
     }
 
     /// Counts the bytes of all endpoints.
@@ -351,8 +353,21 @@ impl Costs {
         }
     }
 
-    /// Counts the last bytes at the end of a command, and returns the states of all links with a cost or limit.
-    pub(crate) async fn finish(&self) -> Vec<LinkCost> {
+    /// Runs a command, and counts the last bytes of its links, also after a failure. Returns the result, and the states of all links
+    /// with a cost or limit.
+    pub(crate) fn block_on<T>(
+        &self,
+        runtime: &Runtime,
+        command: impl Future<Output = T>,
+    ) -> (T, Vec<LinkCost>) {
+        runtime.block_on(async {
+            let ended = command.await;
+            (ended, self.finish().await)
+        })
+    }
+
+    /// Counts the last bytes, and returns the states of all links with a cost or limit.
+    async fn finish(&self) -> Vec<LinkCost> {
         if self.0.states().is_empty() {
             return Vec::new();
         }
@@ -380,7 +395,7 @@ fn today() -> Day {
 
 fn folder() -> Result<PathBuf, CommandError> {
     let folder = state_dir().ok_or_else(|| {
-        CommandError::failure("--path: a limit is counted in XDG_STATE_HOME, and neither it nor a home folder is known: set one")
+        CommandError::failure("a limit of a link is counted in XDG_STATE_HOME, and neither it nor a home folder is known: set one")
     })?;
     Ok(folder.join("anabranch").join("links"))
 }

@@ -6,5 +6,5 @@ mod description;
 mod keeper;
 mod meter;
 
-pub(crate) use description::{PathDescription, read_path};
+pub(crate) use description::{PathDescription, read_cost, read_path};
 pub(crate) use keeper::{Costs, link_object, link_text};

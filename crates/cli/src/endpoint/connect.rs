@@ -98,10 +98,7 @@ impl ConnectOptions {
         runtime: &Runtime,
         command: impl Future<Output = T>,
     ) -> (T, Vec<LinkCost>) {
-        runtime.block_on(async {
-            let ended = command.await;
-            (ended, self.costs.finish().await)
-        })
+        self.costs.block_on(runtime, command)
     }
 
     /// Lets `anabranch top` show the endpoints of this command, its links with a cost or limit, and forwarded connections from now
@@ -239,6 +236,11 @@ impl ConnectOptions {
             ));
         }
         self.paths_of(&self.route_selection(target).await?)
+    }
+
+    /// Returns `true` if a path begins at a link with a cost or limit.
+    pub(crate) fn costs_bytes(&self, path: PathAddress) -> bool {
+        self.paths.iter().any(|described| described.has_terms() && described.includes(path))
     }
 
     async fn route_selection(&self, target: &str) -> Result<RouteSelection, CommandError> {

@@ -4,19 +4,22 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
+use anabranch_forward::Tally;
 use anabranch_identity::Room;
 use anabranch_net::route_selection::{ListenAddresses, LocalAddresses, read_address};
 use anabranch_net::{
     AcceptFrom, Association, BindError, Config, DEFAULT_UDP_PORT, Endpoint, EndpointBuilder,
 };
-use anabranch_observe::Role;
+use anabranch_observe::{LinkCost, Role};
 use clap::Args;
+use tokio::runtime::Runtime;
 
 use super::access::{AccessOptions, networks_of, question};
 use super::caller::AcceptedPeer;
 use super::protection::{Listening, NoAuthorizedPeers};
 use super::rendezvous::{Presence, RendezvousServer, read_server};
 use super::{AssociationOptions, OPTIONS};
+use crate::costs::{Costs, PathDescription, read_cost};
 use crate::exit::CommandError;
 
 /// Options for listening.
@@ -33,6 +36,9 @@ pub(crate) struct ListenOptions {
     pub(crate) meeting: MeetingOptions,
 
     #[command(flatten)]
+    pub(crate) links: LinkOptions,
+
+    #[command(flatten)]
     pub(crate) association: AssociationOptions,
 }
 
@@ -43,6 +49,19 @@ pub(crate) struct MeetingOptions {
     /// [port: 9898]
     #[arg(long, value_name = "SERVER[:PORT]", value_parser = read_server, conflicts_with_all = ["insecure", "ca"])]
     pub(crate) rendezvous: Option<RendezvousServer>,
+}
+
+/// Costs of this machine's links on a side that listens.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct LinkOptions {
+    /// Local address or interface whose paths have a cost; can be repeated. Cost: `,metered` (for data that free paths cannot carry),
+    /// `,only=backup` (while no other path works), `,limit=2GB/month`
+    #[arg(long = "cost", value_name = "ADDR|IFACE,COST", value_parser = read_cost)]
+    described: Vec<PathDescription>,
+
+    /// Costs of the links. All endpoints of a command share them.
+    #[arg(skip)]
+    costs: Costs,
 }
 
 /// Peers that may connect, by network and key.
@@ -65,6 +84,22 @@ impl Admitted {
 }
 
 impl ListenOptions {
+    /// Runs a command that listens, and counts the last bytes of its links, also after a failure. Returns the result, and the states
+    /// of all links with a cost or limit.
+    pub(crate) fn block_on<T>(
+        &self,
+        runtime: &Runtime,
+        command: impl Future<Output = T>,
+    ) -> (T, Vec<LinkCost>) {
+        self.links.costs.block_on(runtime, command)
+    }
+
+    /// Lets `anabranch top` show the endpoint of this command, its links with a cost or limit, and forwarded connections from now on.
+    /// Call it in a runtime.
+    pub(crate) fn open_control(&self, command: &str, tally: Option<&Tally>) {
+        self.association.open_control_with(command, tally, Some(self.links.costs.source()));
+    }
+
     /// Returns the peers that may connect, for the calls that bind. If no peer may connect, returns an error with the remedy.
     /// `command` is the typed command, up to the options of listening.
     pub(crate) fn admitted(&self, command: &str) -> Result<Admitted, CommandError> {
@@ -85,7 +120,7 @@ impl ListenOptions {
 
     /// Binds an endpoint that accepts at most this many associations at a time. Without addresses it uses the default UDP port.
     /// `local_addresses` returns the bound addresses.
-    pub(crate) fn bind_bounded(
+    pub(crate) async fn bind_bounded(
         &self,
         admitted: &Admitted,
         most_associations: usize,
@@ -94,6 +129,7 @@ impl ListenOptions {
         self.bind_host(admitted, DEFAULT_UDP_PORT, configure, |builder| {
             builder.max_associations(most_associations)
         })
+        .await
     }
 
     /// Registers a bound endpoint at the rendezvous server, if one was named.
@@ -125,16 +161,16 @@ impl ListenOptions {
     }
 
     /// Binds an endpoint that accepts the default number of associations. Without addresses it uses this UDP port.
-    pub(crate) fn bind_at(
+    pub(crate) async fn bind_at(
         &self,
         admitted: &Admitted,
         port: u16,
         configure: impl FnOnce(Config) -> Config,
     ) -> Result<Endpoint, CommandError> {
-        self.bind_host(admitted, port, configure, |builder| builder)
+        self.bind_host(admitted, port, configure, |builder| builder).await
     }
 
-    fn bind_host(
+    async fn bind_host(
         &self,
         admitted: &Admitted,
         port: u16,
@@ -148,7 +184,9 @@ impl ListenOptions {
             .map_err(|error| CommandError::failure(error.named(OPTIONS)))?;
         let builder = self.association.attach(builder, Role::Server, &config)?;
         let builder = builder.sctp_port(self.association.sctp_port()).accept(config);
+        let LinkOptions { described, costs } = &self.links;
         let builder = bound(builder).accept_from(admitted.from.clone());
+        let builder = builder.link_uses(costs.uses(described).await?);
         let endpoint = builder.bind().map_err(|error| match error {
             BindError::Socket { address, source } if source.kind() == ErrorKind::AddrInUse => {
                 CommandError::failure(format!(
@@ -163,7 +201,8 @@ impl ListenOptions {
             _ => CommandError::usage(format!("--listen: {error}")),
         })?;
         admitted.listening.follow_changes();
-        self.association.observe.show(&endpoint, None)?;
+        costs.watch(&endpoint);
+        self.association.observe.show(&endpoint, Some(costs.source()))?;
         addresses.follow(&endpoint);
         Ok(endpoint)
     }

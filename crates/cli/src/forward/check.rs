@@ -15,6 +15,10 @@ use crate::exit::{CommandError, Status};
 use crate::output::{self, count};
 use crate::table::TextTable;
 
+/// Default amount of a measurement in each direction.
+const BYTES: u32 = 16_000_000;
+/// Default amount over links with a cost or limit.
+const COSTLY_BYTES: u32 = 1_000_000;
 /// Maximum time of a measurement in each direction.
 const TIME: Duration = Duration::from_secs(3);
 /// Time for a graceful end, after which the association is aborted.
@@ -37,6 +41,10 @@ struct Link {
     path: PathAddress,
     /// Property that determines the interface for outgoing packets.
     through: String,
+    /// Set if the link has a cost or limit.
+    is_costly: bool,
+    /// Maximum number of bytes in each direction.
+    bytes: u32,
     measured: Result<Measured, Obstacle>,
 }
 
@@ -44,10 +52,9 @@ struct Link {
 #[derive(Clone, Debug, PartialEq)]
 struct Report {
     target: String,
-    bounds: MeasureBounds,
     links: Vec<Link>,
-    /// Result of all usable links together, if there are several.
-    together: Option<Result<Measured, Obstacle>>,
+    /// Name and result of all usable links together, if there are several. Without a chosen amount, links with a cost are left out.
+    together: Option<(&'static str, Result<Measured, Obstacle>)>,
 }
 
 /// Parts of an attempt that all links share.
@@ -56,14 +63,15 @@ struct Check<'a> {
     connect: &'a ConnectOptions,
     secured: Connecting,
     config: Config,
-    bounds: MeasureBounds,
+    /// Amount of each measurement, if the user has chosen it.
+    bytes: Option<u32>,
 }
 
 /// Measures each link, and then all usable ones together.
 pub(super) async fn check(
     target: &str,
     connect: &ConnectOptions,
-    bytes: u32,
+    bytes: Option<u32>,
     json: bool,
 ) -> Result<Status, CommandError> {
     let check = Check {
@@ -71,46 +79,62 @@ pub(super) async fn check(
         connect,
         secured: connect.secured(target)?,
         config: configure(connect.association.config()?),
-        bounds: MeasureBounds { bytes, time: TIME },
+        bytes,
     };
     let paths = connect.path_addresses(target).await?;
     if !json {
-        output::notice(beginning(paths.len(), check.bounds));
+        output::notice(check.beginning(&paths));
     }
     let mut links = Vec::new();
     for path in paths {
         links.push(check.link(path).await);
     }
-    let usable: Vec<PathAddress> =
-        links.iter().filter(|link| link.measured.is_ok()).map(|link| link.path).collect();
-    let together = match usable.len() {
+    let usable = || links.iter().filter(|link| link.measured.is_ok());
+    let is_usable = usable().next().is_some();
+    let joined: Vec<PathAddress> =
+        usable().filter(|link| bytes.is_some() || !link.is_costly).map(|link| link.path).collect();
+    let name = if joined.len() == usable().count() { "all" } else { "all without a cost" };
+    let together = match joined.len() {
         0 | 1 => None,
-        _ => Some(check.measure(&usable, &RefCell::default()).await),
+        _ => Some((name, check.measure(&joined, bytes.unwrap_or(BYTES), &RefCell::default()).await)),
     };
-    let report = Report { target: target.to_owned(), bounds: check.bounds, links, together };
+    let report = Report { target: target.to_owned(), links, together };
     output::print(&if json { report.as_json().to_string() + "\n" } else { report.as_text() });
-    Ok(if usable.is_empty() { Status::Failure } else { Status::Success })
-}
-
-fn beginning(links: usize, bounds: MeasureBounds) -> String {
-    format!(
-        "measuring {} with at most {:.1} MB and {} s each in both directions, one after another and then together; \
-         nothing is forwarded",
-        count(links as u64, "link", "links"),
-        2.0 * f64::from(bounds.bytes) / 1e6,
-        bounds.time.as_secs() * 2,
-    )
+    Ok(if is_usable { Status::Success } else { Status::Failure })
 }
 
 impl Check<'_> {
-    async fn link(&self, path: PathAddress) -> Link {
-        let binding = RefCell::default();
-        let measured = self.measure(&[path], &binding).await;
-        Link { path, through: binding.into_inner(), measured }
+    /// Returns the announcement of the measurements, with the bytes that they may use.
+    fn beginning(&self, paths: &[PathAddress]) -> String {
+        let megabytes = |bytes: u32| format!("{:.1} MB", 2.0 * f64::from(bytes) / 1e6);
+        let is_reduced = self.bytes.is_none() && paths.iter().any(|path| self.connect.costs_bytes(*path));
+        let reduced = format!(" ({} over links with a cost or limit)", megabytes(COSTLY_BYTES));
+        format!(
+            "measuring {} with at most {}{} and {} s each in both directions, one after another and then together; nothing is \
+             forwarded",
+            count(paths.len() as u64, "link", "links"),
+            megabytes(self.bytes.unwrap_or(BYTES)),
+            if is_reduced { &reduced } else { "" },
+            TIME.as_secs() * 2,
+        )
     }
 
-    /// Measures these paths in one association. Stores the binding of the first socket.
-    async fn measure(&self, paths: &[PathAddress], binding: &RefCell<String>) -> Result<Measured, Obstacle> {
+    async fn link(&self, path: PathAddress) -> Link {
+        let (binding, is_costly) = (RefCell::default(), self.connect.costs_bytes(path));
+        let bytes = self.bytes.unwrap_or(if is_costly { COSTLY_BYTES } else { BYTES });
+        let measured = self.measure(&[path], bytes, &binding).await;
+        Link { path, through: binding.into_inner(), is_costly, bytes, measured }
+    }
+
+    /// Measures these paths in one association, with at most this number of bytes in each direction. Stores the binding of the first
+    /// socket.
+    async fn measure(
+        &self,
+        paths: &[PathAddress],
+        bytes: u32,
+        binding: &RefCell<String>,
+    ) -> Result<Measured, Obstacle> {
+        let bounds = MeasureBounds { bytes, time: TIME };
         let tried = self.connect.try_over(paths, (&self.config, &self.secured), async |endpoint| {
             binding.replace(through(&endpoint));
             let association =
@@ -124,7 +148,7 @@ impl Check<'_> {
                 )))
             };
             let connected = greet((endpoint, association)).await.map_err(|failed| failure(failed.message))?;
-            let measured = measure(&connected, self.bounds).await;
+            let measured = measure(&connected, bounds).await;
             // Bytes that are still buffered are not needed.
             let _ = timeout(ENDS_WITHIN, connected.association().shutdown()).await;
             connected.association().abort();
@@ -213,7 +237,11 @@ fn as_json(measured: Result<&Measured, &Obstacle>) -> Value {
 
 impl Report {
     fn all(&self) -> impl Iterator<Item = Result<&Measured, &Obstacle>> {
-        self.links.iter().map(|link| &link.measured).chain(&self.together).map(Result::as_ref)
+        self.links
+            .iter()
+            .map(|link| &link.measured)
+            .chain(self.together.as_ref().map(|(_, measured)| measured))
+            .map(Result::as_ref)
     }
 
     fn as_text(&self) -> String {
@@ -221,12 +249,12 @@ impl Report {
         let mut table = ["down Mbit/s", "up Mbit/s", "RTT ms", "RTT at up ms", "loss at up %"]
             .into_iter()
             .fold(table, TextTable::figure);
-        for Link { path, through, measured } in &self.links {
+        for Link { path, through, measured, .. } in &self.links {
             let ends = vec![path.local.to_string(), udp_address(*path).to_string(), through.clone()];
             table.row([ends, cells(measured.as_ref())].concat());
         }
-        if let Some(together) = &self.together {
-            let ends = vec!["all".to_owned(), String::new(), String::new()];
+        if let Some((name, together)) = &self.together {
+            let ends = vec![(*name).to_owned(), String::new(), String::new()];
             table.row([ends, cells(together.as_ref())].concat());
         }
         let obstacles = self.all().filter_map(Result::err).map(|obstacle| format!("\n{}\n", obstacle.text));
@@ -237,17 +265,18 @@ impl Report {
     }
 
     fn as_json(&self) -> Value {
-        let link = |Link { path, through, measured }: &Link| {
+        let link = |Link { path, through, bytes, measured, .. }: &Link| {
             let mut object = as_json(measured.as_ref());
             object["local"] = json!(path.local.to_string());
             object["remote"] = json!(udp_address(*path).to_string());
             object["through"] = json!(through);
+            object["max_bytes_per_direction"] = json!(bytes);
             object
         };
         json!({
             "target": self.target, "links": self.links.iter().map(link).collect::<Vec<_>>(),
-            "together": self.together.as_ref().map(|together| as_json(together.as_ref())),
-            "max_bytes_per_direction": self.bounds.bytes, "max_time_s_per_direction": self.bounds.time.as_secs(),
+            "together": self.together.as_ref().map(|(_, together)| as_json(together.as_ref())),
+            "max_time_s_per_direction": TIME.as_secs(),
         })
     }
 }
@@ -271,12 +300,17 @@ mod tests {
             PathAddress::over_udp(local.parse().expect(local), remote)
         };
         let blocked = Obstacle { is_udp_blocked: true, text: "UDP is blocked".to_owned() };
-        let link = |local: &str, measured| Link { path: path(local), through: "wlan0".to_owned(), measured };
+        let link = |local: &str, measured| Link {
+            path: path(local),
+            through: "wlan0".to_owned(),
+            is_costly: false,
+            bytes: BYTES,
+            measured,
+        };
         Report {
             target: "example.org".to_owned(),
-            bounds: MeasureBounds { bytes: 16_000_000, time: TIME },
             links: vec![link("10.0.0.1", Ok(MEASURED)), link("10.0.1.1", Err(blocked))],
-            together: Some(Ok(MEASURED)),
+            together: Some(("all", Ok(MEASURED))),
         }
     }
 
@@ -300,6 +334,6 @@ mod tests {
         let blocked = &json["links"][1];
         assert_eq!((&blocked["works"], &blocked["udp_blocked"]), (&false.into(), &true.into()));
         assert_eq!(json["together"]["from_gateway_kbps"], 48.2e3);
-        assert_eq!(json["max_bytes_per_direction"], 16_000_000);
+        assert_eq!(json["links"][0]["max_bytes_per_direction"], 16_000_000);
     }
 }

@@ -77,9 +77,9 @@ pub(crate) struct ForwardArguments {
     #[arg(long, conflicts_with_all = ["local", "remote", "dynamic", "quiet", "verbose"])]
     check: bool,
 
-    /// Maximum number of bytes of each measurement in each direction; 3 s pass at most
-    #[arg(long, value_name = "SIZE", default_value = "16MB", value_parser = read_check_size, requires = "check")]
-    check_size: u32,
+    /// Maximum number of bytes of each measurement in each direction; 3 s pass at most [default: 16MB, and 1MB for a link with a cost]
+    #[arg(long, value_name = "SIZE", value_parser = read_check_size, requires = "check")]
+    check_size: Option<u32>,
 
     #[command(flatten)]
     connect: ConnectOptions,

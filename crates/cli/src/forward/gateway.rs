@@ -121,9 +121,10 @@ pub(crate) fn gateway(arguments: &GatewayArguments) -> Result<Status, CommandErr
     let instance = u64::from_be_bytes(random()?);
     let runtime = runtime()?;
     let gateway = Gateway::new(arguments.options(), instance);
-    let ended = runtime.block_on(run(arguments, &gateway, &admitted));
+    let (ended, links) = arguments.listen.block_on(&runtime, run(arguments, &gateway, &admitted));
     runtime.shutdown_timeout(SETTLED_WITHIN);
     if ended.is_ok() {
+        arguments.show.links(&links);
         arguments.show.end(&gateway.tally().totals());
     }
     ended
@@ -142,8 +143,8 @@ async fn run(
     admitted: &Admitted,
 ) -> Result<Status, CommandError> {
     let stop = interrupted()?;
-    arguments.listen.association.open_control_with("gateway", Some(gateway.tally()), None);
-    let endpoint = arguments.listen.bind_bounded(admitted, MAX_ASSOCIATIONS, configure)?;
+    arguments.listen.open_control("gateway", Some(gateway.tally()));
+    let endpoint = arguments.listen.bind_bounded(admitted, MAX_ASSOCIATIONS, configure).await?;
     let services = Services {
         gateway: gateway.clone(),
         #[cfg(target_os = "linux")]

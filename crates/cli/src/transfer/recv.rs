@@ -21,7 +21,7 @@ use super::paths::Paths;
 use super::send::{Connector, can_resume, finish, judge, watch};
 use super::{Clash, SelectOptions, ShowOptions, StoreOptions, TimeoutOptions, open_folder, runtime};
 use crate::endpoint::{
-    AccessOptions, Admitted, ConnectOptions, Expected, ListenOptions, MeetingOptions, typed,
+    AccessOptions, Admitted, ConnectOptions, Expected, LinkOptions, ListenOptions, MeetingOptions, typed,
 };
 use crate::exit::{CommandError, Status};
 use crate::signal::interrupted;
@@ -283,7 +283,13 @@ impl RecvArguments {
         let ListenAddresses { listen, access } = &self.listening;
         let association = self.connect.association.clone();
         let (listen, access) = (listen.clone(), access.clone());
-        let listen = ListenOptions { listen, access, meeting: MeetingOptions::default(), association };
+        let listen = ListenOptions {
+            listen,
+            access,
+            meeting: MeetingOptions::default(),
+            links: LinkOptions::default(),
+            association,
+        };
         let mut command = "anabranch recv".to_owned();
         if self.all {
             command.push_str(" --all");
@@ -403,7 +409,7 @@ async fn wait(
         allow_delete: arguments.allow_delete,
         ..ServerOptions::default()
     };
-    let endpoint = listen.bind_bounded(admitted, options.most_associations(), |config| config)?;
+    let endpoint = listen.bind_bounded(admitted, options.most_associations(), |config| config).await?;
     let secured = (admitted, &listen.association.protection);
     listening_notice(&endpoint, &arguments.show, secured, "waiting for a transfer");
     let server = Server::new(store, options);

@@ -20,6 +20,7 @@ use super::paths::Paths;
 use super::recv::peer_address;
 use super::send::watch;
 use super::{Clash, ShowOptions, StoreOptions, open_folder, read_limit, read_silence, runtime};
+use crate::costs::link_text;
 use crate::endpoint::{AcceptedPeer, Admitted, ListenOptions, typed};
 use crate::exit::{CommandError, Status};
 use crate::output::count;
@@ -153,8 +154,9 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<Status, CommandError> 
     }
     let folder = open_folder(&arguments.dir, arguments.on_clash, arguments.store, &arguments.show)?;
     let runtime = runtime()?;
-    let ended = runtime.block_on(run(arguments, folder, &admitted));
+    let (ended, links) = arguments.listen.block_on(&runtime, run(arguments, folder, &admitted));
     runtime.shutdown_timeout(SETTLED_WITHIN);
+    links.iter().for_each(|link| arguments.show.note(&link_text(link)));
     ended
 }
 
@@ -164,7 +166,7 @@ async fn run(
     admitted: &Admitted,
 ) -> Result<Status, CommandError> {
     let stop = interrupted()?;
-    arguments.listen.association.open_control("serve");
+    arguments.listen.open_control("serve", None);
     let sender = match arguments.allow {
         Allowed::Both | Allowed::Read => Some(sender(&arguments.show)?),
         Allowed::Write => None,
@@ -184,7 +186,8 @@ async fn run(
     };
     let endpoint = arguments
         .listen
-        .bind_bounded(admitted, options.most_associations(), |config| options.share_buffers(config))?;
+        .bind_bounded(admitted, options.most_associations(), |config| options.share_buffers(config))
+        .await?;
     let server = Server::new(Store::Folder(folder.clone()), options);
     let secured = (admitted, &arguments.listen.association.protection);
     listening_notice(&endpoint, &arguments.show, secured, &format!("serving {}", arguments.dir.display()));

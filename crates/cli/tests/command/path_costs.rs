@@ -52,6 +52,23 @@ fn backup_link_carries_a_transfer_only_while_the_other_is_cut() {
     assert!(bytes_of(&network, 2) - before > 8 * MB as u64);
 }
 
+#[test]
+fn backup_link_of_the_listening_side_carries_no_data_beside_another() {
+    let Some(network) = Network::new() else { return };
+    network.files("data", 4);
+    let _server = network.serve(&["--allow", "both", "--cost", "s2,only=backup"]);
+    let both = ["--path", "c1", "--to", "10.91.1.2:9899", "--path", "c2", "--to", "10.91.2.2:9899"];
+    let words = [&["send", "data", "10.91.1.2", "--json"][..], &both].concat();
+    network.start(End::Client, &words).end();
+    // The report of the cost may be later than the first data.
+    let before = bytes_of(&network, 2);
+    let words = [&["recv", "10.91.1.2", "data", "--dir", "got", "--json"][..], &both].concat();
+    network.start(End::Client, &words).end();
+    assert_same(&network.path("data"), &network.path("got/data"), 4);
+    let carried = bytes_of(&network, 2) - before;
+    assert!(carried < MB as u64 / 4, "{carried} bytes on the backup link");
+}
+
 fn counted(network: &Network, link: &str) -> u64 {
     let text = fs::read_to_string(network.path(&format!("home-c/state/anabranch/links/{link}.json")))
         .expect("a count");
@@ -93,8 +110,8 @@ fn short_commands_count_their_bytes_and_return_the_reservation() {
     let _server = network.serve(&[]);
     let mut counts = vec![0];
     let check = ["paths", "--check", "10.91.2.2", "--path", "c2,limit=1GB/month"];
-    // The host has no such file, so the association ends at once.
-    let recv = ["recv", "10.91.2.2", "missing", "--path", "c2,limit=1GB/month"];
+    // The host has no such file, so the association ends at once. The address belongs to the same interface.
+    let recv = ["recv", "10.91.2.2", "missing", "--path", "10.91.2.1,limit=1GB/month"];
     // No host has this address.
     let unanswered =
         ["send", "served", "10.91.2.9", "--path", "c2,limit=1GB/month", "--connect-timeout", "1"];

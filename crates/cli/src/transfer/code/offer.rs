@@ -115,7 +115,7 @@ async fn offer_with_code(
     let admitted = Admitted { from, listening: Listening::with(protection) };
     let options =
         ServerOptions { rate: arguments.rate(), ..server_options(sender(show)?, arguments.silence()) };
-    let endpoint = listen.bind_bounded(&admitted, options.most_associations(), |config| config)?;
+    let endpoint = listen.bind_bounded(&admitted, options.most_associations(), |config| config).await?;
     let code = OneTimeCode::random()?;
     listening_notice(&endpoint, show, (&admitted, &listen.association.protection), "waiting for the code");
     let room = Room::random()?;
