@@ -72,9 +72,38 @@ fn lost_datagrams_arrive_within_their_lifetime() {
 }
 
 #[test]
+fn small_datagrams_beside_a_lossy_path_arrive_in_time() {
+    let flow = "datagrams = { size = \"160 B\", interval = \"20 ms\" }";
+    let one_lossy = scenario(flow, "").replacen("queue", "loss = 0.05\nqueue", 1);
+    let found = connections(&one_lossy);
+    let [datagrams] = &found[..] else { panic!("{found:?}") };
+    assert!(datagrams.sent > 480 && datagrams.completed == datagrams.sent, "{datagrams:?}");
+    assert!(datagrams.max_ms < Some(15.0), "{datagrams:?}");
+    // Over two lossy paths a copy is in time, too. A retransmission takes a round trip of 20 ms more.
+    let p99_ms = |flow: &str| connections(&scenario(flow, "loss = 0.05"))[0].p99_ms;
+    assert!(p99_ms(flow) < Some(15.0), "{:?}", p99_ms(flow));
+    let fast = "datagrams = { size = \"160 B\", interval = \"5 ms\" }";
+    assert!(p99_ms(fast) > Some(25.0), "{:?}", p99_ms(fast));
+}
+
+#[test]
 fn streams_of_a_flow_are_scheduled_as_those_of_the_forwarder() {
     let job = job(&scenario("downloads = 3", ""), "braid", 1);
     let plan = job.flow_plan(0).expect("a plan");
     assert_eq!(plan.config.stream_scheduler, STREAM_SCHEDULER);
     assert_eq!(plan.streams, 5);
+}
+
+#[test]
+fn costs_of_paths_hold_for_both_directions() {
+    let flow = "downloads = 1\nkeystrokes = { interval = \"100 ms\" }";
+    let rate = |cost: &str| {
+        let text = scenario(flow, "").replacen("queue", &format!("cost = \"{cost}\"\nqueue"), 1);
+        connections(&text)[0].goodput_kbps
+    };
+    let [free, metered, backup] = ["free", "metered", "backup"].map(rate);
+    assert!((6_500.0..8_000.0).contains(&free), "{free}");
+    // Data waits for a second before it uses the metered path.
+    assert!(metered > 5_000.0 && metered < free, "{metered}");
+    assert!((3_200.0..4_000.0).contains(&backup), "{backup}");
 }

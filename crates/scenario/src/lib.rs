@@ -200,8 +200,13 @@ impl Scenario {
                 path.via.iter().map(|&index| (self.links[index].name.clone(), Origin::Assumed)).collect();
             let via = Some(via).filter(|via: &Vec<_>| !via.is_empty());
             out.table("path", true, |out| {
-                path::PathRows { name: Some(path.name.clone()), via, handover: path.handover }
-                    .write_rows(out);
+                path::PathRows {
+                    name: Some(path.name.clone()),
+                    via,
+                    handover: path.handover,
+                    cost: Some(path.cost).filter(|cost| *cost != anabranch_core::PathCost::Free),
+                }
+                .write_rows(out);
                 if let Some(own) = &path.own {
                     DuplexRows::from(own).write_rows(out);
                 }

@@ -1,9 +1,11 @@
 //! `[[path]]`: links between the two hosts.
 
+use anabranch_core::PathCost;
+
 use crate::error::ProblemKind;
 use crate::fault::Fault;
 use crate::flow::Flow;
-use crate::form::{AnyRate, Form as _, Name, Placed, PlacedTexts};
+use crate::form::{AnyRate, Form as _, Name, OneOf, Placed, PlacedTexts};
 use crate::handover::{Handover, Mover, check_link};
 use crate::inner::Inner;
 use crate::link::{Duplex, Link, read_duplex, refuse_duplex};
@@ -26,6 +28,8 @@ pub struct Path {
     pub own: Option<Duplex>,
     /// Handovers of the own link.
     pub handover: Option<Handover>,
+    /// Cost of the path, which both ends set.
+    pub cost: PathCost,
 }
 
 section! {
@@ -38,6 +42,9 @@ section! {
         via: Option<Vec<Placed>> = "via" [optional "none"] PlacedTexts;
         /// [Handovers](simulator.md#handovers) to other points of access.
         handover: Option<Handover> = "handover" [optional "none"] Inner::<Handover>::new("Handover");
+        /// [Cost](paths.md#costs-and-limits) of the path: `metered` as `--path wwan0,metered`, `backup` as `only=backup`.
+        cost: Option<PathCost> = "cost" [optional "`\"free\"`"]
+            OneOf(&[("free", PathCost::Free), ("metered", PathCost::Metered), ("backup", PathCost::Backup)]);
     }
 }
 
@@ -59,6 +66,7 @@ pub(crate) fn read_paths(
 fn read(mut reader: Reader<'_>, links: &Names, names: &mut Names) -> Option<Path> {
     let name = names.add(&reader);
     let rows = PathRows::read_rows(&mut reader);
+    let cost = rows.as_ref().map(|rows| rows.cost.unwrap_or_default());
     let rows = rows.map(|rows| (rows.via.unwrap_or_default(), rows.handover));
     let (via, handover) = rows.unzip();
     let via = via.and_then(|via| links.resolve(&reader, "via", &via));
@@ -73,7 +81,7 @@ fn read(mut reader: Reader<'_>, links: &Names, names: &mut Names) -> Option<Path
     let handover = handover.flatten();
     let is_sound = handover.is_none() || own.as_ref().is_none_or(|own| check_link(&reader, own.as_ref()));
     reader.finish();
-    is_sound.then_some(Path { name: name?, via: via?, own: own?, handover })
+    is_sound.then_some(Path { name: name?, via: via?, own: own?, handover, cost: cost? })
 }
 
 /// Reports links that no path uses.

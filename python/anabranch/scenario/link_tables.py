@@ -456,6 +456,8 @@ class Path(Table):
     """Names of shared links in forward order; the reverse direction uses the opposite order."""
     handover: Handover | None = None
     """Handovers to other points of access."""
+    cost: Literal["free", "metered", "backup"] | None = None
+    """Cost of the path: `metered` as `--path wwan0,metered`, `backup` as `only=backup`. Default: `"free"`."""
     rate: str | None = None
     """Transmission rate. Default: required; in `reverse`, as forward."""
     capacity: str | CapacityTrace | None = None

@@ -1,5 +1,6 @@
 //! Builds the scenario of a point: the topology of ns-2's script, link by link.
 
+use anabranch_core::PathCost;
 use anabranch_core::time::{Rate, Span};
 use anabranch_core::units::WireBytes;
 use anabranch_scenario::units::{UnitError, parse_rate, parse_span};
@@ -41,7 +42,13 @@ pub(crate) fn scenario(point: &Point) -> anyhow::Result<Scenario> {
         links.push(Link { name: format!("{name}-left"), duplex: both_ways(ACCESS) });
         links.push(Link { name: format!("{name}-right"), duplex: both_ways(ACCESS) });
         links.push(Link { name: format!("{name}-middle"), duplex });
-        paths.push(Path { name, via: vec![first, first + 2, first + 1], own: None, handover: None });
+        paths.push(Path {
+            name,
+            via: vec![first, first + 2, first + 1],
+            own: None,
+            handover: None,
+            cost: PathCost::Free,
+        });
     }
     Ok(Scenario {
         run: Run {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use anabranch_core::Encapsulation;
 use anabranch_core::time::Rate;
+use anabranch_core::{Encapsulation, PathCost};
 use anabranch_lab::conventions::{Conventions, Goodput};
 use anabranch_lab::run::{Job, ScenarioFiles, bulk_queue_bytes, path_lanes};
 use anabranch_scenario::{FlowKind, Protection, Scenario, UDP, units};
@@ -94,6 +94,11 @@ fn check(scenario: &Scenario, conventions: &Conventions, files: &ScenarioFiles) 
                     flow.name
                 ));
             }
+            if scenario.paths[path].cost != PathCost::Free {
+                return Err(format!(
+                    "`path.{name}.cost`: paths on sockets have no cost here; remove the key"
+                ));
+            }
             let lanes = path_lanes(scenario, conventions, files, path).map_err(|error| error.to_string())?;
             let way = lanes.forward.link.rate.as_bps().max(lanes.reverse.link.rate.as_bps());
             sum = sum.saturating_add(way);
@@ -149,6 +154,7 @@ mod tests {
         for (text, key) in [
             (format!("{fast}{fast}"), "`path.path-2.rate`: the paths have more than 500 Mbit/s"),
             (format!("{slow}[[flow]]\n[[flow]]\n"), "`flow.flow-2.paths`: `path-1` is a path of `flow-1`"),
+            (format!("{slow}cost = \"backup\"\n"), "`path.path-1.cost`"),
             (format!("{slow}[[flow]]\nread_rate = \"1 kbit/s\"\n"), "`flow.flow-1.read_rate`"),
             (
                 format!("{slow}[[flow]]\nmessages = {{ size = \"200 B\", interval = \"20 ms\" }}\n"),

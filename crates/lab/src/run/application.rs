@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use anabranch_core::time::{Rate, Span, Time, earliest};
 use anabranch_core::{
-    AssociationConfig, AssociationEvent, AssociationId, Endpoint, PathId, Reliability, SendOptions,
+    AssociationConfig, AssociationEvent, AssociationId, Endpoint, PathCost, PathId, Reliability, SendOptions,
 };
 use anabranch_sim::Application;
 use bytes::Bytes;
@@ -92,6 +92,8 @@ pub(crate) struct End {
     pub(crate) keys: Option<Keys>,
     /// Addresses that change by handovers.
     pub(crate) moves: Moves,
+    /// Costs of local addresses.
+    pub(crate) costs: Vec<(IpAddr, PathCost)>,
     next_stream: u16,
     /// Set if unread data may have arrived.
     readable: bool,
@@ -120,6 +122,7 @@ impl End {
             recorder: None,
             keys: None,
             moves: Moves::default(),
+            costs: Vec::new(),
             next_stream: 0,
             readable: false,
             refused: false,
@@ -313,6 +316,11 @@ impl End {
 
     /// Handles the established association, which is usable once it has its keys.
     fn connected(&mut self, now: Time, endpoint: &mut Endpoint) {
+        if let Some(association) = self.id.and_then(|id| endpoint.association_mut(id)) {
+            for (address, cost) in self.costs.drain(..) {
+                association.set_local_cost(now, address, cost);
+            }
+        }
         if self.keys.is_none() {
             self.opened(now);
         }

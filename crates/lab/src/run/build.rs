@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use anabranch_core::time::{Span, Time};
-use anabranch_core::{AcceptFrom, Association, AssociationConfig, Endpoint, EndpointConfig};
+use anabranch_core::{AcceptFrom, Association, AssociationConfig, Endpoint, EndpointConfig, PathCost};
 use anabranch_sim::{HostId, SctpHost, World};
 use anabranch_wire::StreamId;
 
@@ -149,6 +149,8 @@ fn add_flow(world: &mut World, job: &Job, index: usize, network: &Network) -> Re
     let sends = if matches!(flow.kind, FlowKind::Forward(_)) { [true, true] } else { sends };
     for side in 0..2 {
         ends[side].moves = Moves::new(&job.scenario, job.seeds(), index, side);
+        let cost = |path: &usize| (address(index, *path, side), job.scenario.paths[*path].cost);
+        ends[side].costs = flow.paths.iter().map(cost).filter(|(_, cost)| *cost != PathCost::Free).collect();
         if sends[side] {
             ends[side].source = Some(source(job, flow, &plan, side));
             if let Some(messages) = flow.beside {

@@ -85,7 +85,8 @@ pub fn path_lanes(
     files: &ScenarioFiles,
     path: usize,
 ) -> Result<PathLanes, LaneError> {
-    let Path { name, via, own, handover } = &scenario.paths[path];
+    // The hosts know the cost, not the link.
+    let Path { name, via, own, handover, cost: _ } = &scenario.paths[path];
     let Some(duplex) = own.as_ref().filter(|_| via.is_empty()) else {
         return Err(LaneError::Via { key: format!("path.{name}.via") });
     };

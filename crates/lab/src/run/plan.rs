@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use anabranch_core::protection::ENVELOPE_BYTES;
 use anabranch_core::time::Span;
-use anabranch_core::{AddressChanges, AssociationConfig, Encapsulation, Reliability, StreamScheduler};
+use anabranch_core::{
+    AddressChanges, AssociationConfig, Encapsulation, PathCost, Reliability, StreamScheduler,
+};
 use anabranch_mapping::STREAM_SCHEDULER;
 use anabranch_scenario::{FileSource, Flow, FlowKind, Forwarded, Protection, VideoFlow};
+use anabranch_schemes::costs::honour_costs;
 use anabranch_schemes::duplicates::duplicate_marked;
 use anabranch_sim::Seeds;
 use bytes::Bytes;
@@ -173,6 +176,8 @@ fn association_config(job: &Job, flow: &Flow, scheme: &JobScheme) -> Association
     let profile = job.conventions.profile(scheme.is_multipath()).clone();
     let forwards = matches!(flow.kind, FlowKind::Forward(_));
     let scheme = if forwards { duplicate_marked(scheme) } else { scheme };
+    let has_costs = flow.paths.iter().any(|path| job.scenario.paths[*path].cost != PathCost::Free);
+    let scheme = if has_costs { honour_costs(scheme) } else { scheme };
     AssociationConfig {
         stream_scheduler: if forwards { STREAM_SCHEDULER } else { StreamScheduler::default() },
         recv_buffer_bytes: scenario.recv_buffer_bytes,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anabranch_core::time::{Rate, Span};
 use anabranch_core::units::WireBytes;
-use anabranch_core::{Encapsulation, Reliability};
+use anabranch_core::{Encapsulation, PathCost, Reliability};
 use anabranch_scenario::units::{
     format_queue, format_rate, format_size, format_span, parse_queue, parse_rate, parse_size, parse_span,
 };
@@ -371,13 +371,14 @@ fn keep_early_addresses(paths: &mut [Path], flows: &[Flow]) {
 /// Returns paths of which the first uses every link, so that all are used.
 fn paths(links: usize) -> impl Strategy<Value = Vec<Path>> {
     let via = subsequence((0..links).collect::<Vec<_>>(), 0..=links).prop_shuffle();
-    let path = (via, option::of(duplex()), duplex(), option::of(handover()));
+    let cost = prop_oneof![Just(PathCost::Free), Just(PathCost::Metered), Just(PathCost::Backup)];
+    let path = (via, option::of(duplex()), duplex(), option::of(handover()), cost);
     vec(("[A-Za-z0-9_-]{0,8}", path), 1..=8).prop_map(move |paths| {
-        type Parts = (Vec<usize>, Option<Duplex>, Duplex, Option<Handover>);
-        let path = |(name, (via, own, instead, handover)): (String, Parts)| {
+        type Parts = (Vec<usize>, Option<Duplex>, Duplex, Option<Handover>, PathCost);
+        let path = |(name, (via, own, instead, handover, cost)): (String, Parts)| {
             let own = if via.is_empty() { own.or(Some(instead)) } else { own };
             let handover = handover.filter(|_| own.as_ref().is_some_and(is_up));
-            Path { name, via, own, handover }
+            Path { name, via, own, handover, cost }
         };
         let mut paths: Vec<Path> = named(paths).map(path).collect();
         let rest: Vec<usize> = (0..links).filter(|index| !paths[0].via.contains(index)).collect();
