@@ -123,6 +123,11 @@ pub enum Message {
         /// Number of the listener's process.
         registration: [u8; 16],
     },
+    /// Server to listener: another process has registered with its key, and gets its calls.
+    Superseded {
+        /// Number of the listener's process, which others do not know.
+        registration: [u8; 16],
+    },
     /// Server to listener: a caller asks for its addresses.
     Incoming {
         /// Number of the listener's process, which others do not know.
@@ -328,6 +333,7 @@ impl Message {
             13 => Message::Joined { token: reader.take()? },
             14 => Message::Probe { call: reader.take()?, nonce: reader.take()? },
             15 => Message::ProbeReply { call: reader.take()?, nonce: reader.take()? },
+            16 => Message::Superseded { registration: reader.take()? },
             _ => return None,
         })
     }
@@ -346,6 +352,7 @@ impl Message {
             Message::Joined { .. } => 13,
             Message::Probe { .. } => 14,
             Message::ProbeReply { .. } => 15,
+            Message::Superseded { .. } => 16,
         }
     }
 
@@ -381,7 +388,9 @@ impl Message {
                 request.write(out);
                 out.extend_from_slice(signature);
             }
-            Message::Registered { registration } => out.extend_from_slice(registration),
+            Message::Registered { registration } | Message::Superseded { registration } => {
+                out.extend_from_slice(registration);
+            }
             Message::Incoming { registration, call, caller, cookie, signature, addresses } => {
                 out.extend_from_slice(registration);
                 out.extend_from_slice(call);

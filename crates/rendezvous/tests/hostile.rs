@@ -181,6 +181,45 @@ fn reports_of_a_forged_server_are_dropped() {
     assert!(registered.listener.poll_event().is_some());
 }
 
+/// Returns the messages to a listener's sockets when another process registers with its key.
+fn superseding(registered: &mut Registered) -> Vec<Vec<u8>> {
+    let from = address("203.0.113.2:1");
+    let mut other = Listener::new(Time::ZERO, [9; 32], registered.key.clone(), vec![address(SERVER)]);
+    other.set_sockets(Time::ZERO, [(7, from.ip())]);
+    let mut to_earlier = Vec::new();
+    while let Some(out) = other.poll_transmit() {
+        for reply in registered.server.handle(Time::ZERO, (0, from), &out.bytes, &mut registered.ports) {
+            match reply.to == from {
+                true => other.handle(Time::ZERO, 7, address(SERVER), &reply.bytes, &|_| true),
+                false => to_earlier.push(reply.bytes),
+            }
+        }
+    }
+    assert!(other.is_registered());
+    to_earlier
+}
+
+#[test]
+fn process_whose_key_another_one_registers_reports_it_once() {
+    let mut registered = Registered::new();
+    let messages = superseding(&mut registered);
+    assert_eq!(messages.len(), Registered::SOCKETS.len());
+    for _ in 0..100 {
+        messages.iter().for_each(|message| registered.hear(message, &|_| true));
+    }
+    let events: Vec<_> = std::iter::from_fn(|| registered.listener.poll_event()).collect();
+    assert_eq!(events, [ListenerEvent::Superseded]);
+}
+
+#[test]
+fn forged_report_of_another_process_is_dropped() {
+    let mut registered = Registered::new();
+    for number in 0..200 {
+        registered.hear(&Message::Superseded { registration: [number; 16] }.to_bytes(), &|_| true);
+    }
+    assert_eq!(registered.listener.poll_event(), None);
+}
+
 #[test]
 fn silent_relays_make_room_for_another() {
     let mut registered = Registered::new();

@@ -322,6 +322,10 @@ impl Presence {
                  there, its UDP port {}, and firewalls",
                 self.server.target.port()
             )),
+            ListenerEvent::Superseded => self.notice(&format!(
+                "{server}: another command with the same key is registered there too, and peers reach the one that registered last; \
+                 give each a key of its own with --keys",
+            )),
             ListenerEvent::RelayEnded(refusal) => {
                 self.notice(&format!("{server} ended a relay: {}", explained(refusal)));
             }

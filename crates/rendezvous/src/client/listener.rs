@@ -50,6 +50,9 @@ const VERIFIED: u64 = 64;
 /// Probes and answers per second, and as many at once. A server could name addresses of other hosts as those of a caller.
 const PROBES: u64 = 1000;
 
+/// Time between two reports of another process with the same key. Both replace each other with each registration.
+const SUPERSEDED_EVERY: Span = Span::from_secs(600);
+
 /// Event of a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListenerEvent<S> {
@@ -66,6 +69,8 @@ pub enum ListenerEvent<S> {
     Called(PublicKey),
     /// A caller without an admitted key was ignored. Its signature was not verified.
     Ignored(PublicKey),
+    /// Another process has registered with the same key, and gets the calls. Reported at most once in ten minutes.
+    Superseded,
     /// The server ended a relay for this reason.
     RelayEnded(Refusal),
 }
@@ -123,6 +128,8 @@ pub struct Listener<S> {
     joins: Bucket,
     probes: Bucket,
     silence: Silence,
+    /// Time of the latest report of another process with the same key.
+    superseded: Option<Time>,
     outgoing: VecDeque<Outgoing<S>>,
     events: VecDeque<ListenerEvent<S>>,
 }
@@ -144,6 +151,7 @@ impl<S: Copy + PartialEq> Listener<S> {
             joins: Bucket::full(now, MAX_RELAYS as u64),
             probes: Bucket::full(now, PROBES),
             silence: Silence::Since(now),
+            superseded: None,
             outgoing: VecDeque::new(),
             events: VecDeque::new(),
         }
@@ -231,7 +239,17 @@ impl<S: Copy + PartialEq> Listener<S> {
             Message::RelayOffer { call, pair, port, token } if self.calls.contains_key(&call) => {
                 self.join(now, at, (call, pair), port, token);
             }
+            Message::Superseded { registration } if is_equal(&registration, &self.number) => {
+                self.superseded(now);
+            }
             message => self.relay_ended(&message),
+        }
+    }
+
+    fn superseded(&mut self, now: Time) {
+        if self.superseded.is_none_or(|at| now.since(at) >= SUPERSEDED_EVERY) {
+            self.superseded = Some(now);
+            self.events.push_back(ListenerEvent::Superseded);
         }
     }
 

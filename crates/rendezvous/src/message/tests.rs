@@ -46,6 +46,7 @@ fn message() -> impl Strategy<Value = Message> {
             }
         ),
         any::<[u8; 16]>().prop_map(|registration| Message::Registered { registration }),
+        any::<[u8; 16]>().prop_map(|registration| Message::Superseded { registration }),
         (any::<([u8; 16], CallId, RawKey, Cookie)>(), signature(), addresses()).prop_map(
             |((registration, call, caller, cookie), signature, addresses)| Message::Incoming {
                 registration,

@@ -198,14 +198,19 @@ impl Server {
 
     fn register(&mut self, key: PublicKey, registration: [u8; 16], origin: ClientSocket) -> Vec<Reply> {
         let key = key.to_raw();
+        let mut replies = vec![origin.reply(&Message::Registered { registration })];
         match self.listeners.get_mut(&key) {
             Some(known) if known.registration == registration => known.sockets.enter(origin),
-            _ => {
+            earlier => {
+                if let Some(Registered { registration, sockets }) = earlier {
+                    let superseded = Message::Superseded { registration: *registration };
+                    replies.extend(sockets.iter().map(|socket| socket.reply(&superseded)));
+                }
                 let registered = Registered { registration, sockets: Sockets::of(origin) };
                 self.listeners.insert(key, registered, Source::from(origin.address.ip()));
             }
         }
-        vec![origin.reply(&Message::Registered { registration })]
+        replies
     }
 
     fn call(

@@ -60,6 +60,10 @@ impl Sockets {
         self.0.is_empty()
     }
 
+    pub(super) fn iter(&self) -> impl Iterator<Item = &ClientSocket> {
+        self.0.iter()
+    }
+
     pub(super) fn addresses(&self) -> Vec<SocketAddr> {
         self.0.iter().map(|socket| socket.address).collect()
     }
