@@ -82,7 +82,9 @@ async fn ask(association: &Association, plan: Plan) -> anyhow::Result<()> {
     match answer.map_err(|_| anyhow!("the server did not answer within {} s", TIMEOUT.as_secs()))?? {
         Control::Begin => Ok(()),
         Control::Refuse { why } => bail!("the server refused the test: {}", printable(&why)),
-        _ => bail!("the server answered with something else; is it `anabranch bench -s`?"),
+        _ => bail!(
+            "the server answered with something else; start `anabranch bench -s` there, of this version"
+        ),
     }
 }
 

@@ -77,8 +77,10 @@ pub(super) fn read(message: &Message) -> anyhow::Result<Control> {
     if !message.beginning || !message.ending || message.payload.len() > LONGEST {
         bail!("the peer sent a control message of more than {LONGEST} bytes");
     }
-    serde_json::from_slice(&message.payload).map_err(|error| {
-        anyhow!("the peer sent a message that is not a control message of `anabranch bench` ({error})")
+    serde_json::from_slice(&message.payload).map_err(|_| {
+        anyhow!(
+            "the other side sent no message of `anabranch bench`; run the same version of it on both sides"
+        )
     })
 }
 

@@ -11,7 +11,7 @@ pub(super) type SchemeRuns<'a> = (&'a str, &'a [&'a RunResult]);
 /// Returns the tables with their notes. The tables are empty if no flow has videos, programs or abandoned messages. Labels of notes take
 /// `label` columns.
 pub(super) fn tables(groups: &[SchemeRuns<'_>], label: usize) -> String {
-    videos(groups, label) + &connections(groups) + &abandonments(groups)
+    videos(groups, label) + &connections(groups, label) + &abandonments(groups)
 }
 
 /// Returns the figures of all runs for each scheme and flow for which `of` returns one.
@@ -69,7 +69,7 @@ fn videos_cut(flows: &[(&str, &str, Vec<&VideoResult>)]) -> u64 {
     flows.iter().flat_map(|(.., videos)| videos.iter().map(|video| video.not_due)).max().unwrap_or(0)
 }
 
-fn connections(groups: &[SchemeRuns<'_>]) -> String {
+fn connections(groups: &[SchemeRuns<'_>], label: usize) -> String {
     let flows = each_flow(groups, |flow| (!flow.connections.is_empty()).then_some(&flow.connections));
     if flows.is_empty() {
         return String::new();
@@ -97,7 +97,20 @@ fn connections(groups: &[SchemeRuns<'_>]) -> String {
             ]);
         }
     }
-    format!("\n{}", table.print())
+    let legend = [
+        (
+            "kbit/s",
+            "bytes of a download, of answered requests with their responses, or of datagrams that arrived",
+        ),
+        ("requests", "keystrokes, requests or datagrams that were due after the warm-up"),
+        ("answered", "those whose response was complete at the end of the run; datagrams that arrived"),
+        (
+            "median, 99%",
+            "time from when a request was due to the end of its response, or of a datagram to its arrival",
+        ),
+    ];
+    let legend: String = legend.iter().map(|(name, text)| labelled(name, text, label)).collect();
+    format!("\n{}{legend}", table.print())
 }
 
 fn abandonments(groups: &[SchemeRuns<'_>]) -> String {
