@@ -50,12 +50,12 @@ impl Device {
         ip(&format!("link set dev {} mtu {mtu} up", self.name))
     }
 
-    /// Removes all addresses.
+    /// Removes an address.
     ///
     /// # Errors
     /// Returns the error of `ip`.
-    pub fn clear_addresses(&self) -> Result<(), Error> {
-        ip(&format!("addr flush dev {}", self.name))
+    pub fn remove_address(&self, address: IpNet) -> Result<(), Error> {
+        ip(&format!("addr del {address} dev {}", self.name))
     }
 
     /// Sets the MTU.

@@ -34,6 +34,7 @@ pub struct Gateway {
 }
 
 struct Inner {
+    networks: Networks,
     policy: Policy,
     policy_without_ports: Policy,
     lane: Option<anabranch_forward::Gateway>,
@@ -72,6 +73,7 @@ impl Gateway {
         let users = Users { pool: Pool::new(options.networks), routes: BTreeMap::new(), next_id: 0 };
         Gateway {
             inner: Arc::new(Inner {
+                networks: options.networks,
                 policy_without_ports: options.policy.without_ports(),
                 policy: options.policy,
                 lane: options.lane,
@@ -116,7 +118,7 @@ impl Gateway {
         let Some((place, id, mut packets)) = self.inner.enter(&association, user) else {
             return refuse(&association, Refusal::NoAddress).await;
         };
-        let addresses = self.inner.lock().pool.networks().at(place);
+        let addresses = self.inner.networks.at(place);
         report(addresses);
         let packets = async {
             let served = self.inner.exchange(&association, addresses, &mut packets).await;
@@ -211,22 +213,23 @@ impl Inner {
         if !header.is_icmp_error && !self.permits(header.source, port) {
             return Err(Count::Forbidden);
         }
+        let place = self.networks.place_of(header.destination).ok_or(Count::Spoofed)?;
         let users = self.lock();
-        let place = users.pool.networks().place_of(header.destination).ok_or(Count::Spoofed)?;
         let route = users.routes.get(&place).ok_or(Count::Spoofed)?;
         route.packets.try_send((header.flow(), packet)).map_err(|_| Count::Queue)
     }
 
     fn permits_in_lane(&self, target: IpAddr, port: u16) -> bool {
-        let is_local = target.is_loopback() || self.lock().pool.networks().is_user(target);
-        !is_local && self.permits(target, Some(port))
+        !target.is_loopback() && self.permits(target, Some(port))
     }
 
+    /// Returns `true` if the policy permits a target that is no user.
     fn permits(&self, target: IpAddr, port: Option<u16>) -> bool {
         let host = TargetHost::Address(target);
-        match port {
+        let is_permitted = match port {
             Some(port) => self.policy.permits(&host, target, port),
             None => self.policy_without_ports.permits(&host, target, 1),
-        }
+        };
+        is_permitted && !self.networks.is_user(target)
     }
 }

@@ -72,10 +72,6 @@ impl Pool {
         Pool { networks, assigned: BTreeMap::new() }
     }
 
-    pub(crate) fn networks(&self) -> &Networks {
-        &self.networks
-    }
-
     /// Assigns a place to a user, or returns the one that the user has. The search begins at a hash of the name, so that a user
     /// usually has the same addresses after a restart of the gateway. Returns `None` if all places are assigned.
     pub(crate) fn assign(&mut self, user: &str) -> Option<Place> {

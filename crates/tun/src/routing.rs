@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
@@ -26,6 +26,7 @@ const RESOLV_CONF: &str = "/etc/resolv.conf";
 /// Folder of the files of systemd-resolved.
 const RESOLVED: &str = "/run/systemd/resolve";
 const FORWARD_V4: &str = "/proc/sys/net/ipv4/ip_forward";
+const SETTINGS_V6: &str = "/proc/sys/net/ipv6/conf";
 const FORWARD_V6: &str = "/proc/sys/net/ipv6/conf/all/forwarding";
 
 /// Routes through the tunnel. A crash removes the device and its routes, so that the rules then lead to an empty table.
@@ -85,7 +86,7 @@ impl Routing {
         Ok(())
     }
 
-    /// Sets the routes of the device. The system removes them with its last address of a family.
+    /// Sets the routes of the device. The system may remove those of a family with its last address.
     ///
     /// # Errors
     /// Returns the error of `ip`.
@@ -161,12 +162,21 @@ pub fn translate(changes: &mut Changes, networks: &Networks, interface: &str) ->
     if networks.v6.is_none() {
         return Ok(());
     }
-    // A router ignores the advertisements from which the interface has its default route, unless this says otherwise.
-    let accept_ra = PathBuf::from(format!("/proc/sys/net/ipv6/conf/{interface}/accept_ra"));
-    if fs::read_to_string(&accept_ra).is_ok_and(|value| value.trim() == "1") {
+    for accept_ra in advertised() {
         set(changes, accept_ra, "2")?;
     }
     set(changes, FORWARD_V6.into(), "1")
+}
+
+/// Returns the settings of interfaces that accept router advertisements because they do not forward. They may have default routes from
+/// these, which a router loses unless the setting is 2.
+fn advertised() -> Vec<PathBuf> {
+    let has = |path: &Path, value: &str| fs::read_to_string(path).is_ok_and(|read| read.trim() == value);
+    let folders = fs::read_dir(SETTINGS_V6).into_iter().flatten().flatten().map(|entry| entry.path());
+    let accepting =
+        folders.filter(|folder| has(&folder.join("accept_ra"), "1") && has(&folder.join("forwarding"), "0"));
+    // The setting for all interfaces has no effect.
+    accepting.filter(|folder| !folder.ends_with("all")).map(|folder| folder.join("accept_ra")).collect()
 }
 
 fn set(changes: &mut Changes, path: PathBuf, value: &str) -> Result<(), Error> {

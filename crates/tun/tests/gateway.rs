@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use anabranch_tun::Count;
 use anabranch_tun::message::{HEADER_BYTES, Lane, Message, Packet, Refusal, VERSION};
 
-use crate::rig::{GATEWAY, Served, UNORDERED, payload, receive, send, udp, until, within};
+use crate::rig::{GATEWAY, Served, UNORDERED, payload, receive, send, udp, udp6, until, within};
 
 const PUBLIC: Ipv4Addr = Ipv4Addr::new(93, 184, 215, 14);
 
@@ -55,6 +55,27 @@ async fn spoofed_malformed_and_forbidden_packets_are_dropped_and_counted() {
     let counts =
         [Count::Spoofed, Count::Malformed, Count::Forbidden].map(|count| served.gateway.tally().get(count));
     assert_eq!(counts, [3, 3, 7]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn packets_between_users_are_forbidden_by_every_policy() {
+    let served = Served::start_with("10.1.0.0/24", &["10.0.0.0/8:*", "[fd00::]/8:*"]);
+    let (_one, hostile, own) = served.join_both("a").await;
+    let (_other, bystander, victim) = served.join_both("b").await;
+    let (own_v6, victim_v6) = (own.v6.expect("an address"), victim.v6.expect("an address"));
+    let bad = [udp(own.v4, victim.v4, 53), udp6(own_v6, victim_v6, 53)];
+    send(&hostile, 0, bad.clone()).await;
+    let good = udp(own.v4, GATEWAY, 53);
+    send(&hostile, 2, [good.clone()]).await;
+    until("the last packet", || !served.written.packets().is_empty()).await;
+    assert_eq!(served.written.packets(), [good]);
+    for packet in bad {
+        served.gateway.route(packet.into());
+    }
+    let answer = udp(GATEWAY, victim.v4, 1);
+    served.gateway.route(answer.clone().into());
+    assert_eq!(payload(receive(&bystander).await), answer);
+    assert_eq!(served.gateway.tally().get(Count::Forbidden), 4);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

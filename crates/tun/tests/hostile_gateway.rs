@@ -72,13 +72,16 @@ async fn packets_for_other_addresses_are_dropped_and_malformed_messages_end_it()
             udp(OWN, GATEWAY, 1),
             vec![0x45; 20],
             to_loopback,
+            // Router advertisements have such a source.
+            udp6(Ipv6Addr::new(0xFE80, 0, 0, 0, 0, 0, 0, 1), OWN_V6, 1),
+            udp(Ipv4Addr::new(169, 254, 0, 1), OWN, 1),
             good.clone(),
             good_v6.clone(),
         ];
         send(&gateway, 0, other).await;
         until("the last packet", || written.packets().len() == 2).await;
         assert_eq!(written.packets(), [good, good_v6]);
-        assert_eq!((tally.get(Count::Spoofed), tally.get(Count::Malformed)), (3, 1));
+        assert_eq!((tally.get(Count::Spoofed), tally.get(Count::Malformed)), (5, 1));
         gateway.send(vec![9], UNORDERED).await.expect("a message");
     };
     let (why, ()) = within(async { tokio::join!(carrying, attack) }).await;

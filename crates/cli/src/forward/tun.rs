@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anabranch_forward::{Bind, Forwarder, Listen, Listeners, Priority, Reporter, Service};
 use anabranch_net::{Association, ConnectRetries, Endpoint, Snapshot};
@@ -26,8 +26,12 @@ use crate::signal::interrupted;
 
 /// Time of one attempt to connect to a lost gateway.
 const ATTEMPT: Duration = Duration::from_secs(3);
-/// Pause after a failed attempt.
+/// Pause after a failed attempt, and shortest one after an association that ended early.
 const PAUSE: Duration = Duration::from_millis(250);
+/// Longest pause after an association that ended early.
+const MAX_PAUSE: Duration = Duration::from_secs(8);
+/// Time before which the end of an association is early. The associations of two machines with one key replace each other.
+const EARLY: Duration = Duration::from_secs(10);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -181,7 +185,7 @@ impl Client<'_> {
             connect.open_with(self.host, quiet, (Expected::Known, retries), anabranch_forward::configure);
         let (endpoint, association) = opened.await?;
         let failed = |why: String| CommandError::failure(format!("{}: {why}", self.host));
-        let Greeting { addresses, lane } =
+        let Greeting { mut addresses, lane } =
             greet(&association).await.map_err(|error| failed(error.to_string()))?;
         if self.lane.is_some() && lane == Lane::Forbidden {
             association.abort();
@@ -197,12 +201,16 @@ impl Client<'_> {
                 "the gateway assigned {address}, which is in the network {network} of {interface}; start the gateway with another {option}"
             )));
         }
-        if let Some(route) = self.arguments.route.iter().find(|route| route.addr().is_ipv6())
-            && addresses.v6.is_none()
-        {
-            return Err(failed(format!(
-                "--route {route}: the gateway assigns no IPv6 addresses; start it without `--tun-ipv6 none`"
-            )));
+        let why = match addresses.v6 {
+            Some(_) if has_ipv6() => None,
+            Some(_) => Some("IPv6 is disabled here; set net.ipv6.conf.default.disable_ipv6 to 0"),
+            None => Some("the gateway assigns no IPv6 addresses; start it without `--tun-ipv6 none`"),
+        };
+        if let Some(why) = why {
+            if let Some(route) = self.arguments.route.iter().find(|route| route.addr().is_ipv6()) {
+                return Err(failed(format!("--route {route}: {why}")));
+            }
+            addresses.v6 = None;
         }
         Ok(Opened { _endpoint: endpoint, association, addresses })
     }
@@ -240,8 +248,9 @@ impl Client<'_> {
     ) -> CommandError {
         let show = &self.arguments.show;
         let output = system.device.output();
-        let mut current = first;
+        let (mut current, mut pause) = (first, Duration::ZERO);
         loop {
+            let opened = Instant::now();
             let Opened { association, addresses, .. } = &current;
             let paths = association.paths().await;
             if let Some(lane) = self.lane {
@@ -254,17 +263,16 @@ impl Client<'_> {
             if let Some(lane) = self.lane {
                 lane.leave();
             }
-            show.line(
-                &format!("the connection to the gateway was lost: {why}; trying again"),
-                &json!({ "event": "lost", "why": why }),
-            );
+            pause = pause_after(opened.elapsed(), pause);
+            show.line(&lost(&why, pause), &json!({ "event": "lost", "why": why }));
+            sleep(pause).await;
             let remote = paths.first().map(|path| path.remote);
             let next = match self.reconnect(remote).await {
                 Ok(next) => next,
                 Err(failed) => return failed,
             };
             if next.addresses != current.addresses
-                && let Err(error) = system.change_addresses(next.addresses)
+                && let Err(error) = system.change_addresses(current.addresses, next.addresses)
             {
                 return CommandError::failure(error.to_string());
             }
@@ -305,17 +313,34 @@ impl Client<'_> {
     }
 }
 
+/// Returns the pause before the next association, after one with this duration and the pause before that one.
+fn pause_after(lasted: Duration, pause: Duration) -> Duration {
+    if lasted < EARLY { (2 * pause).clamp(PAUSE, MAX_PAUSE) } else { Duration::ZERO }
+}
+
+/// Returns the message for a lost association.
+fn lost(why: &str, pause: Duration) -> String {
+    let lost = format!("the connection to the gateway was lost: {why}; trying again");
+    match pause.as_secs() {
+        0 => lost,
+        seconds => format!("{lost} in {seconds} s; if another machine uses the same key, give each its own"),
+    }
+}
+
 impl System {
-    fn change_addresses(&self, addresses: Addresses) -> Result<(), anabranch_tun::Error> {
-        self.device.clear_addresses()?;
-        self.device.start(networks_of(addresses), self.mtu)?;
+    /// Replaces addresses. The routes stay in use, because packets would leave beside the tunnel without them.
+    fn change_addresses(&self, from: Addresses, to: Addresses) -> Result<(), anabranch_tun::Error> {
+        self.device.start(networks_of(to), self.mtu)?;
+        for network in networks_of(from).filter(|network| !to.contains(network.addr())) {
+            self.device.remove_address(network)?;
+        }
         self.routing.set_routes(&self.device)
     }
 }
 
-/// Returns addresses with the prefixes of single hosts. A system without IPv6 has no IPv6 address.
+/// Returns addresses with the prefixes of single hosts.
 fn networks_of(addresses: Addresses) -> impl Iterator<Item = IpNet> {
-    addresses.iter().filter(|address| address.is_ipv4() || has_ipv6()).map(IpNet::from)
+    addresses.iter().map(IpNet::from)
 }
 
 /// Redirects TCP connections that would use the device to the forwarder of the lane.
@@ -324,7 +349,7 @@ fn open_lane(lane: &Forwarder, routing: &mut Routing, device: &Device) -> Result
     let listeners = Listeners::bind(Listen { bind: Bind::Loopback, port: 0 })
         .map_err(|error| failed(format!("cannot listen on loopback: {error}")))?;
     routing.redirect_tcp(device, listeners.port()).map_err(|error| {
-        failed(format!("{error}; install nftables, or omit --lane, which carries TCP as packets"))
+        failed(format!("{error}; without --lane, TCP connections are carried as packets"))
     })?;
     let lane = lane.clone();
     tokio::spawn(async move { lane.listen(listeners, Service::Redirected).await });
@@ -340,4 +365,23 @@ fn pass(packet: bytes::Bytes, sender: &mpsc::Sender<Outgoing>) {
     let Some(header) = Header::read(&packet).filter(|header| !header.stays_on_link()) else { return };
     // A full channel drops packets, as the queue of a network card does.
     let _ = sender.try_send((header.flow(), packet));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn associations_that_end_early_are_replaced_ever_later() {
+        let mut pause = Duration::ZERO;
+        let pauses: Vec<u128> = std::iter::repeat_with(|| {
+            pause = pause_after(Duration::from_secs(9), pause);
+            pause.as_millis()
+        })
+        .take(7)
+        .collect();
+        assert_eq!(pauses, [250, 500, 1000, 2000, 4000, 8000, 8000]);
+        assert_eq!(pause_after(EARLY, pause), Duration::ZERO);
+        assert!(lost("x", pause).contains("in 8 s") && !lost("x", PAUSE).contains("key"));
+    }
 }

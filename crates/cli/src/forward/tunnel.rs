@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
+use std::path::Path;
 
 use anabranch_forward::{Policy, Reporter};
 use anabranch_net::{Association, Message};
@@ -144,6 +145,12 @@ impl TunnelOptions {
         device.start(own_addresses(&networks), MTU).map_err(failed)?;
         if let Some(interface) = &self.nat {
             translate(&mut changes, &networks, interface).map_err(failed)?;
+            if !has_interface(interface) {
+                let text = format!(
+                    "there is no interface {interface} now: --nat has no effect until it exists; see `ip link`"
+                );
+                show.line(&text, &json!({ "event": "note", "text": text }));
+            }
         }
         show_networks(&device, &networks, show);
         let reader = tokio::spawn({
@@ -156,6 +163,10 @@ impl TunnelOptions {
         });
         Ok(Some(Tunnel { gateway, show: show.clone(), reader, _changes: changes }))
     }
+}
+
+fn has_interface(name: &str) -> bool {
+    Path::new("/proc/sys/net/ipv4/conf").join(name).exists()
 }
 
 fn show_networks(device: &Device, networks: &Networks, show: &ShowOptions) {

@@ -1,5 +1,6 @@
 //! IPv6 in tunnels over two direct links in network namespaces.
 
+use std::fs::{self, File};
 use std::process::Stdio;
 
 use super::network::{End, Network};
@@ -84,6 +85,10 @@ fn other_addresses_after_a_restart_of_the_gateway_keep_the_routes() {
     let Some(network) = network() else { return };
     let _reflector = network.python(End::Server, REFLECTOR);
     let (gateway, mut client) = tun::start(&network, &ALLOW, &[]);
+    let samples = network.path("samples");
+    let sample = "while :; do ip route get 10.99.0.1 2>&1 | head -n 1; done";
+    let mut sampler = network.client.enter(&["sh", "-c", sample]);
+    let mut sampler = sampler.stdout(File::create(&samples).expect("a file")).spawn().expect("it starts");
     drop(gateway);
     client.event("lost");
     let other = ["gateway", "--json", "--tun=10.178.0.0/24", "--tun-ipv6", "fd00:2::/64"];
@@ -95,6 +100,10 @@ fn other_addresses_after_a_restart_of_the_gateway_keep_the_routes() {
         let seen = connect(&network, target);
         assert!(restored[key] == seen.as_str() && seen.starts_with(prefix), "{seen}: {restored}");
     }
+    sampler.kill().and_then(|()| sampler.wait()).expect("it ends");
+    let samples = fs::read_to_string(samples).expect("text");
+    let beside = samples.lines().find(|line| !line.contains("anabranch0"));
+    assert!(!samples.is_empty() && beside.is_none(), "a packet would leave beside the tunnel: {beside:?}");
 }
 
 #[test]
@@ -106,19 +115,22 @@ fn gateway_translates_ipv6_addresses_and_reverts_its_settings() {
          ip addr add fd77::1/64 dev net0 nodad; ip link set net0 up"
     ));
     network.middle.run("ip addr add fd77::2/64 dev net1 nodad; ip link set net1 up");
+    // Both interfaces may have a default route from advertisements. One that ignores them does not accept them later.
+    network.server.run("echo 0 > /proc/sys/net/ipv6/conf/s2/accept_ra");
     let settings = || {
-        let paths =
-            ["all/forwarding", "net0/accept_ra"].map(|name| format!("/proc/sys/net/ipv6/conf/{name}"));
-        output(&network, End::Server, &["cat", &paths[0], &paths[1]])
+        let paths = ["all/forwarding", "net0/accept_ra", "s1/accept_ra", "s2/accept_ra"]
+            .map(|name| format!("/proc/sys/net/ipv6/conf/{name}"));
+        let words: Vec<&str> = ["cat"].into_iter().chain(paths.iter().map(String::as_str)).collect();
+        output(&network, End::Server, &words).replace('\n', " ")
     };
-    assert_eq!(settings(), "0\n1");
+    assert_eq!(settings(), "0 1 1 0");
     let _outside = network.python_in(&network.middle, REFLECTOR);
     let rules = ["--allow", "[fd77::]/64:*", "--nat", "net0"];
     let (mut gateway, client) = tun::start(&network, &rules, &[]);
-    assert_eq!(settings(), "1\n2");
+    assert_eq!(settings(), "1 2 2 0");
     assert_eq!(connect(&network, "fd77::2"), "fd77::1");
     drop(client);
     gateway.interrupt();
     gateway.event("end");
-    assert_eq!(settings(), "0\n1");
+    assert_eq!(settings(), "0 1 1 0");
 }
