@@ -6,7 +6,7 @@ use crate::definition::{Card, Choice, Equation, SACK_PROCESSING};
 use crate::preset::braid::{
     acceleration, ambiguous_rtt, chunk_timer, coupling, drain, head_of_line_retransmission, in_order, loss,
     mode, model, pace, path_probe, policer, redundant_retransmission, round_trips, shortfall, soonest,
-    supervisor, window,
+    supervisor, validation, window,
 };
 use crate::preset::{bonded, cmt_pf};
 
@@ -25,6 +25,7 @@ pub(super) const CARD: Card = Card {
         acceleration::RULES,
         drain::RULES,
         window::RULES,
+        validation::RULES,
         curve::RULES,
         loss::RULES,
         policer::RULES,

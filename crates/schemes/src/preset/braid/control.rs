@@ -20,6 +20,7 @@ use crate::preset::braid::mode::{
 };
 use crate::preset::braid::pace::{GAIN, SLOW_START_GAIN, pace};
 use crate::preset::braid::policer::{Fate, HIGH, Outcome, PolicerTest};
+use crate::preset::braid::validation::Validation;
 use crate::preset::braid::window::PathWindow;
 
 /// Duration of a packet at a bottleneck of 1 Mbit/s, used before a rate was measured.
@@ -73,6 +74,7 @@ struct CurrentRound {
 struct PathControl {
     mode: Mode,
     window: PathWindow,
+    validation: Validation,
     judge: LossClassifier,
     round: CurrentRound,
     drain: Drain,
@@ -91,6 +93,7 @@ impl PathControl {
         PathControl {
             mode: Mode::SlowStart,
             window: PathWindow::new(first.get() as f64),
+            validation: Validation::default(),
             judge: LossClassifier::default(),
             round: CurrentRound::default(),
             drain: Drain::default(),
@@ -214,19 +217,31 @@ impl PathControl {
         in_packets(queue(facts), facts) > TARGET_PACKETS
     }
 
+    /// Reduces a window that the path has not used.
+    fn validate(&mut self, facts: &PathFacts, view: &View<'_>) {
+        let initial = view.profile.initial_window.for_chunk(facts.largest_chunk, facts.ipv6).get() as f64;
+        let reduced = self.validation.reduced(self.window.cwnd(), initial, round_trip(facts), view.now);
+        if let Some(cwnd) = reduced {
+            self.window.set(cwnd);
+            self.reason = Reason::rule("more than the path has carried");
+        }
+    }
+
     /// Reduces the window after congestion on this path or on one coupled with it.
     fn cut(&mut self, facts: &PathFacts, parts: Parts, view: &View<'_>, reason: Reason) {
         let floor = facts.largest_chunk.times(view.profile.fast_retransmit_floor).get() as f64;
+        let before = self.window.cwnd();
+        let in_use = self.validation.in_use(before, facts.in_flight);
         match &mut self.mode {
             Mode::SlowStart => {
-                self.window.cut_slow_start(view.now, filled(facts), floor);
+                self.window.cut_slow_start(view.now, filled(facts), in_use, floor);
                 self.mode = parts.after_slow_start();
             }
             Mode::Delay(persistent) => {
-                self.window.cut(view.now, floor);
-                persistent.held_bytes *= BETA;
+                self.window.cut(view.now, in_use, floor);
+                persistent.held_bytes *= (BETA * in_use / before).min(1.0);
             }
-            Mode::Competitive { .. } => self.window.cut(view.now, floor),
+            Mode::Competitive { .. } => self.window.cut(view.now, in_use, floor),
         }
         self.reason = reason;
     }
@@ -372,10 +387,12 @@ impl BraidControl {
             let acked = ack.newly_acked().get() as f64;
             let share = self.share_of_growth(facts.id, view);
             let Some(path) = self.path(facts.id) else { continue };
+            path.validation.take(ack.sample.map(|sample| sample.delivered), round_trip(facts), view.now);
             let most = (ack.in_flight_before + facts.largest_chunk.times(SLACK_CHUNKS)).get() as f64;
             if acked > 0.0 && most > path.window.cwnd() && path.policer.ceiling(view.now).is_none() {
                 path.grow(acked, share, facts, view.now);
             }
+            path.validate(facts, view);
         }
     }
 

@@ -44,6 +44,7 @@ mod sack_wait;
 mod shortfall;
 pub mod soonest;
 mod supervisor;
+mod validation;
 mod window;
 
 const PARAMETERS: &[Parameter] = &[

@@ -11,7 +11,7 @@ pub(super) const RULES: &[Equation] = &[Equation {
     name: "window",
     rule: text!(
         "slow start: cwnd += bytes acknowledged; after congestion in slow start: cwnd = min(rate base + \
-         {} M, {} cwnd), at least {} M; then CUBIC's curve; congestion: cwnd = {} cwnd, at least \
+         {} M, {} cwnd), at least {} M; then CUBIC's curve; congestion: cwnd = {} of its part in use, at least \
          `floor` M, unless the lost packet was sent before the latest reduction or while more was in \
          flight than it left; T3 without data in flight: half, at least {} M",
         TARGET_PACKETS,
@@ -97,9 +97,9 @@ impl PathWindow {
     }
 
     /// Ends the first slow start after a loss. It is not proportional to the window, which may be several times the path's
-    /// capacity.
-    pub(super) fn cut_slow_start(&mut self, now: Time, held: f64, floor: f64) {
-        self.end_slow_start(held.min(BETA * self.cwnd).max(floor));
+    /// capacity, but at most that share of its part `in_use`.
+    pub(super) fn cut_slow_start(&mut self, now: Time, held: f64, in_use: f64, floor: f64) {
+        self.end_slow_start(held.min(BETA * in_use).max(floor));
         (self.cut_at, self.cut_pending) = (Some(now), true);
     }
 
@@ -121,10 +121,10 @@ impl PathWindow {
         self.cut_at.is_none_or(|cut_at| sent_at >= cut_at)
     }
 
-    /// Reduces the window after congestion, to the floor or more.
-    pub(super) fn cut(&mut self, now: Time, floor: f64) {
-        self.curve.lost(LossCause::FastRetransmit, self.cwnd, true);
-        self.cwnd = (BETA * self.cwnd).max(floor);
+    /// Reduces the window after congestion, from its part `in_use`, to the floor or more.
+    pub(super) fn cut(&mut self, now: Time, in_use: f64, floor: f64) {
+        self.curve.lost(LossCause::FastRetransmit, in_use, true);
+        self.cwnd = (BETA * in_use).max(floor);
         self.ssthresh = Some(self.cwnd);
         (self.cut_at, self.cut_pending) = (Some(now), true);
     }
@@ -148,6 +148,11 @@ mod tests {
         Time::from_nanos(ms * 1_000_000)
     }
 
+    /// Reduces a window in full use.
+    fn cut(window: &mut PathWindow, now: Time) {
+        window.cut(now, window.cwnd(), 2.0 * CHUNK);
+    }
+
     fn chunks(window: &PathWindow) -> f64 {
         window.cwnd() / CHUNK
     }
@@ -155,18 +160,25 @@ mod tests {
     #[test]
     fn a_cut_leaves_seven_tenths_and_the_floor_at_least() {
         let mut window = PathWindow::new(10.0 * CHUNK);
-        window.cut(at(100), 2.0 * CHUNK);
+        cut(&mut window, at(100));
         assert!((chunks(&window) - 7.0).abs() < 1e-9);
         assert_eq!(window.ssthresh(), Some(window.cwnd()));
-        (0..9).for_each(|_| window.cut(at(100), 2.0 * CHUNK));
+        (0..9).for_each(|_| cut(&mut window, at(100)));
         assert!((chunks(&window) - 2.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_cut_starts_at_the_part_in_use() {
+        let mut window = PathWindow::new(100.0 * CHUNK);
+        window.cut(at(100), 20.0 * CHUNK, 2.0 * CHUNK);
+        assert!((chunks(&window) - 14.0).abs() < 1e-9);
     }
 
     #[test]
     fn data_sent_before_a_cut_causes_no_further_cut() {
         let mut window = PathWindow::new(10.0 * CHUNK);
         assert!(window.is_new(at(1)));
-        window.cut(at(100), 2.0 * CHUNK);
+        cut(&mut window, at(100));
         assert!(!window.is_new(at(99)) && window.is_new(at(100)));
     }
 
@@ -175,7 +187,7 @@ mod tests {
         let mut window = PathWindow::new(100.0 * CHUNK);
         assert!(window.is_exceeded_by(102.0 * CHUNK, CHUNK, at(50)));
         assert!(window.is_new(at(50)), "it was not cut");
-        window.cut(at(100), 2.0 * CHUNK);
+        cut(&mut window, at(100));
         assert!(window.is_exceeded_by(90.0 * CHUNK, CHUNK, at(120)) && !window.is_new(at(119)));
         assert!(!window.is_exceeded_by(70.5 * CHUNK, CHUNK, at(140)) && window.is_new(at(140)));
         assert!(window.is_exceeded_by(90.0 * CHUNK, CHUNK, at(160)) && window.is_new(at(159)), "it was over");
@@ -185,7 +197,7 @@ mod tests {
     fn slow_start_with_losses_ends_at_the_bdp_or_at_a_cut() {
         for (held, expected) in [(30.0, 30.0), (90.0, 70.0), (1.0, 2.0)] {
             let mut window = PathWindow::new(100.0 * CHUNK);
-            window.cut_slow_start(at(100), held * CHUNK, 2.0 * CHUNK);
+            window.cut_slow_start(at(100), held * CHUNK, 100.0 * CHUNK, 2.0 * CHUNK);
             assert!((chunks(&window) - expected).abs() < 1e-9, "{held}");
             assert_eq!(window.ssthresh(), Some(window.cwnd()));
             assert!(!window.is_new(at(99)));
@@ -196,7 +208,7 @@ mod tests {
     fn a_share_of_the_growth_is_that_share() {
         let grown = |share: f64| {
             let mut window = PathWindow::new(10.0 * CHUNK);
-            window.cut(at(0), 2.0 * CHUNK);
+            cut(&mut window, at(0));
             (1..=20).for_each(|n| {
                 let cwnd = window.cwnd();
                 window.follow_curve(at(20 * n), Span::from_millis(20), cwnd, share, CHUNK);

@@ -1,6 +1,6 @@
 use super::*;
 use crate::testing::{M, World, bytes, path};
-use anabranch_core::policy::{PathAck, SackDone, SendStamps};
+use anabranch_core::policy::{DeliverySample, PathAck, SackDone, SendStamps};
 use anabranch_core::profile::Profile;
 use anabranch_core::time::Rate;
 
@@ -291,6 +291,51 @@ fn loss_cuts_after_a_long_time_of_ambiguous_acknowledgements() {
     assert!((cut - 0.7 * before).abs() < 0.01, "{cut} of {before}");
     rig.lose(0);
     assert!((rig.chunks(0) - cut).abs() < 0.01, "once");
+}
+
+/// Delivers these bytes in the round trip of a path's newest packet, with nothing in flight before.
+fn deliver(rig: &mut Rig, bytes: ChunkBytes) {
+    let sample = DeliverySample {
+        stamps: SendStamps::default(),
+        delivered: bytes,
+        send_elapsed: Span::ZERO,
+        ack_elapsed: Span::ZERO,
+        lost: ChunkBytes::ZERO,
+        rtt: None,
+        rate: None,
+    };
+    rig.end_sack(0, PathAck { sample: Some(sample), ..PathAck::default() });
+}
+
+#[test]
+fn window_beyond_twice_the_delivered_bytes_is_reduced_by_half_at_most() {
+    let mut rig = Rig::new(ALL, 1);
+    (0..5).for_each(|_| rig.round(0, 0));
+    assert!((rig.chunks(0) - 96.0).abs() < 0.1, "{}", rig.chunks(0));
+    // The initial window has three chunks.
+    for (delivered, expected) in [(47, 96.0), (20, 96.0)] {
+        deliver(&mut rig, bytes(delivered * M));
+        assert!((rig.chunks(0) - expected).abs() < 0.1, "{delivered}: {}", rig.chunks(0));
+    }
+    for expected in [48.0, 43.0, 43.0] {
+        rig.world.now += Span::from_secs(21);
+        deliver(&mut rig, bytes(20 * M));
+        assert!((rig.chunks(0) - expected).abs() < 0.1, "{}", rig.chunks(0));
+    }
+}
+
+#[test]
+fn cut_of_an_unused_window_starts_at_the_delivered_bytes() {
+    let mut rig = Rig::delay_mode(ALL, 1);
+    rig.round(0, 50);
+    deliver(&mut rig, bytes(100 * M));
+    let window = Window { cwnd: bytes(40 * M), ..rig.control.window(path(0)) };
+    rig.control.set_window(path(0), window, Reason::rule("a test"), &rig.world.view());
+    rig.world.now += Span::from_secs(2);
+    deliver(&mut rig, bytes(10 * M));
+    assert!((rig.chunks(0) - 40.0).abs() < 0.01, "twice 100 chunks were delivered");
+    rig.lose(0);
+    assert!((rig.chunks(0) - 7.0).abs() < 0.01, "{}", rig.chunks(0));
 }
 
 #[test]
