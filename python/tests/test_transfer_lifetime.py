@@ -103,13 +103,16 @@ async def test_an_exception_is_not_hidden_by_a_loss():
 @in_loop
 async def test_leaving_by_cancellation_aborts():
     async with listening() as listener:
+        entered = asyncio.Event()
 
         async def use():
             async with anabranch.connect(listener.addresses, local=here(1, 1)) as ours:
+                entered.set()
                 await ours.recv()
 
         using = asyncio.ensure_future(use())
         theirs = await listener.accept()
+        await entered.wait()
         using.cancel()
         with pytest.raises(asyncio.CancelledError):
             await using

@@ -114,7 +114,7 @@ fn opened(to: &str) -> Vec<TcpStream> {
     let connect = |_| {
         let mut connection = TcpStream::connect(to).expect("a connection");
         connection.set_read_timeout(Some(LIMIT)).expect("an option");
-        // One that was refused already is reset.
+        // A refused connection may be reset already.
         let _ = connection.write_all(b"x");
         connection
     };
