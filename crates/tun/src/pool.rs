@@ -13,7 +13,7 @@ use crate::message::Addresses;
 pub struct Networks {
     /// IPv4 network, with a prefix of at most 30 bits.
     pub v4: Ipv4Net,
-    /// IPv6 network, with a prefix of at most 96 bits, so that it has an address for each one of the IPv4 network.
+    /// IPv6 network, with at least as many addresses as the IPv4 network.
     pub v6: Option<Ipv6Net>,
 }
 

@@ -182,15 +182,20 @@ pub(crate) async fn send(association: &Association, first: u32, packets: impl In
     }
 }
 
+/// Adds a UDP header with this destination port, and four bytes.
+fn with_udp(mut bytes: Vec<u8>, port: u16) -> Vec<u8> {
+    bytes.extend([0, 7]);
+    bytes.extend(port.to_be_bytes());
+    bytes.extend([0, 12, 0, 0, 1, 2, 3, 4]);
+    bytes
+}
+
 /// Returns an IPv4 packet of UDP with these addresses and destination port.
 pub(crate) fn udp(source: Ipv4Addr, destination: Ipv4Addr, port: u16) -> Vec<u8> {
     let mut bytes = vec![0x45, 0, 0, 32, 0, 0, 0, 0, 64, 17, 0, 0];
     bytes.extend(source.octets());
     bytes.extend(destination.octets());
-    bytes.extend([0, 7]);
-    bytes.extend(port.to_be_bytes());
-    bytes.extend([0, 12, 0, 0, 1, 2, 3, 4]);
-    bytes
+    with_udp(bytes, port)
 }
 
 pub(crate) fn payload(message: Option<Message>) -> Bytes {
@@ -205,8 +210,5 @@ pub(crate) fn udp6(source: Ipv6Addr, destination: Ipv6Addr, port: u16) -> Vec<u8
     let mut bytes = vec![0x60, 0, 0, 0, 0, 12, 17, 64];
     bytes.extend(source.octets());
     bytes.extend(destination.octets());
-    bytes.extend([0, 7]);
-    bytes.extend(port.to_be_bytes());
-    bytes.extend([0, 12, 0, 0, 1, 2, 3, 4]);
-    bytes
+    with_udp(bytes, port)
 }

@@ -20,9 +20,7 @@ use clap::{ArgGroup, Args};
 
 use self::plan::{Direction, LONGEST_MESSAGE, Limit, MOST_STREAMS, Plan, VERSION};
 use self::report::{Form, Reporter};
-use crate::endpoint::{
-    AccessOptions, ConnectOptions, Expected, LinkOptions, ListenOptions, MeetingOptions, access_notice,
-};
+use crate::endpoint::{AccessOptions, ConnectOptions, Expected, ListenOptions, access_notice};
 use crate::exit::{CommandError, Status};
 use crate::{output, quantity};
 
@@ -194,14 +192,7 @@ async fn server(arguments: &BenchArguments, reporter: &Reporter) -> Result<Statu
     }
     let association = arguments.connect.association.clone();
     let access = arguments.access.clone();
-    let listen = listen_addresses(arguments)?;
-    let listen = ListenOptions {
-        listen,
-        access,
-        meeting: MeetingOptions::default(),
-        links: LinkOptions::default(),
-        association,
-    };
+    let listen = ListenOptions::new(listen_addresses(arguments)?, access, association);
     // Addresses of `--listen` include their ports.
     let port = arguments.port.filter(|_| listen.listen.is_empty());
     let port = port.map_or_else(String::new, |port| format!(" -p {port}"));

@@ -84,6 +84,16 @@ impl Admitted {
 }
 
 impl ListenOptions {
+    /// Returns options without a rendezvous server, and without costs of links.
+    pub(crate) fn new(
+        listen: Vec<SocketAddr>,
+        access: AccessOptions,
+        association: AssociationOptions,
+    ) -> Self {
+        let (meeting, links) = (MeetingOptions::default(), LinkOptions::default());
+        ListenOptions { listen, access, meeting, links, association }
+    }
+
     /// Runs a command that listens, and counts the last bytes of its links, also after a failure. Returns the result, and the states
     /// of all links with a cost or limit.
     pub(crate) fn block_on<T>(

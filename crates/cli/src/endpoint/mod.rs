@@ -26,7 +26,7 @@ use crate::{output, quantity};
 pub(crate) use access::{AccessOptions, access_notice, networks, typed};
 pub(crate) use caller::AcceptedPeer;
 pub(crate) use connect::{ConnectOptions, FailedAttempt, through};
-pub(crate) use listen::{Admitted, LinkOptions, ListenOptions, MeetingOptions};
+pub(crate) use listen::{Admitted, ListenOptions, MeetingOptions};
 pub(crate) use protection::{Connecting, Expected, Listening, ProtectionOptions, peer_key};
 pub(crate) use rendezvous::RendezvousServer;
 

@@ -20,9 +20,7 @@ use super::console::{Console, End, listening_notice};
 use super::paths::Paths;
 use super::send::{Connector, can_resume, finish, judge, watch};
 use super::{Clash, SelectOptions, ShowOptions, StoreOptions, TimeoutOptions, open_folder, runtime};
-use crate::endpoint::{
-    AccessOptions, Admitted, ConnectOptions, Expected, LinkOptions, ListenOptions, MeetingOptions, typed,
-};
+use crate::endpoint::{AccessOptions, Admitted, ConnectOptions, Expected, ListenOptions, typed};
 use crate::exit::{CommandError, Status};
 use crate::signal::interrupted;
 use crate::{output, quantity};
@@ -283,13 +281,7 @@ impl RecvArguments {
         let ListenAddresses { listen, access } = &self.listening;
         let association = self.connect.association.clone();
         let (listen, access) = (listen.clone(), access.clone());
-        let listen = ListenOptions {
-            listen,
-            access,
-            meeting: MeetingOptions::default(),
-            links: LinkOptions::default(),
-            association,
-        };
+        let listen = ListenOptions::new(listen, access, association);
         let mut command = "anabranch recv".to_owned();
         if self.all {
             command.push_str(" --all");

@@ -19,7 +19,7 @@ use super::console::{Console, End, LOOK_EVERY};
 use super::identity::sender;
 use super::paths::Paths;
 use super::{Clash, SelectOptions, ShowOptions, TimeoutOptions, read_limit, runtime};
-use crate::endpoint::{AccessOptions, ConnectOptions, Expected, LinkOptions, ListenOptions, MeetingOptions};
+use crate::endpoint::{AccessOptions, ConnectOptions, Expected, ListenOptions, MeetingOptions};
 use crate::exit::{CommandError, Status};
 use crate::signal::{Resizes, interrupted};
 
@@ -153,7 +153,7 @@ impl SendArguments {
         let association = self.connect.association.clone();
         let (listen, access) = (self.listen.clone(), self.access.clone());
         let meeting = MeetingOptions { rendezvous: self.connect.rendezvous.clone() };
-        ListenOptions { listen, access, meeting, links: LinkOptions::default(), association }
+        ListenOptions { meeting, ..ListenOptions::new(listen, access, association) }
     }
 
     fn sender_requests(&self) -> SenderRequests {

@@ -53,7 +53,9 @@ impl Validation {
     /// no packet of the path.
     pub(super) fn take(&mut self, delivered: Option<ChunkBytes>, round_trip: Span, now: Time) {
         // An unused path delivers nothing, which counts from its first delivery on.
-        let Some(delivered) = delivered.or_else(|| self.recent.get().map(|_| ChunkBytes::ZERO)) else { return };
+        let Some(delivered) = delivered.or_else(|| self.recent.get().map(|_| ChunkBytes::ZERO)) else {
+            return;
+        };
         let recent = round_trip.times(RECENT_ROUNDS).max(LEAST_RECENT);
         self.recent.update(now.as_nanos(), delivered, recent.as_nanos());
         self.remembered.update(now.as_nanos(), delivered, MEMORY.as_nanos());
