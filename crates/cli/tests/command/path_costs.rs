@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -163,6 +163,21 @@ fn damaged_count_of_a_limited_link_ends_the_command_with_a_remedy() {
     assert!(error.contains("c2.json") && error.contains("remove it"), "{error}");
 }
 
+/// Waits until the server's command knows of a path with this cost, which the client reports in a HEARTBEAT.
+fn wait_for_cost(network: &Network, command: &str, cost: &str) {
+    let until = Instant::now() + Duration::from_secs(60);
+    loop {
+        let mut top = network.anabranch(End::Server, &["top", command, "--once", "--json"]);
+        let sample = top.stdout(Stdio::piped()).output().expect("it starts").stdout;
+        let sample: Value = serde_json::from_slice(&sample).expect("JSON");
+        let paths = sample["associations"][0]["paths"].as_array();
+        if paths.is_some_and(|paths| paths.iter().any(|path| path["cost"] == cost)) {
+            return;
+        }
+        assert!(Instant::now() < until, "{sample}");
+    }
+}
+
 /// Downloads a file through the forwarded port.
 const DOWNLOAD: &str = "
 import shutil, urllib.request
@@ -181,6 +196,7 @@ fn forward_shows_costs_and_use_of_its_links() {
     let arguments = with(&["forward", "10.91.1.2", "--json", "-L", "8001:127.0.0.1:8000"], &terms);
     let mut forwarding = network.start(End::Client, &arguments);
     forwarding.event("listening");
+    wait_for_cost(&network, "gateway", "backup");
     network.python(End::Client, DOWNLOAD).wait();
     assert!(
         fs::read(network.path("got-0")).expect("a file")
