@@ -6,14 +6,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use anabranch_mapping::FlowRate;
-use anabranch_net::Association;
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::copies::Copies;
-use crate::datagrams::{self, Datagram, MAX_QUEUED, Queue};
+use crate::datagrams::{Carrier, Datagram, MAX_QUEUED, Queue};
 use crate::dial::permitted_addresses;
 use crate::event::{Event, Reporter};
 use crate::failure::Failure;
@@ -35,7 +34,7 @@ const RESOLVED_WITHIN: Duration = Duration::from_secs(5);
 /// Parts of the gateway that a flow uses.
 #[derive(Clone)]
 pub(crate) struct Context {
-    pub(crate) association: Association,
+    pub(crate) carrier: Carrier,
     pub(crate) copies: Copies,
     pub(crate) policy: Policy,
     pub(crate) users: Users,
@@ -103,7 +102,7 @@ async fn run(context: Context, id: u32, mut queue: Queue, _place: Place) -> u32 
                     context.tally.sent_to_peer(length);
                     let duplicate = context.copies.wants(&mut rate, length);
                     let datagram = (from.into(), buffer[..length].to_vec());
-                    datagrams::send(&context.association, id, datagram, duplicate).await;
+                    context.carrier.send(id, datagram, duplicate).await;
                 }
             }
             () = sleep(IDLE) => return id,

@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::copies::Copies;
+use crate::datagrams::Carrier;
 use crate::dial::dial;
 use crate::event::{Event, Reporter};
 use crate::failure::Failure;
@@ -203,7 +204,7 @@ struct Served {
 impl Served {
     fn context(&self) -> Context {
         Context {
-            association: self.association.clone(),
+            carrier: Carrier::new(self.association.clone()),
             copies: Copies::new(),
             policy: self.gateway.options.policy.clone(),
             users: self.gateway.users.clone(),

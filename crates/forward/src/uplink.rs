@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
 use crate::copies::Copies;
-use crate::datagrams::{self, Datagram, MAX_QUEUED, Queue};
+use crate::datagrams::{Carrier, Datagram, MAX_QUEUED, Queue};
 use crate::event::{Event, Reporter};
 use crate::failure::Failure;
 use crate::listen_spec::Forwarding;
@@ -36,9 +36,16 @@ pub(crate) struct Uplink {
     inner: Arc<Inner>,
 }
 
+/// Association with the gateway.
+#[derive(Clone)]
+struct Session {
+    number: u64,
+    association: Association,
+    datagrams: Carrier,
+}
+
 struct Inner {
-    /// Association with the gateway, with its number.
-    session: watch::Sender<Option<(u64, Association)>>,
+    session: watch::Sender<Option<Session>>,
     entered: AtomicU64,
     tally: Tally,
     /// Number of connections that wait for an answer of the gateway.
@@ -82,7 +89,7 @@ impl Uplink {
         let _counted = CountedRequest::new(&self.inner.requests);
         let mut tried = None;
         for _ in 0..MAX_TRIES {
-            let (number, association) = self.session_after(tried).await?;
+            let Session { number, association, .. } = self.session_after(tried).await?;
             let opened = timeout(ANSWERED_WITHIN, async {
                 let Ok((mut sender, mut receiver)) = association.open_stream().await else {
                     return Ok(None);
@@ -120,11 +127,10 @@ impl Uplink {
     }
 
     /// Returns the association, or the next one if it is the one that was tried. Waits for it.
-    async fn session_after(&self, tried: Option<u64>) -> Result<(u64, Association), Failure> {
+    async fn session_after(&self, tried: Option<u64>) -> Result<Session, Failure> {
         let mut session = self.inner.session.subscribe();
-        let is_next = |session: &Option<(u64, Association)>| {
-            session.as_ref().is_some_and(|(number, _)| tried != Some(*number))
-        };
+        let is_next =
+            |session: &Option<Session>| session.as_ref().is_some_and(|one| tried != Some(one.number));
         let found = timeout(GATEWAY_WITHIN, session.wait_for(is_next)).await;
         found.ok().and_then(Result::ok).and_then(|session| session.clone()).ok_or(Failure::NoGateway)
     }
@@ -132,7 +138,7 @@ impl Uplink {
     /// Ends the association with the gateway: gracefully, or by an ABORT that resets open connections.
     pub(crate) async fn close(&self) {
         let session = self.inner.session.send_replace(None);
-        if let Some((_, association)) = session {
+        if let Some(Session { association, .. }) = session {
             if self.inner.tally.totals().open == 0 {
                 let _ = timeout(CLOSED_WITHIN, association.shutdown()).await;
             }
@@ -198,7 +204,9 @@ impl Uplink {
     /// Uses an association for new connections from now on.
     pub(crate) fn enter(&self, association: &Association) {
         let number = self.inner.entered.fetch_add(1, Ordering::Relaxed);
-        self.inner.session.send_replace(Some((number, association.clone())));
+        let datagrams = Carrier::new(association.clone());
+        let session = Session { number, association: association.clone(), datagrams };
+        self.inner.session.send_replace(Some(session));
     }
 
     /// Lets new connections wait for another association.
@@ -219,11 +227,11 @@ impl Flow {
     /// Sends a datagram of the program, or drops it if there is no association with the gateway.
     pub(crate) async fn send(&mut self, datagram: Datagram) {
         let session = self.uplink.inner.session.borrow().clone();
-        if let Some((_, association)) = session {
+        if let Some(Session { datagrams, .. }) = session {
             let bytes = datagram.1.len();
             self.uplink.tally().sent_to_peer(bytes);
             let duplicate = self.uplink.inner.copies.wants(&mut self.rate, bytes);
-            datagrams::send(&association, self.id, datagram, duplicate).await;
+            datagrams.send(self.id, datagram, duplicate).await;
         }
     }
 

@@ -182,3 +182,48 @@ async fn flows_above_the_limits_are_refused() {
     .await;
     until("the others are forwarded", || gateway.tally().totals().to_peer_bytes == 10).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn datagrams_have_a_stream_that_no_connection_uses() {
+    let (streams, mut used) = tokio::sync::mpsc::unbounded_channel();
+    let server = Server::start(any(), move |association| {
+        let streams = streams.clone();
+        async move {
+            let reply = Notice::ProbeReply { instance: 1 };
+            let _ = association.recv().await;
+            let _ = association.send(reply.encode(), SendOptions::default().unordered()).await;
+            loop {
+                tokio::select! {
+                    message = association.recv() => {
+                        let Ok(Some(message)) = message else { return };
+                        let _ = streams.send((message.stream, false));
+                    }
+                    opened = association.accept_stream() => {
+                        let Ok(Some((sender, mut receiver))) = opened else { return };
+                        let _ = streams.send((sender.id(), true));
+                        // The stream stays open.
+                        tokio::spawn(async move { while let Ok(Some(_)) = receiver.recv().await {} drop(sender) });
+                    }
+                }
+            }
+        }
+    });
+    let client = Client::start(server.address, &[]).await;
+    let program = Program::start(&client).await;
+    let address = client.forward("example.org:80");
+    let (mut connections, mut datagrams) = (Vec::new(), Vec::new());
+    let mut held = Vec::new();
+    for _ in 0..3 {
+        held.push(connect(address).await);
+        program.send(LOOPBACK, 53, b"?").await;
+        for _ in 0..2 {
+            match within(used.recv()).await.expect("a stream") {
+                (stream, true) => connections.push(stream),
+                (stream, false) => datagrams.push(stream),
+            }
+        }
+    }
+    assert_eq!((connections.len(), datagrams.len()), (3, 3));
+    assert!(datagrams.iter().all(|stream| *stream == datagrams[0]), "{datagrams:?}");
+    assert!(!connections.contains(&datagrams[0]), "{connections:?} {datagrams:?}");
+}

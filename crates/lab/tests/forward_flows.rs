@@ -91,7 +91,7 @@ fn streams_of_a_flow_are_scheduled_as_those_of_the_forwarder() {
     let job = job(&scenario("downloads = 3", ""), "braid", 1);
     let plan = job.flow_plan(0).expect("a plan");
     assert_eq!(plan.config.stream_scheduler, STREAM_SCHEDULER);
-    assert_eq!(plan.streams, 5);
+    assert_eq!(plan.streams, 6);
 }
 
 #[test]

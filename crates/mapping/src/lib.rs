@@ -27,9 +27,9 @@ pub const MESSAGE_BYTES: usize = 16 << 10;
 /// Time after which a datagram is given up. Programs that use UDP have sent it again by then.
 pub const DATAGRAM_LIFETIME: Duration = Duration::from_secs(1);
 
-/// Returns the options of a message with a datagram. `is_limited` is set if the peer supports partial reliability, `duplicate` if
-/// [`Duplication::wants_copy`] returns it.
-pub fn datagram_options(is_limited: bool, duplicate: bool) -> SendOptions {
-    let options = SendOptions { duplicate, ..SendOptions::default().unordered() };
+/// Returns the options of a message with a datagram. `stream` has no other messages, which a datagram would wait for. `is_limited` is
+/// set if the peer supports partial reliability, `duplicate` if [`Duplication::wants_copy`] returns it.
+pub fn datagram_options(stream: u16, is_limited: bool, duplicate: bool) -> SendOptions {
+    let options = SendOptions { duplicate, ..SendOptions::on_stream(stream).unordered() };
     if is_limited { options.expires_after(DATAGRAM_LIFETIME) } else { options }
 }

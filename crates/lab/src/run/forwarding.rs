@@ -24,8 +24,12 @@ pub(crate) enum Role {
     Gateway,
 }
 
-/// Returns the number of streams of a flow: one for each connection.
+/// Returns the number of streams of a flow: one for each connection, and one for datagrams.
 pub(crate) fn streams_of(forwarded: &Forwarded) -> u16 {
+    stream_of_datagrams(forwarded) + 1
+}
+
+fn stream_of_datagrams(forwarded: &Forwarded) -> u16 {
     forwarded.downloads + 2
 }
 
@@ -74,6 +78,7 @@ struct Conversation {
 #[derive(Debug)]
 struct Talk {
     datagrams: Datagrams,
+    stream: u16,
     sent: Schedule,
     rate: FlowRate,
     duplication: Duplication,
@@ -112,6 +117,7 @@ impl Programs {
         });
         let talk = forwarded.datagrams.map(|datagrams| Talk {
             datagrams,
+            stream: stream_of_datagrams(forwarded),
             sent: Schedule::new(datagrams.interval),
             rate: FlowRate::default(),
             duplication: Duplication::default(),
@@ -258,7 +264,7 @@ impl Talk {
             let message = Bytes::from(vec![0x5A; self.datagrams.size_bytes as usize]);
             let elapsed = Duration::from_nanos(now.as_nanos());
             let duplicate = self.duplication.wants_copy(&mut self.rate, elapsed, message.len());
-            let options = datagram_options(is_limited, duplicate);
+            let options = datagram_options(self.stream, is_limited, duplicate);
             // A full send buffer drops datagrams.
             let _ =
                 association.send_at(now, message, SendOptions { ppid: identify(number as u32), ..options });
