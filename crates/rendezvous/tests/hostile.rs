@@ -375,3 +375,30 @@ fn clients_survive_arbitrary_messages_of_a_server() {
         while listener.poll_event().is_some() || caller.poll_event().is_some() {}
     }
 }
+
+/// Registers a listener with a new key from this IPv6 address, and returns the key.
+fn register(server: &mut Server, ports: &mut RelayPorts, from: &str) -> KeyPair {
+    let (key, from) = (KeyPair::generate().expect("randomness"), address(from));
+    let at = address("[2001:db8:9::1]:9898");
+    let mut listener = Listener::new(Time::ZERO, [4; 32], key.clone(), vec![at]);
+    listener.set_sockets(Time::ZERO, [(0, from.ip())]);
+    while let Some(out) = listener.poll_transmit() {
+        for reply in server.handle(Time::ZERO, (0, from), &out.bytes, ports) {
+            listener.handle(Time::ZERO, 0, at, &reply.bytes, &|_| true);
+        }
+    }
+    key
+}
+
+#[test]
+fn listeners_from_networks_of_one_ipv6_site_replace_those_of_no_other() {
+    let limits = Limits { listeners: 4, ..Limits::default() };
+    let (mut server, mut ports) = (Server::new(Time::ZERO, [1; 32], limits), RelayPorts::default());
+    let other = register(&mut server, &mut ports, "[2001:db8:2::1]:1");
+    for network in 0..64 {
+        register(&mut server, &mut ports, &format!("[2001:db8:1:{network:x}::1]:1"));
+    }
+    assert_eq!(server.occupancy().0, 4);
+    let mut caller = Client::new(5, "203.0.113.9:1", &other);
+    assert!(!caller.exchange(&mut server, &mut ports).is_empty(), "it is still registered");
+}

@@ -6,7 +6,7 @@ mod relays;
 mod sockets;
 mod table;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use anabranch_core::Source;
 use anabranch_core::time::{Rate, Span, Time};
@@ -28,6 +28,9 @@ const REGISTRATION_LIFETIME: Span = Span::from_secs(60);
 
 /// Time after which a call without a request is removed.
 const CALL_LIFETIME: Span = Span::from_secs(60);
+
+/// Prefix length in bits of an IPv6 site. Providers assign a /48 or a /56 (RFC 6177), whose /64 networks one host can use.
+const SITE_BITS: u32 = 48;
 
 /// Time between two removals of expired entries.
 const SWEEP_EVERY: Span = Span::from_secs(1);
@@ -105,7 +108,7 @@ struct Registered {
 
 /// Server at which two sides meet. Its driver passes the datagrams of its sockets, and sends the replies.
 ///
-/// All memory is bounded by [`Limits`], and each source (an IPv4 address or an IPv6 /64) has its share. All replies to a datagram
+/// All memory is bounded by [`Limits`], and each source (an IPv4 address or an IPv6 /48) has its share. All replies to a datagram
 /// are together no longer than the datagram, and except for cookies they go to addresses that have returned one.
 #[derive(Debug)]
 pub struct Server {
@@ -117,6 +120,17 @@ pub struct Server {
     rates: Rates,
     totals: Totals,
     next_sweep: Time,
+}
+
+/// Returns the source that counts for the requests of an address.
+fn source_of(address: SocketAddr) -> Source {
+    match address.ip() {
+        IpAddr::V4(address) => IpAddr::V4(address).into(),
+        IpAddr::V6(address) => {
+            let host_bits = Ipv6Addr::BITS - SITE_BITS;
+            IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> host_bits << host_bits)).into()
+        }
+    }
 }
 
 impl Server {
@@ -180,7 +194,7 @@ impl Server {
         signed: &Signed,
         ports: &mut dyn Ports,
     ) -> Option<Vec<Reply>> {
-        let source = Source::from(origin.address.ip());
+        let source = source_of(origin.address);
         // The cookie is checked first: it costs less than a signature, and forged sources have none.
         if !self.secret.accepts(now, origin.address, &signed.cookie)
             || !self.rates.admits(now, &self.secret, source)
@@ -207,7 +221,7 @@ impl Server {
                     replies.extend(sockets.iter().map(|socket| socket.reply(&superseded)));
                 }
                 let registered = Registered { registration, sockets: Sockets::of(origin) };
-                self.listeners.insert(key, registered, Source::from(origin.address.ip()));
+                self.listeners.insert(key, registered, source_of(origin.address));
             }
         }
         replies
@@ -222,7 +236,7 @@ impl Server {
     ) -> Option<Vec<Reply>> {
         if self.calls.get(&id).is_none() {
             let call = Call::new(key.to_raw(), listener, origin.seen);
-            self.calls.insert(id, call, Source::from(origin.address.ip()));
+            self.calls.insert(id, call, source_of(origin.address));
         }
         let call = self
             .calls
@@ -268,7 +282,7 @@ impl Server {
         let port = match call.relays.get(&pair).copied().filter(|port| self.relays.contains(*port)) {
             Some(port) => port,
             None => {
-                let source = Source::from(origin.address.ip());
+                let source = source_of(origin.address);
                 let relay = Relay::new(now, (id, pair), source, &mut self.secret, &self.limits);
                 match self.relays.open(relay, origin.via, ports) {
                     Ok(port) => {
