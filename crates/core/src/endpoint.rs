@@ -488,6 +488,11 @@ impl Endpoint {
         self.config.accept = None;
     }
 
+    /// Returns `true` if peers may open associations.
+    pub fn is_accepting(&self) -> bool {
+        self.config.accept.is_some()
+    }
+
     /// Runs all actions that are due at `now`.
     pub fn handle_timeout(&mut self, now: Time) {
         self.now = self.now.max(now);

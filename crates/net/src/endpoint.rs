@@ -431,11 +431,10 @@ impl Endpoint {
 
     /// Returns a handle that reads the endpoint's state and does not keep it running.
     pub fn monitor(&self) -> Monitor {
-        let EndpointInner { commands, sctp_port, accepts, gone, last_links, .. } = &*self.inner;
+        let EndpointInner { commands, sctp_port, gone, last_links, .. } = &*self.inner;
         Monitor {
             commands: commands.downgrade(),
             sctp_port: *sctp_port,
-            accepts: *accepts,
             gone: gone.clone(),
             last_links: Arc::clone(last_links),
         }
@@ -456,7 +455,6 @@ impl Endpoint {
 pub struct Monitor {
     commands: mpsc::WeakUnboundedSender<Command>,
     sctp_port: u16,
-    accepts: bool,
     gone: watch::Receiver<()>,
     last_links: LastLinks,
 }
@@ -464,11 +462,6 @@ pub struct Monitor {
 impl Monitor {
     pub(crate) fn last_links(&self) -> &LastLinks {
         &self.last_links
-    }
-
-    /// Returns `true` if the endpoint accepts associations.
-    pub fn accepts(&self) -> bool {
-        self.accepts
     }
 
     /// Sends a command to the endpoint's task, unless it has ended.

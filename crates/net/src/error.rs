@@ -78,12 +78,9 @@ pub enum LocalError {
         /// Addresses of the endpoint.
         known: Vec<IpAddr>,
     },
-    /// An association has no other active path than those of the address.
+    /// An association has no other active path than those of the address, or no new one could begin.
     #[error("{0} has the only usable path; restore another one first, or end the association")]
     LastUsable(IpAddr),
-    /// The endpoint accepts associations, whose paths its peers choose.
-    #[error("this side accepts associations; take the path out at the side that connects")]
-    Accepts,
     /// The endpoint's task has ended.
     #[error("the endpoint has ended: its runtime has stopped; bind a new one")]
     EndpointGone,

@@ -15,14 +15,15 @@ use crate::withheld::Withholder;
 
 impl Monitor {
     /// Takes a local address out of use: every association retires the paths that begin there, and reports this to its peer, so
-    /// that neither side sends data on them. The socket stays bound, and associations that are opened later leave the address out.
+    /// that neither side sends data on them. The socket stays bound. Associations that are opened later leave the address out, and an
+    /// endpoint that accepts associations accepts none there.
     ///
     /// The order precedes later ones to the endpoint; the future waits for its result. Cancel-safe: dropping the future does not
     /// withdraw the order.
     ///
     /// # Errors
-    /// Returns [`LocalError::LastUsable`] if an association has no other active path, [`LocalError::Accepts`] on an endpoint that
-    /// accepts associations, [`LocalError::Unknown`] and [`LocalError::EndpointGone`].
+    /// Returns [`LocalError::LastUsable`] if an association has no other active path, or if an endpoint that accepts associations has
+    /// no other address in use, [`LocalError::Unknown`] and [`LocalError::EndpointGone`].
     pub fn withhold_local(
         &self,
         end: LocalEnd,
@@ -51,17 +52,9 @@ impl Monitor {
         command: fn(LocalEnd, oneshot::Sender<Result<(), LocalError>>) -> Command,
     ) -> impl Future<Output = Result<(), LocalError>> + Send + use<> {
         let (reply, answer) = oneshot::channel();
-        let accepts = self.accepts();
-        if !accepts {
-            // Without a task, the command is dropped together with its reply.
-            self.order(command(end, reply));
-        }
-        async move {
-            match accepts {
-                true => Err(LocalError::Accepts),
-                false => answer.await.unwrap_or(Err(LocalError::EndpointGone)),
-            }
-        }
+        // Without a task, the command is dropped together with its reply.
+        self.order(command(end, reply));
+        async move { answer.await.unwrap_or(Err(LocalError::EndpointGone)) }
     }
 }
 
@@ -70,6 +63,9 @@ impl Driver {
         self.check_local(end)?;
         if self.withheld.hold(end, Withholder::User) {
             return Ok(());
+        }
+        if self.endpoint.is_accepting() && !self.used_ends().any(|used| used != end) {
+            return Err(LocalError::LastUsable(end.address));
         }
         let paths = self.dispensable_paths(end)?;
         self.take_out(end, Withholder::User, paths);

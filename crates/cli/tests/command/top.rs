@@ -173,9 +173,41 @@ fn metrics_text_and_wrong_names_have_their_outcome() {
     assert!(page.contains("anabranch_path_received_bytes_total{") && page.ends_with("# EOF\n"), "{page}");
     let unknown = rig.top(&["--take-out", "wwan9"]).with_status(1);
     assert!(unknown.err.contains("`wwan9` is no link") && unknown.err.contains(PATHS[0]), "{}", unknown.err);
+}
+
+/// Returns `true` if paths to each of these hosts carry data, and there are no paths to others.
+fn carry_to(sample: &Value, hosts: &[&str]) -> bool {
+    let leads_to = |path: &Value, host: &str| {
+        path["remote"].as_str().is_some_and(|remote| remote.starts_with(&format!("{host}:")))
+    };
+    let busy = |path: &&Value| path["up_kbps"].as_f64().is_some_and(|rate| rate > 100.0);
+    let mut reached =
+        hosts.iter().map(|host| paths(sample).iter().filter(busy).any(|path| leads_to(path, host)));
+    let known = |path: &Value| hosts.iter().any(|host| leads_to(path, host));
+    reached.all(|reached| reached) && paths(sample).iter().all(known)
+}
+
+#[test]
+fn address_of_a_gateway_is_taken_out_and_comes_back() {
+    const HOSTS: [&str; 2] = ["127.0.0.83", "127.0.0.84"];
+    let rig = Rig::start();
+    let stop = Arc::new(AtomicBool::new(false));
+    let traffic = thread::spawn({
+        let (stop, to) = (Arc::clone(&stop), rig.forwarding.address.clone());
+        move || exchange_until(&stop, &to)
+    });
+    rig.until(|sample| carry_to(sample, &HOSTS));
     let gateway = rig.gateway.id().to_string();
-    let refused = anabranch(&["top", &gateway, "--take-out", "127.0.0.83"]).with_status(1);
-    assert!(refused.err.contains("at the side that connects"), "{}", refused.err);
+    let order =
+        |words: [&str; 2], status| anabranch(&[&["top", &gateway][..], &words].concat()).with_status(status);
+    order(["--take-out", HOSTS[0]], 0);
+    rig.until(|sample| carry_to(sample, &HOSTS[1..]));
+    let refused = order(["--take-out", HOSTS[1]], 1);
+    assert!(refused.err.contains("127.0.0.84 has the only usable path"), "{}", refused.err);
+    order(["--take-back", HOSTS[0]], 0);
+    rig.until(|sample| carry_to(sample, &HOSTS));
+    stop.store(true, Ordering::Relaxed);
+    assert!(traffic.join().expect("no panic") > 0);
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! Local addresses that are taken out of use and back while associations are established.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anabranch_net::{Association, LocalEnd, LocalError, PathState};
+use anabranch_tests::credentials::Mode;
 
-use crate::loopback::rig::{Duo, expect, in_both_modes, ip, peer, quick, send, server_in, within};
+use crate::loopback::rig::{Duo, client_in, expect, in_both_modes, ip, peer, quick, send, server_in, within};
 
 /// Waits until the active paths of an association are those from these local addresses.
 async fn active_from(association: &Association, locals: &[LocalEnd]) {
@@ -15,6 +17,22 @@ async fn active_from(association: &Association, locals: &[LocalEnd]) {
                 paths.iter().filter(|path| path.state == PathState::Active).map(|path| path.local).collect();
             active.sort_unstable();
             if active.iter().copied().eq(locals.iter().map(|end| end.address)) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+}
+
+/// Waits until the active paths of an association lead to these nodes.
+async fn reaches(association: &Association, nodes: &[u8]) {
+    let expected: BTreeSet<_> = nodes.iter().map(|node| ip(*node)).collect();
+    within(async {
+        loop {
+            let paths = association.paths().await;
+            let active = paths.iter().filter(|path| path.state == PathState::Active);
+            if active.map(|path| path.remote.ip()).collect::<BTreeSet<_>>() == expected {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -63,8 +81,6 @@ async fn last_usable_path_stays() {
     assert!(matches!(refused, LocalError::LastUsable(local) if local == ip(12)), "{refused}");
     let unknown = within(monitor.withhold_local(end(99))).await.expect_err("it is not there");
     assert!(matches!(unknown, LocalError::Unknown { .. }), "{unknown}");
-    let accepting = within(duo.server.monitor().withhold_local(end(1))).await.expect_err("it accepts");
-    assert!(matches!(accepting, LocalError::Accepts), "{accepting}");
     send(&duo.ours, "still").await;
     expect(&duo.theirs, "still").await;
 }
@@ -84,4 +100,44 @@ async fn later_association_leaves_a_withheld_address_out() {
         active_from(&later, &[end(11), end(12)]).await;
     })
     .await;
+}
+
+#[tokio::test]
+async fn accepting_endpoint_takes_an_address_out_for_all_associations_and_back() {
+    in_both_modes(async |mode| {
+        let duo = Duo::connected_in(mode, 2, quick()).await;
+        let earlier = client_in(mode, &[21, 22]);
+        let earlier = within(earlier.connect(peer(&earlier, &duo.server), quick())).await.expect("connected");
+        let accepted = within(duo.server.accept()).await.expect("accepted");
+        for association in [&duo.theirs, &accepted] {
+            active_from(association, &[end(1), end(2)]).await;
+        }
+        let monitor = duo.server.monitor();
+        within(monitor.withhold_local(end(1))).await.expect("another address works");
+        let later = client_in(mode, &[31, 32]);
+        // The packets of peers that know the address already are accepted for a second.
+        tokio::time::sleep(Duration::from_millis(1100)).await;
+        let later = within(later.connect(peer(&later, &duo.server), quick())).await.expect("connected");
+        for association in [&duo.ours, &earlier, &later] {
+            reaches(association, &[2]).await;
+        }
+        send(&duo.ours, "over the other address").await;
+        expect(&duo.theirs, "over the other address").await;
+        let refused = within(monitor.withhold_local(end(2))).await.expect_err("it is the last one");
+        assert!(matches!(refused, LocalError::LastUsable(local) if local == ip(2)), "{refused}");
+        within(monitor.restore_local(end(1))).await.expect("it is there");
+        for association in [&duo.ours, &earlier, &later] {
+            reaches(association, &[1, 2]).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn accepting_endpoint_without_associations_keeps_its_last_address() {
+    let server = server_in(Mode::Plain, &[1], quick());
+    let refused = within(server.monitor().withhold_local(end(1))).await.expect_err("it is the only one");
+    assert!(matches!(refused, LocalError::LastUsable(local) if local == ip(1)), "{refused}");
+    let client = client_in(Mode::Plain, &[11]);
+    within(client.connect(peer(&client, &server), quick())).await.expect("connected");
 }
