@@ -49,6 +49,24 @@ fn keystroke_waits_for_its_echo_and_less_so_with_priority() {
 }
 
 #[test]
+fn keystrokes_beside_64_downloads_return_within_20_ms_of_idle() {
+    let p99_ms = |downloads: usize| {
+        let flow =
+            format!("downloads = {downloads}\nkeystrokes = {{ interval = \"50 ms\" }}\nstart = \"0 s\"");
+        let text =
+            scenario(&flow, "").replace("4 Mbit/s", "10 Mbit/s").replace("[run]", "[run]\nwarmup = \"2 s\"");
+        let found = connections(&text);
+        let typed = found.last().expect("keystrokes");
+        assert!(typed.completed >= typed.sent - 2, "{typed:?}");
+        let downloaded: f64 = found.iter().take(downloads).map(|each| each.goodput_kbps).sum();
+        assert!(downloads == 0 || downloaded > 16_000.0, "{downloaded}");
+        typed.p99_ms.expect("a time")
+    };
+    let [idle, one, many] = [0, 1, 64].map(p99_ms);
+    assert!(many < idle + 20.0 && one < idle + 20.0, "{idle} {one} {many}");
+}
+
+#[test]
 fn response_begins_when_the_whole_request_has_arrived() {
     let flow = "requests = { request = \"100 kB\", response = \"50 kB\", interval = \"1 s\" }";
     let found = connections(&scenario(flow, ""));

@@ -2,14 +2,23 @@
 //!
 //! Each stream has a virtual time at which its next message starts: the end of its previous message, but not before the start of the
 //! message that was sent last. A message ends after its bytes divided by the weight of the stream. The stream that starts first
-//! sends, so a stream that was idle gets no compensation for that time. Of several that start at the same time, the one with the
-//! largest weight sends first: a message of a stream that was idle then waits for the one in transmission only, and not for one of
-//! each other stream.
+//! sends. Of several that start at the same time, the one with the
+//! largest weight sends first.
+//!
+//! A stream that was idle starts earlier by the time of [`CREDIT_BYTES`] at most. While it sends less than its share, its messages
+//! wait for the one in transmission only, and not for one of each other stream. A stream gains no more than these bytes, because it
+//! continues at the end of its previous message.
 
 use std::num::NonZeroU16;
 
+use super::DEFAULT_STREAM_PRIORITY;
+
 /// Units of virtual time per byte at weight one.
 const PER_BYTE: u64 = 1 << 16;
+
+/// Bytes of the default weight that a stream sends ahead of its share after it was idle: as many as busy streams send in one turn,
+/// whose messages have 16 KiB in `anabranch forward`. With fewer, a stream below its share would wait for the next round.
+const CREDIT_BYTES: u64 = 16 << 10;
 
 #[derive(Debug)]
 pub(super) struct FairQueueing {
@@ -33,7 +42,8 @@ impl FairQueueing {
 
     /// Returns the start of a stream's next message.
     pub(super) fn start_of(&self, stream: u16) -> u64 {
-        self.ends.get(usize::from(stream)).map_or(self.now, |&end| end.max(self.now))
+        let earliest = self.now.saturating_sub(self.duration(CREDIT_BYTES, DEFAULT_STREAM_PRIORITY));
+        self.ends.get(usize::from(stream)).map_or(earliest, |&end| end.max(earliest))
     }
 
     /// Returns the precedence among streams that start at the same time; the smallest one sends first.
@@ -47,8 +57,13 @@ impl FairQueueing {
         if self.ends.len() <= index {
             self.ends.resize(index + 1, 0);
         }
-        let weight = if self.weighted { u64::from(weight.get()) } else { 1 };
-        self.ends[index] = start.saturating_add(bytes.saturating_mul(PER_BYTE) / weight);
+        self.ends[index] = start.saturating_add(self.duration(bytes, weight));
         self.now = self.now.max(start);
+    }
+
+    /// Returns the virtual time that bytes of a stream take.
+    fn duration(&self, bytes: u64, weight: NonZeroU16) -> u64 {
+        let weight = if self.weighted { u64::from(weight.get()) } else { 1 };
+        bytes.saturating_mul(PER_BYTE) / weight
     }
 }

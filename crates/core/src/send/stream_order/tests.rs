@@ -92,14 +92,51 @@ fn idle_stream_with_a_larger_weight_precedes_all_that_wait_in_the_round() {
 }
 
 #[test]
-fn fair_stream_gets_no_credit_for_idle_time() {
-    let mut order = order(StreamScheduler::FairCapacity);
-    order.activate(0);
-    serve(&mut order, 1000, |_| 100);
-    order.activate(1);
-    let served = serve(&mut order, 20, |_| 100);
-    let of_new = served.iter().filter(|&&stream| stream == 1).count();
-    assert!((9..=11).contains(&of_new), "{served:?}");
+fn idle_time_gives_a_fair_stream_credit_of_one_long_message_at_most() {
+    for scheduler in [StreamScheduler::FairCapacity, StreamScheduler::WeightedFairQueueing] {
+        let mut order = order(scheduler);
+        order.activate(0);
+        serve(&mut order, 1000, |_| 1024);
+        order.activate(1);
+        let served = serve(&mut order, 36, |_| 1024);
+        let of_new = served.iter().filter(|&&stream| stream == 1).count();
+        // 16 before their share, and half of the others.
+        assert!((25..=27).contains(&of_new), "{served:?}");
+    }
+}
+
+/// Waits of a stream that sends `bytes` in each turn of all others, in messages of others.
+fn waits_beside_64_downloads(messages_per_round: usize, bytes: u64) -> Vec<usize> {
+    let mut order = order(StreamScheduler::WeightedFairQueueing);
+    (0..64).for_each(|stream| order.activate(stream));
+    let lengths = |stream| if stream == 64 { bytes } else { 16 << 10 };
+    // Several rounds, so that the idle stream may start early.
+    serve(&mut order, 64 * 3, lengths);
+    let mut waits = Vec::new();
+    for _ in 0..4 * messages_per_round {
+        order.activate(64);
+        let mut waited = 0;
+        while serve(&mut order, 1, lengths) != [64] {
+            waited += 1;
+        }
+        waits.push(waited);
+        order.deactivate(64);
+        serve(&mut order, 64 / messages_per_round, lengths);
+    }
+    waits
+}
+
+#[test]
+fn stream_below_its_share_waits_for_no_message_of_64_others() {
+    for (messages, bytes) in [(4, 100), (16, 1000), (2, 8 << 10)] {
+        assert_eq!(
+            waits_beside_64_downloads(messages, bytes),
+            vec![0; 4 * messages],
+            "{messages} of {bytes} B"
+        );
+    }
+    let beyond = waits_beside_64_downloads(16, 4 << 10);
+    assert!(beyond.iter().any(|waited| *waited > 8), "{beyond:?}");
 }
 
 proptest! {
