@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import json
 import types
 from pathlib import Path
 from typing import Any
 
 from studies.forwarding import program
-from studies.forwarding.command import table
+from studies.forwarding.command import rates_table, read, table
 from studies.forwarding.ways import ways
 
 
@@ -42,3 +43,18 @@ def test_each_way_but_plain_tcp_changes_the_path_of_the_program() -> None:
         *("10.91.1.2", "10.91.1.2"),
         *("127.0.0.1", "127.0.0.1"),
     ]
+
+
+def test_late_runs_are_measured_again_and_in_no_table(tmp_path: Path) -> None:
+    file = tmp_path / "runs.jsonl"
+    rows = [{"way": "a", "work": "equal", "round": n, "mbps": n, "late_us": late} for n, late in ((1, 10), (2, 900))]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    assert read(file) == rows[:1]
+
+
+def test_rates_are_shares_of_the_sum_over_each_link() -> None:
+    rates = {"fast": 200, "slow": 50, "fast and slow": 240, "two fast": 300}
+    rows: list[dict[str, Any]] = [{"way": "a", "work": work, "round": 1, "mbps": mbps} for work, mbps in rates.items()]
+    row = rates_table(rows, ["a", "b"]).rows
+    assert row[0] == ["a", "200 Mbit/s", "50 Mbit/s", "240 Mbit/s", "0.96", "300 Mbit/s", "0.75"]
+    assert row[1] == ["b", "failed", "failed", "failed", "", "failed", ""]

@@ -115,6 +115,10 @@ class Network:
     def server_address(self, number: int) -> str:
         return f"10.91.{number}.2"
 
+    def late_us(self) -> float:
+        """Returns the largest mean time by which a link has delivered packets late."""
+        return float(max(link.current(self.clock)["late_mean_us"] for link in self.links))
+
     def close(self) -> None:
         for link in self.links:
             link.close()

@@ -16,7 +16,7 @@ from anabranch.command.parser import Parser
 from anabranch.command.quantities import positive
 from anabranch.errors import AnabranchError
 from anabranch.experiments.cost import Cost
-from anabranch.experiments.pages.document import Block, Table, markdown
+from anabranch.experiments.pages.document import Table, markdown
 from anabranch.experiments.stored import about_now, columns_of
 from studies.arena.command import require_namespaces
 from studies.forwarding.measuring import LATE_US, ROOT, WORKS, Work, measure
@@ -25,7 +25,7 @@ from studies.stored import block_json, write_study
 
 _EXAMPLES = """\
 Examples:
-  All of it, in a quarter of an hour:
+  All of it, in half an hour:
     cargo install aggligator-util@0.18.12 --no-default-features --locked --bin agg-tunnel
     make study NAME=forwarding
   The table of the book:
@@ -34,6 +34,9 @@ Examples:
 Each finished run is a line of runs.jsonl in the folder of --out, and is not run again.
 
 Status: 0 all went well, 1 something could not be run, read or written, 2 the command line is wrong, 130 Ctrl-C."""
+
+Row = dict[str, Any]
+"""Figures of one run, or its error."""
 
 HEADER = (
     "",
@@ -45,6 +48,16 @@ HEADER = (
     "cut link: without delivery",
     "Mbit/s after it",
 )
+COLUMNS = (
+    ("equal", "mbps", "Mbit/s"),
+    ("unequal", "mbps", "Mbit/s"),
+    ("keystrokes", "idle_ms", "ms"),
+    ("keystrokes", "p50_ms", "ms"),
+    ("keystrokes", "p99_ms", "ms"),
+    ("cut", "gap_ms", "ms"),
+    ("cut", "after_mbps", "Mbit/s"),
+)
+RATES_HEADER = ("", "300 Mbit/s", "80 Mbit/s", "300 + 80 Mbit/s", "of the sum", "300 + 300 Mbit/s", "of the sum")
 ATTEMPTS = 4
 
 
@@ -63,11 +76,12 @@ def main(arguments: list[str]) -> int:
     for number in range(1, options.rounds + 1):
         run_round(number, known, file)
     rows = read(file)
-    blocks: list[Block] = [table(rows, [way.name for way in known])]
-    print(markdown(blocks))
+    names = [way.name for way in known]
+    tables = {"table": table(rows, names), "rates": rates_table(rows, names)}
+    print(markdown(list(tables.values())))
     if options.store:
         content = {
-            "parts": {"table": [block_json(block) for block in blocks]},
+            "parts": {part: [block_json(block)] for part, block in tables.items()},
             "runs": columns_of(pd.DataFrame(rows)),
         }
         write_study(options.store, {**about_now(Cost()), "runs_computed": len(rows)}, content)
@@ -86,40 +100,58 @@ def run_round(number: int, known: Sequence[Way], file: Path) -> None:
                 print(row, flush=True)
 
 
-def measured(way: Way, work: Work) -> dict[str, Any]:
+def measured(way: Way, work: Work) -> Row:
     """Measures until the links are in time. Returns the last attempt if none is."""
     for _ in range(ATTEMPTS):
         figures = measure(way, work)
-        if figures["late_us"] < LATE_US and "error" not in figures:
+        if is_in_time(figures) and "error" not in figures:
             break
     return figures
 
 
-def read(file: Path) -> list[dict[str, Any]]:
-    """Returns the finished runs. A missing file has none."""
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.is_file() else []
+def is_in_time(row: Row) -> bool:
+    """Returns `True` if the links have delivered the packets of a run in time."""
+    return bool(row["late_us"] < LATE_US)
 
 
-def table(rows: Iterable[dict[str, Any]], order: Sequence[str]) -> Table:
+def read(file: Path) -> list[Row]:
+    """Returns the finished runs whose links were in time. A missing file has none."""
+    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+    return [row for row in map(json.loads, lines) if is_in_time(row)]
+
+
+def table(rows: Iterable[Row], order: Sequence[str]) -> Table:
     """Returns the medians over the rounds, with a row for each way."""
     listed = list(rows)
 
     def cell(way: str, work: str, figure: str, unit: str) -> str:
-        here = [row for row in listed if row["way"] == way and row["work"] == work]
-        found = [row[figure] for row in here if figure in row]
-        return f"{statistics.median(found):.{1 if unit == 'Mbit/s' else 0}f} {unit}" if found else "failed"
+        found = median(listed, way, work, figure)
+        return "failed" if found is None else f"{found:.{1 if unit == 'Mbit/s' else 0}f} {unit}"
 
-    columns = [
-        ("equal", "mbps", "Mbit/s"),
-        ("unequal", "mbps", "Mbit/s"),
-        ("keystrokes", "idle_ms", "ms"),
-        ("keystrokes", "p50_ms", "ms"),
-        ("keystrokes", "p99_ms", "ms"),
-        ("cut", "gap_ms", "ms"),
-        ("cut", "after_mbps", "Mbit/s"),
-    ]
-    body = [[way, *(cell(way, *column) for column in columns)] for way in order]
+    body = [[way, *(cell(way, *column) for column in COLUMNS)] for way in order]
     return Table(HEADER, body, frozenset(range(1, len(HEADER))))
+
+
+def rates_table(rows: Iterable[Row], order: Sequence[str]) -> Table:
+    """Returns the goodputs over links of the kernel, and their shares of the sum of those over each link alone."""
+    listed = list(rows)
+
+    def cells(way: str) -> list[str]:
+        works = ("fast", "slow", "fast and slow", "two fast")
+        fast, slow, both, twice = (median(listed, way, work, "mbps") for work in works)
+        pairs = [(both, fast, slow), (twice, fast, fast)]
+        shares = [f"{of / (one + other):.2f}" if of and one and other else "" for of, one, other in pairs]
+        rates = ["failed" if rate is None else f"{rate:.0f} Mbit/s" for rate in (fast, slow, both, twice)]
+        return [*rates[:3], shares[0], rates[3], shares[1]]
+
+    body = [[way, *cells(way)] for way in order]
+    return Table(RATES_HEADER, body, frozenset(range(1, len(RATES_HEADER))))
+
+
+def median(rows: Iterable[Row], way: str, work: str, figure: str) -> float | None:
+    """Returns the median of a figure over the rounds, or `None` if all of them failed."""
+    found = [row[figure] for row in rows if row["way"] == way and row["work"] == work and figure in row]
+    return statistics.median(found) if found else None
 
 
 def build(programs: Sequence[str]) -> None:

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from anabranch.errors import AnabranchError
 from studies.arena.network import PRIORITY, Clock, Network
-from studies.forwarding.ways import Way
+from studies.forwarding.shaped import ShapedNetwork
+from studies.forwarding.ways import Joined, Way
 
 ROOT = Path(__file__).resolve().parents[2]
 LINK_PROGRAM = ROOT / "target" / "release" / "arena-link"
 
-READY_S = 6.0
+READY_S = 8.0
 """Time in which all programs of a run have to be ready."""
 SECONDS = 10.0
 CUT_S = 4.0
@@ -32,13 +32,30 @@ LATE_US = 500
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Work of the client over two links in the notation of `anabranch relay --link`."""
+    """Work of the client over emulated links in the notation of `anabranch relay --link`."""
 
     name: str
     role: str
-    links: tuple[str, str]
+    links: tuple[str, ...]
     cut: bool = False
     """Set if the first link loses every packet from `CUT_S` on."""
+
+    def network(self, clock: Clock, folder: Path) -> Network | ShapedNetwork:
+        """Builds the links. Files of their traces are written to a folder."""
+        links = list(self.links)
+        if self.cut:
+            trace = folder / "outage.csv"
+            trace.write_text(f"time,up\n0,1\n{READY_S + CUT_S:g},0\n3600,1\n", encoding="utf-8")
+            links[0] += f',outage_trace=(file="{trace}",repeat=false)'
+        return Network(LINK_PROGRAM, links, clock)
+
+
+@dataclass(frozen=True, slots=True)
+class ShapedWork(Work):
+    """Work over links of the kernel without delay, whose notations are their rates in Mbit/s."""
+
+    def network(self, clock: Clock, folder: Path) -> Network | ShapedNetwork:
+        return ShapedNetwork([float(rate) for rate in self.links])
 
 
 EQUAL = ("rate=20Mbit,delay=10ms,queue=100ms",) * 2
@@ -50,6 +67,10 @@ WORKS = (
     Work("unequal", "download", UNEQUAL),
     Work("keystrokes", "keystrokes", EQUAL),
     Work("cut", "download", FAR, cut=True),
+    ShapedWork("fast", "download", ("300",)),
+    ShapedWork("slow", "download", ("80",)),
+    ShapedWork("fast and slow", "download", ("300", "80")),
+    ShapedWork("two fast", "download", ("300", "300")),
 )
 
 
@@ -58,26 +79,17 @@ def measure(way: Way, work: Work) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         clock = Clock(0.5)
         start_ms = clock.start_ms + round(1000 * READY_S)
-        network = Network(LINK_PROGRAM, _links(work, Path(folder)), clock)
+        network = work.network(clock, Path(folder))
         try:
             way.prepare(network)
             figures = _run(network, way, work, Path(folder), start_ms)
-            late_us = max(link.current(clock)["late_mean_us"] for link in network.links)
+            late_us = network.late_us()
         finally:
             network.close()
     return {**figures, "late_us": late_us, "load": os.getloadavg()[0]}
 
 
-def _links(work: Work, folder: Path) -> list[str]:
-    links = list(work.links)
-    if work.cut:
-        trace = folder / "outage.csv"
-        trace.write_text(f"time,up\n0,1\n{READY_S + CUT_S:g},0\n3600,1\n", encoding="utf-8")
-        links[0] += f',outage_trace=(file="{trace}",repeat=false)'
-    return links
-
-
-def _run(network: Network, way: Way, work: Work, folder: Path, start_ms: int) -> dict[str, Any]:
+def _run(network: Joined, way: Way, work: Work, folder: Path, start_ms: int) -> dict[str, Any]:
     with contextlib.ExitStack() as running:
         program = [sys.executable, "-m", "studies.forwarding.program"]
         server = network.server.command(way.wrapped([*program, "serve"]))
@@ -92,7 +104,7 @@ def _run(network: Network, way: Way, work: Work, folder: Path, start_ms: int) ->
         process = running.enter_context(_started(client))
         _line(process, READY_S)
         if time.monotonic() > start_ms / 1000:
-            raise AnabranchError(f"{way.name}: its programs were not ready after {READY_S:g} s")
+            return {"error": f"its programs were not ready after {READY_S:g} s"}
         figures: dict[str, Any] = json.loads(_line(process, READY_S + SECONDS + 20) or '{"error": "no figures"}')
         return figures
 

@@ -7,13 +7,31 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from anabranch.errors import AnabranchError
-from studies.arena.network import Network
 from studies.forwarding.program import DATA_PORT, ECHO_PORT
+from studies.kernel.links import Namespace
 
 PORTS = (DATA_PORT, ECHO_PORT)
 AGGREGATED_PORT = 9900
+
+
+class Joined(Protocol):
+    """Namespaces of a client and a server, and the links between them."""
+
+    client: Namespace
+    server: Namespace
+
+    @property
+    def numbers(self) -> range:
+        """Numbers of the links, from 1."""
+
+    def client_address(self, number: int) -> str:
+        """Returns the address of the client on a link."""
+
+    def server_address(self, number: int) -> str:
+        """Returns the address of the server on a link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,18 +40,18 @@ class Way:
 
     name: str
 
-    def prepare(self, network: Network) -> None:
+    def prepare(self, network: Joined) -> None:
         """Changes the kernel's settings in the namespaces."""
 
     def wrapped(self, words: Sequence[str]) -> list[str]:
         """Returns the command of the client or server that takes this way."""
         return list(words)
 
-    def helpers(self, network: Network, folder: Path) -> list[tuple[list[str], dict[str, str]]]:
+    def helpers(self, network: Joined, folder: Path) -> list[tuple[list[str], dict[str, str]]]:
         """Returns the commands between client and server, in the order of their start, with their environment."""
         return []
 
-    def host(self, network: Network) -> str:
+    def host(self, network: Joined) -> str:
         """Returns the address that the client connects to."""
         return network.server_address(1)
 
@@ -42,7 +60,7 @@ class Way:
 class Mptcp(Way):
     """MPTCP of the kernel over all links, for programs that use TCP."""
 
-    def prepare(self, network: Network) -> None:
+    def prepare(self, network: Joined) -> None:
         for side in (network.client, network.server):
             side.run("ip mptcp limits set subflow 8 add_addr_accepted 8")
         for number in network.numbers[1:]:
@@ -58,7 +76,7 @@ class Aggligator(Way):
 
     program: str
 
-    def helpers(self, network: Network, folder: Path) -> list[tuple[list[str], dict[str, str]]]:
+    def helpers(self, network: Joined, folder: Path) -> list[tuple[list[str], dict[str, str]]]:
         served = [word for port in PORTS for word in ("--port", str(port))]
         server = [self.program, "server", "--no-monitor", "--tcp", str(AGGREGATED_PORT), *served]
         wanted = [word for port in PORTS for word in ("--port", f"{port}:{port}")]
@@ -66,11 +84,11 @@ class Aggligator(Way):
         client = [self.program, "client", "--no-monitor", *targets, *wanted]
         return [(network.server.command(server), {}), (network.client.command(client), {})]
 
-    def host(self, network: Network) -> str:
+    def host(self, network: Joined) -> str:
         return "127.0.0.1"
 
 
-def _with_port(network: Network, number: int) -> str:
+def _with_port(network: Joined, number: int) -> str:
     return f"{network.server_address(number)}:{AGGREGATED_PORT}"
 
 
@@ -80,7 +98,7 @@ class Forward(Way):
 
     program: Path
 
-    def helpers(self, network: Network, folder: Path) -> list[tuple[list[str], dict[str, str]]]:
+    def helpers(self, network: Joined, folder: Path) -> list[tuple[list[str], dict[str, str]]]:
         client, server = ({"ANABRANCH_HOME": str(folder / side), "XDG_RUNTIME_DIR": str(folder)} for side in "cs")
         key = self._keys(client, "show").splitlines()[0]
         self._keys(server, "add", key, "client")
@@ -93,7 +111,7 @@ class Forward(Way):
             forward += ["--path", network.client_address(number), "--to", f"{network.server_address(number)}:9899"]
         return [(network.server.command(gateway), server), (network.client.command(forward), client)]
 
-    def host(self, network: Network) -> str:
+    def host(self, network: Joined) -> str:
         return "127.0.0.1"
 
     def _keys(self, environment: dict[str, str], *words: str) -> str:
