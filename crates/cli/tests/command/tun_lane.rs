@@ -312,11 +312,11 @@ fn assert_datagrams_beside(uploads: usize) {
 }
 
 #[test]
-fn datagrams_beside_eight_uploads_return_within_20_ms_of_idle() {
+fn median_of_datagrams_beside_eight_uploads_is_within_20_ms_of_idle() {
     assert_datagrams_beside(8);
 }
 
 #[test]
-fn datagrams_beside_64_uploads_return_within_20_ms_of_idle() {
+fn median_of_datagrams_beside_64_uploads_is_within_20_ms_of_idle() {
     assert_datagrams_beside(64);
 }

@@ -2,8 +2,7 @@
 //!
 //! Each stream has a virtual time at which its next message starts: the end of its previous message, but not before the start of the
 //! message that was sent last. A message ends after its bytes divided by the weight of the stream. The stream that starts first
-//! sends. Of several that start at the same time, the one with the
-//! largest weight sends first.
+//! sends. Of several that start at the same time, the one with the largest weight sends first.
 //!
 //! A stream that was idle starts earlier by the time of [`CREDIT_BYTES`] at most. While it sends less than its share, its messages
 //! wait for the one in transmission only, and not for one of each other stream. A stream gains no more than these bytes, because it
