@@ -82,14 +82,26 @@ impl Application for Drain {
     }
 }
 
-fn host(world: &World, node: u8, paths: u8, config: &AssociationConfig) -> Endpoint {
+/// Form of the packets between two hosts.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Bytes,
+    /// Packets with DATA are described where possible.
+    Described,
+}
+
+fn host(world: &World, node: u8, paths: u8, config: &AssociationConfig, form: Form) -> Endpoint {
     let addresses = (0..paths).map(|path| address(path, node)).collect();
     let seed = world.seeds().entropy(&["node", &node.to_string()]);
-    Endpoint::new(Time::ZERO, endpoint(addresses, config.clone()), seed)
+    let endpoint = Endpoint::new(Time::ZERO, endpoint(addresses, config.clone()), seed);
+    match form {
+        Form::Bytes => endpoint,
+        Form::Described => endpoint.without_checksums().without_contents().with_described_packets(),
+    }
 }
 
 /// Returns a world in which one host sends to another without end, and the receiving host.
-fn bulk(scheme: &str, paths: u8, loss: f64, message: usize) -> (World, HostId) {
+fn bulk(scheme: &str, paths: u8, loss: f64, message: usize, form: Form) -> (World, HostId) {
     let config = association(scheme);
     let mut world = World::new(Seeds::new(1, 0));
     let pairs = (0..paths).map(|path| (address(path, 1), address(path, 2))).collect();
@@ -97,8 +109,8 @@ fn bulk(scheme: &str, paths: u8, loss: f64, message: usize) -> (World, HostId) {
         Source { connect: Some((pairs, config.clone())), id: None, message: vec![7; message].into() };
     let here: Vec<_> = (0..paths).map(|path| address(path, 1)).collect();
     let there: Vec<_> = (0..paths).map(|path| address(path, 2)).collect();
-    let from = SctpHost::new(host(&world, 1, paths, &config), Encapsulation::None, source);
-    let to = SctpHost::new(host(&world, 2, paths, &config), Encapsulation::None, Drain::default());
+    let from = SctpHost::new(host(&world, 1, paths, &config, form), Encapsulation::None, source);
+    let to = SctpHost::new(host(&world, 2, paths, &config, form), Encapsulation::None, Drain::default());
     world.add_host(Box::new(from), &here).expect("new addresses");
     let to = world.add_host(Box::new(to), &there).expect("new addresses");
     for (one, other) in here.iter().zip(&there) {
@@ -132,11 +144,13 @@ fn steady_transfer_allocates_no_memory_per_packet() {
     let presets = PRESETS.iter().filter(|preset| preset.multipath).map(|preset| preset.name.to_owned());
     let cmt = PRESETS.iter().find(|preset| preset.name == "cmt").expect("a preset");
     let added = COMPONENTS.iter().filter(|one| one.fits(cmt)).map(|one| format!("cmt+{}", one.name));
-    let every = presets.chain(added).map(|scheme| (scheme, 2, 0.01, 1452, false));
-    let cases = cases.map(|(scheme, paths, loss, message)| (scheme.to_owned(), paths, loss, message, true));
-    for (scheme, paths, loss, message, steady) in cases.into_iter().chain(every) {
+    let every = presets.chain(added).map(|scheme| (scheme, 2, 0.01, 1452, Form::Bytes, false));
+    let cases = [Form::Bytes, Form::Described].into_iter().flat_map(|form| {
+        cases.map(|(scheme, paths, loss, message)| (scheme.to_owned(), paths, loss, message, form, true))
+    });
+    for (scheme, paths, loss, message, form, steady) in cases.chain(every) {
         let scheme = scheme.as_str();
-        let (mut world, receiver) = bulk(scheme, paths, loss, message);
+        let (mut world, receiver) = bulk(scheme, paths, loss, message, form);
         // This is long enough for every queue, list and buffer to reach its maximum.
         world.run_until(at(100_000));
         let (events, bytes) = (world.handled_events(), delivered(&world, receiver));
@@ -144,7 +158,9 @@ fn steady_transfer_allocates_no_memory_per_packet() {
         world.run_until(at(200_000));
         let change = region.change();
         let (events, bytes) = (world.handled_events() - events, delivered(&world, receiver) - bytes);
-        let case = format!("{scheme}, {paths} paths, loss {loss}, {message} B: {events} events, {bytes} B");
+        let case = format!(
+            "{scheme}, {paths} paths, loss {loss}, {message} B, {form:?}: {events} events, {bytes} B"
+        );
         println!("{case}: {change:?}");
         assert!(bytes > 2_000_000, "{case}");
         // Schemes that are not steady may reach an even larger maximum, so their buffers grow again.

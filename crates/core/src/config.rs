@@ -126,6 +126,14 @@ pub(crate) enum Integrity {
     Driver,
 }
 
+/// Form in which packets are given to the driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PacketForm {
+    Bytes,
+    /// Packets with one DATA chunk without content are described by their fields.
+    Described,
+}
+
 /// Method that detects errors in the packets of an association.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -2,6 +2,7 @@
 //! associations.
 
 mod announcements;
+mod data_packet;
 mod flood;
 mod oob;
 mod places;
@@ -18,7 +19,7 @@ use anabranch_wire::{Chunk, ChunkType, Chunks, Header, PacketView, QuotedInit, R
 
 use crate::address::{LocalEnd, Origin, PathAddress, PeerKey};
 use crate::association::{Association, AssociationEvent, AssociationSeed, is_of_one_host};
-use crate::config::{AssociationConfig, EndpointConfig, Integrity, InterfaceMtu};
+use crate::config::{AssociationConfig, EndpointConfig, Integrity, InterfaceMtu, PacketForm};
 use crate::contents::Contents;
 use crate::cookie::CookieJar;
 use crate::endpoint::flood::Gates;
@@ -119,6 +120,7 @@ pub struct Endpoint {
     accept_announces_nr_sack: bool,
     integrity: Integrity,
     contents: Contents,
+    form: PacketForm,
     interface_mtus: Arc<[InterfaceMtu]>,
 }
 
@@ -145,6 +147,7 @@ impl Endpoint {
             record: Vec::new(),
             integrity: Integrity::Checksum,
             contents: Contents::Carried,
+            form: PacketForm::Bytes,
             interface_mtus: Arc::default(),
         }
     }
@@ -232,6 +235,7 @@ impl Endpoint {
             guarded: self.config.guard.is_some(),
             integrity: self.integrity,
             contents: self.contents,
+            form: self.form,
         }
     }
 
@@ -709,7 +713,7 @@ impl Endpoint {
 }
 
 /// Returns the destination of a packet that an association has written for a path.
-fn transmit(id: AssociationId, association: &Association, path: PathId, packet: &[u8]) -> Transmit {
+fn transmit(id: AssociationId, association: &Association, path: PathId, packet: &PacketBuffer) -> Transmit {
     Transmit {
         address: association.destination(path),
         association: Some(id),

@@ -39,7 +39,7 @@ pub mod windowed;
 
 pub use access::{AcceptFrom, MAX_NETWORKS, Network, NetworkError, Networks, NetworksError};
 pub use address::{LocalEnd, PathAddress};
-pub use anabranch_wire::QuotedInit;
+pub use anabranch_wire::{DataPacket, QuotedInit};
 pub use association::{
     Association, AssociationEvent, SendRoom, SendRules, StreamDirection, StreamRefusal, StreamRequest,
 };

@@ -1,6 +1,6 @@
 //! Content of packets, and the memory that stores it while they are on links.
 
-use anabranch_core::PacketBuffer;
+use anabranch_core::{DataPacket, PacketBuffer};
 
 use crate::datagram::{Datagram, Envelope};
 
@@ -8,7 +8,7 @@ use crate::datagram::{Datagram, Envelope};
 #[derive(Debug, Default)]
 pub(crate) struct Content {
     pub(crate) envelope: Option<Envelope>,
-    /// Written part of the packet.
+    /// Written part of the packet, or its description.
     pub(crate) written: PacketBuffer,
     /// Number of bytes behind it that the host never wrote. The remaining bytes are not stored, because no receiver reads them.
     pub(crate) unwritten_bytes: usize,
@@ -21,14 +21,16 @@ impl Content {
     }
 
     pub(crate) fn payload<'a>(&'a self, room: &'a mut RestoredPacket) -> &'a [u8] {
-        match self.unwritten_bytes {
-            0 => &self.written,
-            unwritten_bytes => room.restore(&self.written, unwritten_bytes),
+        match (self.written.described(), self.unwritten_bytes) {
+            (Some(packet), _) => room.encode(packet),
+            (None, 0) => &self.written,
+            (None, unwritten_bytes) => room.restore(&self.written, unwritten_bytes),
         }
     }
 
     /// Flips the bit at this fraction of 2^32 of the packet's length. A bit behind the written part has no effect.
     pub(crate) fn flip_bit(&mut self, place: u32) {
+        self.written.encode();
         let bits = (self.written.len() + self.unwritten_bytes) as u64 * 8;
         let bit = (u64::from(place) * bits) >> 32;
         if let Some(byte) = self.written.get_mut((bit / 8) as usize) {
@@ -46,6 +48,12 @@ pub(crate) struct RestoredPacket {
 }
 
 impl RestoredPacket {
+    /// Returns the bytes of a packet that has none.
+    pub(crate) fn encode(&mut self, packet: &DataPacket) -> &[u8] {
+        let headers = packet.headers();
+        self.restore(&headers, packet.packet_len() - headers.len())
+    }
+
     fn restore(&mut self, written: &[u8], unwritten_bytes: usize) -> &[u8] {
         let len = written.len() + unwritten_bytes;
         if self.memory.len() < len {
@@ -91,8 +99,18 @@ impl Buffers {
         buffer
     }
 
-    /// Takes the packet out of `buffer`, which is empty afterwards. Returns the written part and the number of bytes that follow.
+    /// Returns a copy of a packet.
+    pub(crate) fn copy_packet(&mut self, packet: &PacketBuffer) -> PacketBuffer {
+        packet.described().map_or_else(|| self.copy(packet), |packet| PacketBuffer::from(*packet))
+    }
+
+    /// Takes the packet out of `buffer`, which is empty afterwards. Returns the written part, or the description of the packet, and
+    /// the number of bytes that follow.
     pub(crate) fn take_over(&mut self, buffer: &mut PacketBuffer) -> (PacketBuffer, usize) {
+        if let Some(packet) = buffer.described().copied() {
+            buffer.clear();
+            return (PacketBuffer::from(packet), 0);
+        }
         let written = buffer.written();
         if written.len() <= SMALL_BYTES {
             let taken = (self.copy(written), buffer.len() - written.len());
@@ -175,6 +193,22 @@ mod tests {
         assert_eq!(flip(u32::MAX / 2), [1, 0b1000_0001]);
         assert_eq!(flip(u32::MAX / 2 + 1), [1, 1], "the first bit that nobody wrote");
         assert_eq!(flip(u32::MAX), [1, 1]);
+    }
+
+    #[test]
+    fn described_packet_is_taken_over_without_bytes_and_encoded_to_be_read() {
+        let packet = DataPacket::default();
+        let (mut buffers, mut outgoing) = (Buffers::default(), PacketBuffer::from(packet));
+        let (written, unwritten_bytes) = buffers.take_over(&mut outgoing);
+        assert_eq!((written.described(), written.capacity(), unwritten_bytes), (Some(&packet), 0, 0));
+        assert!(outgoing.is_empty());
+        assert_eq!(buffers.copy_packet(&written).described(), Some(&packet));
+        let mut content = Content { envelope: None, written, unwritten_bytes };
+        let bytes = packet.headers();
+        assert_eq!(content.payload(&mut RestoredPacket::default()), bytes);
+        content.flip_bit(0);
+        assert_eq!(content.written[0], bytes[0] ^ 1);
+        assert_eq!(content.written[1..], bytes[1..]);
     }
 
     #[test]

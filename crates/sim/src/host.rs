@@ -2,8 +2,8 @@
 
 use std::any::Any;
 
-use anabranch_core::PacketBuffer;
 use anabranch_core::time::Time;
+use anabranch_core::{DataPacket, PacketBuffer};
 
 use crate::datagram::{Datagram, Envelope};
 
@@ -19,6 +19,14 @@ use crate::datagram::{Datagram, Envelope};
 pub trait Host: Any {
     /// Handles a packet that has arrived.
     fn handle_datagram(&mut self, now: Time, datagram: Datagram<'_>);
+
+    /// Handles a packet that has arrived without bytes, because the host that sent it gave its
+    /// [description](PacketBuffer::described). By default, the host gets its bytes.
+    fn handle_data_packet(&mut self, now: Time, envelope: Envelope, packet: &DataPacket) {
+        let mut bytes = PacketBuffer::from(*packet);
+        bytes.encode();
+        self.handle_datagram(now, envelope.around(&bytes));
+    }
 
     /// Handles the deadline. After a bounded number of such calls, the next deadline must be later than `now`. The world panics if
     /// a host returns a past deadline more than a thousand times in a row.

@@ -4,9 +4,10 @@ use anabranch_core::PacketBuffer;
 use anabranch_core::time::Span;
 use anabranch_core::units::WireBytes;
 
-use crate::content::{Buffers, Content};
+use crate::content::{Buffers, Content, RestoredPacket};
 use crate::datagram::Envelope;
 use crate::route::{RouteId, SourceId};
+use crate::tap::PacketView;
 
 /// Identifier of a packet in the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +103,7 @@ impl Pool {
             return self.insert(packet);
         }
         let Content { envelope, ref written, unwritten_bytes } = self.contents[id.0 as usize];
-        let written = self.buffers.copy(written);
+        let written = self.buffers.copy_packet(written);
         self.insert_with(packet, Content { envelope, written, unwritten_bytes })
     }
 
@@ -118,6 +119,22 @@ impl Pool {
 
     pub(crate) fn content(&self, id: PacketId) -> &Content {
         &self.contents[id.0 as usize]
+    }
+
+    /// Returns a packet as a tap gets it: a described one has bytes only if the tap reads them.
+    pub(crate) fn view<'a>(
+        &'a self,
+        id: PacketId,
+        room: &'a mut RestoredPacket,
+        reads_bytes: bool,
+    ) -> PacketView<'a> {
+        let (&Packet { source, wire, .. }, content) = (self.get(id), self.content(id));
+        let data = content.written.described().filter(|_| !reads_bytes);
+        let datagram = match (content.envelope, data) {
+            (Some(envelope), Some(_)) => Some(envelope.around(&[])),
+            _ => content.datagram(room),
+        };
+        PacketView { source: Some(source), wire, datagram, data }
     }
 
     pub(crate) fn content_mut(&mut self, id: PacketId) -> &mut Content {
@@ -141,7 +158,6 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::content::RestoredPacket;
     use std::net::Ipv4Addr;
 
     #[test]

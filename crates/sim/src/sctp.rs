@@ -1,7 +1,7 @@
 //! SCTP endpoint with an application, as a host of the simulator.
 
 use anabranch_core::time::{Time, earliest};
-use anabranch_core::{AssociationEvent, AssociationId, Endpoint, PacketBuffer, PathAddress};
+use anabranch_core::{AssociationEvent, AssociationId, DataPacket, Endpoint, PacketBuffer, PathAddress};
 use std::any::Any;
 
 use crate::{Datagram, Encapsulation, Envelope, Host};
@@ -66,14 +66,23 @@ impl<A: Application> SctpHost<A> {
     }
 }
 
+/// Returns the addresses of a received packet, as its receiver sees them.
+fn origin(envelope: Envelope) -> PathAddress {
+    let udp_port = match envelope.encapsulation {
+        Encapsulation::None => None,
+        Encapsulation::Udp { source_port, .. } => Some(source_port),
+    };
+    PathAddress { udp_port, ..PathAddress::from((envelope.destination, envelope.source)) }
+}
+
 impl<A: Application> Host for SctpHost<A> {
     fn handle_datagram(&mut self, now: Time, datagram: Datagram<'_>) {
-        let udp_port = match datagram.encapsulation {
-            Encapsulation::None => None,
-            Encapsulation::Udp { source_port, .. } => Some(source_port),
-        };
-        let address = PathAddress { udp_port, ..PathAddress::from((datagram.destination, datagram.source)) };
-        self.endpoint.handle_datagram(now, address, datagram.payload);
+        self.endpoint.handle_datagram(now, origin(datagram.envelope()), datagram.payload);
+        self.stale = true;
+    }
+
+    fn handle_data_packet(&mut self, now: Time, envelope: Envelope, packet: &DataPacket) {
+        self.endpoint.handle_data_packet(now, origin(envelope), packet);
         self.stale = true;
     }
 

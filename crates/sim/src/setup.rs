@@ -45,6 +45,7 @@ impl World {
             unabridged: RestoredPacket::default(),
             tap: None,
             tap_follows_links: false,
+            tap_reads_bytes: false,
             digest: None,
             unroutable: 0,
             ahead: None,

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 
+use anabranch_core::DataPacket;
 use anabranch_core::time::Time;
 use anabranch_core::units::WireBytes;
 
@@ -50,6 +51,9 @@ pub struct PacketView<'a> {
     pub wire: WireBytes,
     /// Addresses and payload; `None` for background traffic.
     pub datagram: Option<Datagram<'a>>,
+    /// Description of a packet without bytes, whose payload is empty. It is `None` for taps that [read
+    /// bytes](Tap::reads_bytes).
+    pub data: Option<&'a DataPacket>,
 }
 
 /// An observer of a world. It never changes the run, and a world without one spends no time on it.
@@ -60,6 +64,11 @@ pub trait Tap: Any {
     /// Returns `true` to observe packets that are offered to links and that reach their far ends. The world calls it once, when the
     /// tap is set. Other taps observe only hosts and drops on links, and so skip most events of background traffic.
     fn follows_links(&self) -> bool {
+        true
+    }
+
+    /// Returns `true` to get the bytes of packets that hosts only describe. The world calls it once, when the tap is set.
+    fn reads_bytes(&self) -> bool {
         true
     }
 }

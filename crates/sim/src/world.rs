@@ -110,6 +110,8 @@ pub struct World {
     pub(crate) tap: Option<Box<dyn Tap>>,
     /// Set if there is a tap that follows links.
     pub(crate) tap_follows_links: bool,
+    /// Set if the tap reads the bytes of described packets.
+    pub(crate) tap_reads_bytes: bool,
     pub(crate) digest: Option<Sha256>,
     pub(crate) unroutable: u64,
     /// State of links that are computed ahead.
@@ -325,14 +327,13 @@ impl World {
     }
 
     fn deliver(&mut self, id: HostId, packet: PacketId) {
-        let datagram = self.pool.content(packet).datagram(&mut self.unabridged);
-        if let Some(tap) = &mut self.tap {
-            let &Packet { source, wire, .. } = self.pool.get(packet);
-            let view = PacketView { source: Some(source), wire, datagram };
-            tap.packet(self.now, Place::Host(id), PacketEvent::Delivered, view);
-        }
-        if let Some(datagram) = datagram {
-            self.hosts[id.index()].host.handle_datagram(self.now, datagram);
+        self.observe_delivered(id, packet);
+        let content = self.pool.content(packet);
+        let host = &mut self.hosts[id.index()].host;
+        if let (Some(envelope), Some(data)) = (content.envelope, content.written.described()) {
+            host.handle_data_packet(self.now, envelope, data);
+        } else if let Some(datagram) = content.datagram(&mut self.unabridged) {
+            host.handle_datagram(self.now, datagram);
         }
         self.pool.remove(packet);
         self.service(id);
@@ -374,9 +375,14 @@ impl World {
     fn observe(&mut self, id: LinkId, event: PacketEvent, packet: PacketId) {
         let Some(tap) = &mut self.tap else { return };
         let place = Place::Link { id, name: self.links[id.index()].link.name() };
-        let &Packet { source, wire, .. } = self.pool.get(packet);
-        let datagram = self.pool.content(packet).datagram(&mut self.unabridged);
-        tap.packet(self.now, place, event, PacketView { source: Some(source), wire, datagram });
+        let view = self.pool.view(packet, &mut self.unabridged, self.tap_reads_bytes);
+        tap.packet(self.now, place, event, view);
+    }
+
+    fn observe_delivered(&mut self, host: HostId, packet: PacketId) {
+        let Some(tap) = &mut self.tap else { return };
+        let view = self.pool.view(packet, &mut self.unabridged, self.tap_reads_bytes);
+        tap.packet(self.now, Place::Host(host), PacketEvent::Delivered, view);
     }
 
     /// Reports the outgoing packet to the tap.
@@ -388,9 +394,13 @@ impl World {
         envelope: Envelope,
     ) {
         let Some(tap) = &mut self.tap else { return };
-        let datagram = envelope.around(&self.outgoing);
-        let wire = envelope.wire_bytes(datagram.payload.len());
-        tap.packet(self.now, Place::Host(host), event, PacketView { source, wire, datagram: Some(datagram) });
+        let wire = envelope.wire_bytes(self.outgoing.len());
+        let (payload, data) = match self.outgoing.described() {
+            Some(data) if self.tap_reads_bytes => (self.unabridged.encode(data), None),
+            data => (&self.outgoing[..], data),
+        };
+        let view = PacketView { source, wire, datagram: Some(envelope.around(payload)), data };
+        tap.packet(self.now, Place::Host(host), event, view);
     }
 
     fn hash(&mut self, link: LinkId, packet: PacketId) {
@@ -489,6 +499,7 @@ impl World {
     /// Sets the tap, in place of an earlier one.
     pub fn set_tap(&mut self, tap: Box<dyn Tap>) {
         self.tap_follows_links = tap.follows_links();
+        self.tap_reads_bytes = tap.reads_bytes();
         self.tap = Some(tap);
     }
 

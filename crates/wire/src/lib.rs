@@ -51,6 +51,7 @@ mod chunk;
 mod chunk_type;
 mod crc;
 mod cursor;
+mod data_packet;
 mod error;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
@@ -82,6 +83,7 @@ pub use chunk::{
 };
 pub use chunk_type::ChunkType;
 pub use crc::checksum;
+pub use data_packet::DataPacket;
 pub use error::{NoSpace, ParseError, ParseErrorKind};
 pub use header::{COMMON_HEADER_LEN, Header};
 pub use list::{Item, Items, List};

@@ -25,6 +25,28 @@ impl Trailer {
     }
 }
 
+/// Chunk before its content: header and fields of a DATA chunk.
+pub(crate) type ChunkHead = [u8; 16];
+
+/// Chunk that is not written yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DeferredChunk {
+    /// Common header of its packet.
+    pub(crate) header: Header,
+    pub(crate) head: ChunkHead,
+    /// Number of bytes behind `head`.
+    pub(crate) content_bytes: u16,
+}
+
+/// Deferral of the first chunk of a packet, which is written only if another one follows it.
+#[derive(Clone, Copy, Debug)]
+enum Deferral {
+    No,
+    /// The next chunk is deferred if its content need not be written.
+    Ready(Header),
+    Deferred(DeferredChunk),
+}
+
 /// Writer of one packet into a buffer whose length is the maximum length of the packet.
 ///
 /// Every method either adds its chunk, or returns [`NoSpace`] and leaves the packet unchanged. After an error, the buffer content
@@ -39,12 +61,19 @@ pub struct PacketWriter<'b> {
     trailer: Trailer,
     /// Number of bytes at the end of the packet that keep the previous content of the buffer.
     unwritten: usize,
+    deferral: Deferral,
 }
 
 impl<'b> PacketWriter<'b> {
     /// Begins a packet. Fails if the buffer is shorter than the common header.
     pub fn new(buf: &'b mut [u8], header: Header) -> Result<Self, NoSpace> {
         Self::with_envelope(buf, header, 0, Trailer::default())
+    }
+
+    /// Begins a packet that is not written if its only chunk is one of [`data_unwritten`](Self::data_unwritten);
+    /// [`deferred`](Self::deferred) then returns it. Fails if the buffer is shorter than the common header.
+    pub fn deferring(buf: &'b mut [u8], header: Header) -> Result<Self, NoSpace> {
+        Ok(Self { deferral: Deferral::Ready(header), ..Self::new(buf, header)? })
     }
 
     /// Begins a packet whose chunks go into an enclosing chunk, with `leader` bytes before them and a trailer after them.
@@ -59,7 +88,38 @@ impl<'b> PacketWriter<'b> {
         if buf.len() < start + trailer.bytes() {
             return Err(NoSpace);
         }
-        Ok(Self { buf, len: start, start, trailer, unwritten: 0 })
+        Ok(Self { buf, len: start, start, trailer, unwritten: 0, deferral: Deferral::No })
+    }
+
+    /// Defers a chunk whose content need not be written. Returns `false` if the chunk has to be written or does not fit.
+    pub(crate) fn defer(&mut self, head: ChunkHead, content_bytes: u16) -> bool {
+        let Deferral::Ready(header) = self.deferral else { return false };
+        let chunk_len = head.len() + usize::from(content_bytes);
+        let len = padded_len(chunk_len);
+        if !self.is_empty() || len > self.remaining() || chunk_len > usize::from(u16::MAX) {
+            return false;
+        }
+        self.deferral = Deferral::Deferred(DeferredChunk { header, head, content_bytes });
+        self.len += len;
+        self.unwritten = padded_len(usize::from(content_bytes));
+        true
+    }
+
+    /// Writes the deferred chunk, if there is one. No chunk is deferred afterwards.
+    fn settle(&mut self) {
+        let Deferral::Deferred(chunk) = std::mem::replace(&mut self.deferral, Deferral::No) else { return };
+        let Some(room) = self.buf.get_mut(self.start..self.len) else { return };
+        let (head, content) = room.split_at_mut(chunk.head.len());
+        head.copy_from_slice(&chunk.head);
+        content[usize::from(chunk.content_bytes)..].fill(0);
+    }
+
+    /// Returns the only chunk of the packet if it is deferred. Otherwise the bytes of the packet are in the buffer.
+    pub(crate) const fn deferred_chunk(&self) -> Option<DeferredChunk> {
+        match self.deferral {
+            Deferral::Deferred(chunk) => Some(chunk),
+            Deferral::No | Deferral::Ready(_) => None,
+        }
     }
 
     /// Returns the length of the chunks, in bytes.
@@ -102,16 +162,22 @@ impl<'b> PacketWriter<'b> {
 
     /// Returns the bytes written so far.
     pub(crate) fn written_mut(&mut self) -> &mut [u8] {
+        self.settle();
         self.buf.get_mut(..self.len).unwrap_or_default()
     }
 
-    /// Returns the chunks written so far, which [`Chunks::of`](crate::Chunks::of) iterates over.
+    /// Returns the chunks written so far, which [`Chunks::of`](crate::Chunks::of) iterates over. A
+    /// [deferred](Self::deferred) chunk is not among them.
     pub fn chunk_bytes(&self) -> &[u8] {
-        self.buf.get(self.start..self.len).unwrap_or_default()
+        match self.deferral {
+            Deferral::Deferred(_) => &[],
+            Deferral::No | Deferral::Ready(_) => self.buf.get(self.start..self.len).unwrap_or_default(),
+        }
     }
 
     /// Stores the checksum and returns the length of the packet, a multiple of four.
-    pub fn finish(self) -> usize {
+    pub fn finish(mut self) -> usize {
+        self.settle();
         if let Some(packet) = self.buf.get_mut(..self.len) {
             //= docs/rfc9260.txt#section-6.8
             //# When sending an SCTP packet, the endpoint MUST strengthen the data integrity of the transmission by
@@ -126,7 +192,8 @@ impl<'b> PacketWriter<'b> {
 
     /// Completes the packet with a zero checksum field, for packets that never leave memory or whose errors a lower layer detects
     /// (RFC 9653). Returns the length.
-    pub const fn finish_without_checksum(self) -> usize {
+    pub fn finish_without_checksum(mut self) -> usize {
+        self.settle();
         self.len
     }
 
@@ -142,6 +209,7 @@ impl<'b> PacketWriter<'b> {
         flags: u8,
         body: impl FnOnce(&mut Cursor<'_>) -> Result<(), NoSpace>,
     ) -> Result<(), NoSpace> {
+        self.settle();
         //= docs/rfc9260.txt#section-6.10
         //# Partial chunks MUST NOT be placed in an SCTP packet.
         let end = self.len + self.remaining();

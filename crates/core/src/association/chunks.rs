@@ -1,6 +1,6 @@
 //! Processing of the chunks of a packet that belongs to this association, in order.
 
-use anabranch_wire::{Chunk, ChunkType, Chunks, RawChunk, SkippedMid};
+use anabranch_wire::{Chunk, ChunkType, Chunks, DataView, RawChunk, SkippedMid};
 
 use crate::address::Origin;
 use crate::association::Association;
@@ -97,6 +97,30 @@ impl Association {
         self.answer_asconfs();
         if !self.is_closed() {
             self.packet_done(source, packet.data);
+        }
+    }
+
+    /// Returns `true` if packets with one DATA chunk from this port may be [processed](Self::handle_data_packet) without bytes: the
+    /// association is open and unprotected.
+    pub(crate) fn takes_data_packets(&self, source_port: u16) -> bool {
+        self.identity.peer_port == source_port
+            && !self.is_closed()
+            && !self.is_opening()
+            && self.protection.agreed().is_none()
+    }
+
+    /// Processes a packet with one DATA chunk whose verification tag and source port have been checked.
+    pub(crate) fn handle_data_packet(&mut self, origin: Origin, data: DataView<'_>, discards: &mut Discards) {
+        let Some(source) = self.path_of_origin(origin) else {
+            return discards.count(Discard::OutOfTheBlue);
+        };
+        self.reachability.note_packet(self.now);
+        let mut packet = PacketData::default();
+        if let Err(reason) = self.handle_data(&DataChunk::Data(data), ChunkProtection::Plain, &mut packet) {
+            discards.count(reason);
+        }
+        if !self.is_closed() {
+            self.packet_done(source, packet);
         }
     }
 

@@ -58,7 +58,7 @@ use bytes::Bytes;
 
 use crate::address::{LocalEnd, PathAddress};
 use crate::authentication::RANDOM_LEN;
-use crate::config::{AssociationConfig, Encapsulation, Integrity, InterfaceMtu};
+use crate::config::{AssociationConfig, Encapsulation, Integrity, InterfaceMtu, PacketForm};
 use crate::contents::Contents;
 use crate::entropy::Entropy;
 use crate::error::{AbortReason, PathError, SendError, StreamsError};
@@ -207,6 +207,7 @@ pub(crate) struct Identity {
     integrity: Integrity,
     zero_checksum: ZeroChecksum,
     contents: Contents,
+    form: PacketForm,
 }
 
 /// One association of an [`Endpoint`](crate::Endpoint).
@@ -284,6 +285,7 @@ impl Association {
                     false => ZeroChecksum::default(),
                 },
                 contents: if config.protection.is_some() { Contents::Carried } else { seed.contents },
+                form: seed.form,
             },
             addresses: AddressManager::new(
                 seed.encapsulation,
@@ -713,4 +715,5 @@ pub(crate) struct AssociationSeed {
     pub(crate) guarded: bool,
     pub(crate) integrity: Integrity,
     pub(crate) contents: Contents,
+    pub(crate) form: PacketForm,
 }

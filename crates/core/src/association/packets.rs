@@ -3,7 +3,7 @@
 use anabranch_wire::{COMMON_HEADER_LEN, CONFIRMATION_LEN, Header, NoSpace, PacketWriter, padded_len};
 
 use crate::association::{Association, Identity};
-use crate::config::Integrity;
+use crate::config::{Integrity, PacketForm};
 use crate::packet_buffer::PacketBuffer;
 use crate::path_id::PathId;
 use crate::paths::Paths;
@@ -108,21 +108,16 @@ pub(crate) trait PacketContext: Sized {
         fill: impl FnOnce(&mut Self, &mut PacketWriter<'_>) -> T,
     ) -> Option<T> {
         if !self.packet_protection().seals() {
-            let mut writer = PacketWriter::new(buf.room(size), header).ok()?;
+            let mut writer = self.plain_writer(buf.room(size), header).ok()?;
             lead(self, &mut writer);
             let filled = fill(self, &mut writer);
-            let (length, unwritten_bytes) = match self.identity().integrity {
-                Integrity::Checksum if self.identity().zero_checksum.permits(&writer) => {
-                    (writer.finish_without_checksum(), 0)
+            match writer.deferred() {
+                Some(packet) => buf.describe(packet),
+                None => {
+                    let (length, unwritten_bytes) = self.finish_plain(writer);
+                    buf.keep(length, unwritten_bytes);
                 }
-                // A checksum covers all bytes of the packet.
-                Integrity::Checksum => (writer.finish(), 0),
-                Integrity::Driver => {
-                    let unwritten_bytes = writer.unwritten_bytes();
-                    (writer.finish_without_checksum(), unwritten_bytes)
-                }
-            };
-            buf.keep(length, unwritten_bytes);
+            }
             return Some(filled);
         }
         let room = buf.room(size + ENVELOPE_BYTES + self.confirmation_bytes());
@@ -135,6 +130,28 @@ pub(crate) trait PacketContext: Sized {
         let length = if leads || writer.len() > before { self.seal(writer) } else { 0 };
         buf.keep(length, 0);
         Some(filled)
+    }
+
+    fn plain_writer<'b>(&self, room: &'b mut [u8], header: Header) -> Result<PacketWriter<'b>, NoSpace> {
+        match (self.identity().form, self.identity().integrity) {
+            (PacketForm::Described, Integrity::Driver) => PacketWriter::deferring(room, header),
+            _ => PacketWriter::new(room, header),
+        }
+    }
+
+    /// Completes a plain packet. Returns its length, and the number of bytes at its end that were not written.
+    fn finish_plain(&self, writer: PacketWriter<'_>) -> (usize, usize) {
+        match self.identity().integrity {
+            Integrity::Checksum if self.identity().zero_checksum.permits(&writer) => {
+                (writer.finish_without_checksum(), 0)
+            }
+            // A checksum covers all bytes of the packet.
+            Integrity::Checksum => (writer.finish(), 0),
+            Integrity::Driver => {
+                let unwritten_bytes = writer.unwritten_bytes();
+                (writer.finish_without_checksum(), unwritten_bytes)
+            }
+        }
     }
 
     fn seal(&mut self, writer: PacketWriter<'_>) -> usize {

@@ -16,7 +16,7 @@ use crate::association::reachability::Reachability;
 use crate::association::recovery::{Acknowledgement, LossRecovery};
 use crate::association::transmission::Outlet;
 use crate::association::zero_checksum::ZeroChecksum;
-use crate::config::Integrity;
+use crate::config::{Integrity, PacketForm};
 use crate::contents::Contents;
 use crate::entropy::Entropy;
 use crate::path_id::{PathId, PathState};
@@ -272,6 +272,7 @@ impl PacketParts {
                 integrity: Integrity::Checksum,
                 zero_checksum: ZeroChecksum::default(),
                 contents: Contents::Carried,
+                form: PacketForm::Bytes,
             },
             protection: PacketProtection::new(None),
             ack: AckState::default(),

@@ -287,7 +287,10 @@ fn add_hosts(
         // Links of scenarios never change bytes.
         let read = job.digest || job.pcap.is_some();
         let endpoint = if read { endpoint } else { endpoint.without_checksums() };
-        let endpoint = if read || ends_look_at_content { endpoint } else { endpoint.without_contents() };
+        let endpoint = match read || ends_look_at_content {
+            true => endpoint,
+            false => endpoint.without_contents().with_described_packets(),
+        };
         let host = SctpHost::new(endpoint, job.encapsulation(), end);
         ids.push(world.add_host(Box::new(host), &addresses)?);
     }

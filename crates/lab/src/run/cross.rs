@@ -295,7 +295,10 @@ fn endpoint(world: &World, job: &Job, pair: &Pair<'_>, side: usize) -> Endpoint 
     let entropy = world.seeds().entropy(&["endpoint", pair.name, &number, side]);
     let endpoint = Endpoint::new(Time::ZERO, config, entropy);
     // Links of scenarios never change bytes.
-    if job.digest || job.pcap.is_some() { endpoint } else { endpoint.without_checksums().without_contents() }
+    match job.digest || job.pcap.is_some() {
+        true => endpoint,
+        false => endpoint.without_checksums().without_contents().with_described_packets(),
+    }
 }
 
 /// Returns an address that belongs to no flow.

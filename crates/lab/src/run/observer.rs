@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 
 use anabranch_core::time::{Span, Time};
+use anabranch_core::units::WireBytes;
 use anabranch_sim::{PacketEvent, PacketView, Place, Tap};
-use anabranch_wire::{PacketView as SctpPacket, StreamId, Tsn};
+use anabranch_wire::{DataView, PacketView as SctpPacket, StreamId, Tsn};
 
 use crate::run::address::place_of;
 use crate::run::beside::Arrivals;
@@ -121,6 +122,49 @@ impl DirectionCount {
     pub(crate) fn new(paths: usize) -> Self {
         DirectionCount { paths: vec![PathCount::default(); paths], ..DirectionCount::default() }
     }
+
+    /// Counts a DATA chunk, and returns its length. `counted` is set after the warm-up.
+    fn chunk(&mut self, now: Time, event: PacketEvent, data: &DataView<'_>, counted: bool) -> u64 {
+        let tsn = data.tsn();
+        if let Some((stream, left)) = &mut self.beside
+            && event == PacketEvent::Sent
+            && data.stream() == *stream
+        {
+            left.see(now, data.payload());
+        }
+        let bytes = 16 + data.payload().len() as u64;
+        match event {
+            PacketEvent::Sent if !self.sent.insert(tsn) => {
+                self.retransmissions += 1;
+                self.spurious += u64::from(self.arrived.contains(tsn));
+            }
+            PacketEvent::Delivered => {
+                let new = self.arrived.insert(tsn);
+                if new && counted {
+                    self.unique_chunk_bytes += bytes;
+                }
+            }
+            _ => {}
+        }
+        bytes
+    }
+
+    /// Counts a packet with DATA on a path by its first TSN.
+    fn packet(&mut self, now: Time, event: PacketEvent, path: usize, wire: WireBytes, tsn: Tsn) {
+        if let Some(delays) = self.delays.get_mut(path) {
+            delays.count(now, event, tsn);
+        }
+        if let Some(count) = self.paths.get_mut(path) {
+            match event {
+                PacketEvent::Sent => count.sent_packets += 1,
+                PacketEvent::Delivered => {
+                    count.arrived_packets += 1;
+                    count.arrived_bytes += wire.get();
+                }
+                _ => count.drops += 1,
+            }
+        }
+    }
 }
 
 impl Observer {
@@ -128,49 +172,26 @@ impl Observer {
         let Some(datagram) = packet.datagram else { return };
         let Some((flow, path, side)) = place_of(datagram.source) else { return };
         let Some(count) = self.flows.get_mut(flow).map(|f| &mut f[side]) else { return };
-        let Ok(sctp) = SctpPacket::parse(datagram.payload) else { return };
         let counted = now >= self.counted_from;
+        let packets = &mut self.packets;
+        let mut chunk = |count: &mut DirectionCount, data: &DataView<'_>| {
+            let bytes = count.chunk(now, event, data, counted);
+            if let Some(recorder) = packets {
+                recorder.packet(now, ChunkRecord { flow, path, side, event, tsn: data.tsn(), bytes });
+            }
+        };
+        if let Some(data) = packet.data {
+            chunk(count, &data.view());
+            return count.packet(now, event, path, packet.wire, data.data.tsn);
+        }
+        let Ok(sctp) = SctpPacket::parse(datagram.payload) else { return };
         let mut first_data = None;
         for data in sctp.chunks().map_while(Result::ok).filter_map(|chunk| chunk.data()) {
-            let tsn = data.tsn();
-            first_data.get_or_insert(tsn);
-            if let Some((stream, left)) = &mut count.beside
-                && event == PacketEvent::Sent
-                && data.stream() == *stream
-            {
-                left.see(now, data.payload());
-            }
-            let bytes = 16 + data.payload().len() as u64;
-            match event {
-                PacketEvent::Sent if !count.sent.insert(tsn) => {
-                    count.retransmissions += 1;
-                    count.spurious += u64::from(count.arrived.contains(tsn));
-                }
-                PacketEvent::Delivered => {
-                    let new = count.arrived.insert(tsn);
-                    if new && counted {
-                        count.unique_chunk_bytes += bytes;
-                    }
-                }
-                _ => {}
-            }
-            if let Some(recorder) = &mut self.packets {
-                recorder.packet(now, ChunkRecord { flow, path, side, event, tsn, bytes });
-            }
+            first_data.get_or_insert(data.tsn());
+            chunk(count, &data);
         }
-        let Some(tsn) = first_data else { return };
-        if let Some(delays) = count.delays.get_mut(path) {
-            delays.count(now, event, tsn);
-        }
-        if let Some(count) = count.paths.get_mut(path) {
-            match event {
-                PacketEvent::Sent => count.sent_packets += 1,
-                PacketEvent::Delivered => {
-                    count.arrived_packets += 1;
-                    count.arrived_bytes += packet.wire.get();
-                }
-                _ => count.drops += 1,
-            }
+        if let Some(tsn) = first_data {
+            count.packet(now, event, path, packet.wire, tsn);
         }
     }
 }
@@ -189,6 +210,10 @@ impl Tap for Observer {
     }
 
     fn follows_links(&self) -> bool {
+        self.capture.is_some()
+    }
+
+    fn reads_bytes(&self) -> bool {
         self.capture.is_some()
     }
 }

@@ -20,7 +20,7 @@ use crate::cursor::Cursor;
 use crate::error::{NoSpace, ParseError};
 use crate::reader::padded_len;
 use crate::serial::{Ssn, StreamId, Tsn};
-use crate::writer::PacketWriter;
+use crate::writer::{ChunkHead, PacketWriter};
 
 /// Length of a DATA chunk up to its user data, in bytes.
 pub const DATA_HEADER_LEN: usize = 16;
@@ -86,8 +86,29 @@ impl DataRepr {
         DATA_HEADER_LEN.saturating_add(payload_len)
     }
 
+    /// Returns the chunk before its user data, at most 65,519 bytes.
     //= docs/rfc9260.txt#section-3.3.1
     //# The following format MUST be used for the DATA chunk:
+    pub(crate) fn head(&self, payload_bytes: u16) -> ChunkHead {
+        let [kind, flags] = [ChunkType::DATA.0, self.flags.bits()];
+        let [high, low] = payload_bytes.saturating_add(DATA_HEADER_LEN as u16).to_be_bytes();
+        let ([a, b, c, d], [e, f]) = (self.tsn.get().to_be_bytes(), self.stream.get().to_be_bytes());
+        let ([g, h], [i, j, k, l]) = (self.ssn.get().to_be_bytes(), self.ppid.to_be_bytes());
+        [kind, flags, high, low, a, b, c, d, e, f, g, h, i, j, k, l]
+    }
+
+    /// Reads the fields behind the chunk header.
+    pub(crate) fn read(flags: u8, fields: [u8; DATA_HEADER_LEN - CHUNK_HEADER_LEN]) -> Self {
+        let [t3, t2, t1, t0, s1, s0, n1, n0, ppid @ ..] = fields;
+        DataRepr {
+            flags: DataFlags::from_bits(flags),
+            tsn: Tsn::new(u32::from_be_bytes([t3, t2, t1, t0])),
+            stream: StreamId::new(u16::from_be_bytes([s1, s0])),
+            ssn: Ssn::new(u16::from_be_bytes([n1, n0])),
+            ppid: u32::from_be_bytes(ppid),
+        }
+    }
+
     fn write(&self, cursor: &mut Cursor<'_>) -> Result<(), NoSpace> {
         cursor.u32(self.tsn.get())?;
         cursor.u16(self.stream.get())?;
@@ -111,16 +132,14 @@ impl<'a> DataView<'a> {
         let mut fields = chunk.fields();
         // Checks the length once instead of four times, because most packets contain DATA chunks and several components
         // decode them.
-        let [t3, t2, t1, t0, s1, s0, n1, n0, ppid @ ..] =
-            fields.bytes::<{ DATA_HEADER_LEN - CHUNK_HEADER_LEN }>()?;
-        let repr = DataRepr {
-            flags: DataFlags::from_bits(chunk.flags()),
-            tsn: Tsn::new(u32::from_be_bytes([t3, t2, t1, t0])),
-            stream: StreamId::new(u16::from_be_bytes([s1, s0])),
-            ssn: Ssn::new(u16::from_be_bytes([n1, n0])),
-            ppid: u32::from_be_bytes(ppid),
-        };
+        let repr = DataRepr::read(chunk.flags(), fields.bytes()?);
         Ok(Self { repr, payload: fields.rest() })
+    }
+
+    /// Returns a chunk whose user data is zeros.
+    pub(crate) fn of_zeros(repr: DataRepr, payload_bytes: u16) -> DataView<'static> {
+        static ZEROS: [u8; u16::MAX as usize] = [0; u16::MAX as usize];
+        DataView { repr, payload: &ZEROS[..usize::from(payload_bytes)] }
     }
 
     /// Returns all fields except the user data.
@@ -170,6 +189,11 @@ impl PacketWriter<'_> {
 
     /// Adds a DATA chunk with room for `len` bytes of user data that are never read and keep the previous content of the buffer.
     pub fn data_unwritten(&mut self, repr: &DataRepr, len: usize) -> Result<(), NoSpace> {
+        if let Ok(payload_bytes) = u16::try_from(len)
+            && self.defer(repr.head(payload_bytes), payload_bytes)
+        {
+            return Ok(());
+        }
         self.chunk(ChunkType::DATA, repr.flags.bits(), |cursor| {
             repr.write(cursor)?;
             cursor.claim(len).map(drop)
