@@ -4,7 +4,7 @@ use crate::component::cubic::curve;
 use crate::component::rack;
 use crate::definition::{Card, Choice, Equation, SACK_PROCESSING};
 use crate::preset::braid::{
-    acceleration, ambiguous_rtt, chunk_timer, coupling, drain, head_of_line_retransmission, in_order, loss,
+    acceleration, ambiguous_rtt, chunk_timer, coupling, drain, full_pipe, head_of_line_retransmission, in_order, loss,
     mode, model, pace, path_probe, policer, redundant_retransmission, round_trips, shortfall, soonest,
     supervisor, validation, window,
 };
@@ -28,6 +28,7 @@ pub(super) const CARD: Card = Card {
         validation::RULES,
         curve::RULES,
         loss::RULES,
+        full_pipe::RULES,
         policer::RULES,
         ambiguous_rtt::RULES,
         coupling::RULES,

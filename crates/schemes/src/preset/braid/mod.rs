@@ -30,6 +30,7 @@ pub mod chunk_timer;
 pub mod control;
 mod coupling;
 mod drain;
+mod full_pipe;
 pub mod head_of_line_retransmission;
 pub mod in_order;
 mod loss;

@@ -456,3 +456,42 @@ fn outage_restarts_the_loss_count_with_later_transmissions() {
         assert_eq!(tests_the_rate(&mut rig), begins);
     }
 }
+
+/// Runs a round trip beside an empty queue, in which these numbers of packets arrive and are lost.
+fn lossy_round(rig: &mut Rig, arrive: u64, lost: u64) {
+    let sent_at = rig.world.now;
+    rig.world.now = sent_at + Span::from_millis(100);
+    rig.world.paths[0].estimates.propagation = Some(Span::from_millis(100));
+    for _ in 0..lost {
+        let cause = LossCause::FastRetransmit;
+        rig.dispatch(&Event::Lost { path: path(0), tsn: 9, bytes: bytes(M), sent_at, cause });
+    }
+    for _ in 0..arrive {
+        let acked = AckedTransmission {
+            path: path(0),
+            tsn: 1,
+            bytes: bytes(M),
+            stamps: SendStamps { sent_at, ..SendStamps::default() },
+            sent_once: true,
+            certain: true,
+            cumulative: true,
+            sack_path: Some(path(0)),
+        };
+        rig.dispatch(&Event::Acked(&acked));
+    }
+    deliver(rig, bytes(arrive * M));
+}
+
+#[test]
+fn losses_in_place_of_deliveries_end_slow_start_at_a_short_queue() {
+    for (lost, ends) in [(0, false), (8, false), (70, true)] {
+        let mut rig = Rig::new(ALL, 1);
+        for arrive in [20, 40, 70, 70, 70] {
+            lossy_round(&mut rig, arrive, if arrive == 70 { lost } else { 0 });
+        }
+        let in_slow_start = |rig: &mut Rig| rig.control.path(path(0)).is_some_and(|own| own.mode == Mode::SlowStart);
+        assert!(in_slow_start(&mut rig), "{lost} lost for two round trips");
+        lossy_round(&mut rig, 70, lost);
+        assert_eq!(!in_slow_start(&mut rig), ends, "{lost} lost");
+    }
+}
