@@ -4,9 +4,9 @@ use crate::component::cubic::curve;
 use crate::component::rack;
 use crate::definition::{Card, Choice, Equation, SACK_PROCESSING};
 use crate::preset::braid::{
-    acceleration, ambiguous_rtt, chunk_timer, coupling, drain, full_pipe, head_of_line_retransmission, in_order, loss,
-    mode, model, pace, path_probe, policer, redundant_retransmission, round_trips, shortfall, soonest,
-    supervisor, validation, window,
+    acceleration, ambiguous_rtt, chunk_timer, coupling, drain, full_pipe, head_of_line_retransmission,
+    in_order, loss, mode, model, pace, path_probe, policer, redundant_retransmission, round_trips, shortfall,
+    soonest, supervisor, validation, window,
 };
 use crate::preset::{bonded, cmt_pf};
 

@@ -489,7 +489,8 @@ fn losses_in_place_of_deliveries_end_slow_start_at_a_short_queue() {
         for arrive in [20, 40, 70, 70, 70] {
             lossy_round(&mut rig, arrive, if arrive == 70 { lost } else { 0 });
         }
-        let in_slow_start = |rig: &mut Rig| rig.control.path(path(0)).is_some_and(|own| own.mode == Mode::SlowStart);
+        let in_slow_start =
+            |rig: &mut Rig| rig.control.path(path(0)).is_some_and(|own| own.mode == Mode::SlowStart);
         assert!(in_slow_start(&mut rig), "{lost} lost for two round trips");
         lossy_round(&mut rig, 70, lost);
         assert_eq!(!in_slow_start(&mut rig), ends, "{lost} lost");
