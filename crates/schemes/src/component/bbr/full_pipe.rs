@@ -16,9 +16,9 @@ pub(super) const RULES: &[Equation] = &[Equation {
 }];
 
 /// Factor that counts as growth of the rate.
-const GROWTH: f64 = 1.25;
+pub(crate) const GROWTH: f64 = 1.25;
 /// Number of rounds without growth after which the path is full.
-const ROUNDS: u32 = 3;
+pub(crate) const ROUNDS: u32 = 3;
 
 /// Search for the rate at which a path is full.
 #[derive(Clone, Copy, Debug, Default)]

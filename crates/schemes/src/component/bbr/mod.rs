@@ -9,7 +9,7 @@ use crate::definition::{Card, Choice, Component, Role, Values};
 
 mod aggregation;
 mod control;
-mod full_pipe;
+pub(crate) mod full_pipe;
 mod min_rtt;
 mod path;
 mod rounds;

@@ -4,8 +4,8 @@ use crate::component::cubic::curve;
 use crate::component::rack;
 use crate::definition::{Card, Choice, Equation, SACK_PROCESSING};
 use crate::preset::braid::{
-    acceleration, ambiguous_rtt, chunk_timer, coupling, drain, full_pipe, head_of_line_retransmission,
-    in_order, loss, mode, model, pace, path_probe, policer, redundant_retransmission, round_trips, shortfall,
+    acceleration, ambiguous_rtt, chunk_timer, coupling, drain, head_of_line_retransmission, in_order, loss,
+    lossy_plateau, mode, model, pace, path_probe, policer, redundant_retransmission, round_trips, shortfall,
     soonest, supervisor, validation, window,
 };
 use crate::preset::{bonded, cmt_pf};
@@ -28,7 +28,7 @@ pub(super) const CARD: Card = Card {
         validation::RULES,
         curve::RULES,
         loss::RULES,
-        full_pipe::RULES,
+        lossy_plateau::RULES,
         policer::RULES,
         ambiguous_rtt::RULES,
         coupling::RULES,

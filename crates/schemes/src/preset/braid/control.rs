@@ -14,8 +14,8 @@ use crate::preset::braid::acceleration::Acceleration;
 use crate::preset::braid::ambiguous_rtt::AmbiguousRtt;
 use crate::preset::braid::coupling::{CONGESTED_LEAST, CONGESTED_ROUNDS, SharedQueue, share_of_growth};
 use crate::preset::braid::drain::{Drain, LEAST_PACKETS, SHARE};
-use crate::preset::braid::full_pipe::FullPipe;
 use crate::preset::braid::loss::LossClassifier;
+use crate::preset::braid::lossy_plateau::LossyPlateau;
 use crate::preset::braid::mode::{
     Mode, PersistentQueue, Round, SLOW_START_DIVISOR, SLOW_START_QUEUE, Step, TARGET_PACKETS, after_round,
 };
@@ -77,7 +77,7 @@ struct PathControl {
     window: PathWindow,
     validation: Validation,
     judge: LossClassifier,
-    full_pipe: FullPipe,
+    lossy_plateau: LossyPlateau,
     round: CurrentRound,
     drain: Drain,
     acceleration: Acceleration,
@@ -97,7 +97,7 @@ impl PathControl {
             window: PathWindow::new(first.get() as f64),
             validation: Validation::default(),
             judge: LossClassifier::default(),
-            full_pipe: FullPipe::default(),
+            lossy_plateau: LossyPlateau::default(),
             round: CurrentRound::default(),
             drain: Drain::default(),
             acceleration: Acceleration::default(),
@@ -271,11 +271,11 @@ impl PathControl {
     }
 
     /// Ends slow start if more data in flight are lost.
-    fn test_for_full_pipe(&mut self, facts: &PathFacts, parts: Parts, now: Time) {
+    fn test_for_lossy_plateau(&mut self, facts: &PathFacts, parts: Parts, now: Time) {
         if self.mode != Mode::SlowStart || !parts.noise {
             return;
         }
-        let Some(share) = self.full_pipe.lost_at_plateau(round_trip(facts), now) else { return };
+        let Some(share) = self.lossy_plateau.lost_at_plateau(round_trip(facts), now) else { return };
         self.mode = parts.after_slow_start();
         self.window.end_slow_start(filled(facts).min(self.window.cwnd()));
         self.reason = Reason::figure("losses in place of deliveries: slow start ends", "lost_share", share);
@@ -374,7 +374,7 @@ impl BraidControl {
             outcome: Outcome::Delivered,
         };
         let Some(path) = self.path(acked.path) else { return };
-        path.full_pipe.delivered(fate.sent_at);
+        path.lossy_plateau.delivered(fate.sent_at);
         path.test_for_policer(&fate, facts, parts, view);
         path.ambiguous_rtt.acked(acked.certain, view.now);
         if acked.certain {
@@ -405,13 +405,13 @@ impl BraidControl {
             let Some(path) = self.path(facts.id) else { continue };
             let delivered = ack.sample.map(|sample| sample.delivered);
             path.validation.take(delivered, round_trip(facts), view.now);
-            path.full_pipe.grew_to(delivered.unwrap_or_default(), view.now);
+            path.lossy_plateau.grew_to(delivered.unwrap_or_default(), view.now);
             let most = (ack.in_flight_before + facts.largest_chunk.times(SLACK_CHUNKS)).get() as f64;
             if acked > 0.0 && most > path.window.cwnd() && path.policer.ceiling(view.now).is_none() {
                 path.grow(acked, share, facts, view.now);
             }
             path.validate(facts, view);
-            path.test_for_full_pipe(facts, parts, view.now);
+            path.test_for_lossy_plateau(facts, parts, view.now);
         }
     }
 
@@ -433,7 +433,7 @@ impl BraidControl {
     fn lost(&mut self, path: PathId, bytes: ChunkBytes, sent_at: Time, view: &View<'_>) {
         let (parts, facts) = (self.parts, view.path(path));
         let Some(own) = self.path(path) else { return };
-        own.full_pipe.lost(sent_at);
+        own.lossy_plateau.lost(sent_at);
         let in_burst = own.judge.is_of_the_latest_burst(sent_at);
         let outcome = if in_burst { Outcome::LostInBurst } else { Outcome::Lost };
         own.test_for_policer(&Fate { sent_at, bytes: bytes.get() as f64, outcome }, facts, parts, view);
@@ -479,7 +479,7 @@ impl BraidControl {
         let Some(path) = self.path(path) else { return };
         // Losses during an outage do not indicate the rate, and later deliveries do not indicate the rate before.
         path.policer.restart(view.now);
-        path.full_pipe.restart(view.now);
+        path.lossy_plateau.restart(view.now);
         path.ambiguous_rtt = AmbiguousRtt::new(view.now);
         if !facts.in_flight.is_zero() {
             return;

@@ -12,6 +12,20 @@ struct Rig {
     control: BraidControl,
 }
 
+/// Returns the acknowledgement, beyond doubt, of data that was sent once.
+fn acked(index: usize, bytes: ChunkBytes, sent_at: Time) -> AckedTransmission {
+    AckedTransmission {
+        path: path(index),
+        tsn: 1,
+        bytes,
+        stamps: SendStamps { sent_at, ..SendStamps::default() },
+        sent_once: true,
+        certain: true,
+        cumulative: true,
+        sack_path: Some(path(index)),
+    }
+}
+
 impl Rig {
     fn new(parts: Parts, paths: usize) -> Self {
         let profile = Profile { fast_retransmit_floor: 2, ..Profile::rfc9260() };
@@ -37,16 +51,7 @@ impl Rig {
         let sent_at = self.world.now;
         self.world.now = sent_at + Span::from_millis(100 + queue_ms);
         let cwnd = self.control.window(path(index)).cwnd;
-        let acked = AckedTransmission {
-            path: path(index),
-            tsn: 1,
-            bytes: cwnd,
-            stamps: SendStamps { sent_at, ..SendStamps::default() },
-            sent_once: true,
-            certain: true,
-            cumulative: true,
-            sack_path: Some(path(index)),
-        };
+        let acked = acked(index, cwnd, sent_at);
         let estimates = &mut self.world.paths[index].estimates;
         estimates.propagation = Some(Span::from_millis(100));
         estimates.queueing = Some(Span::from_millis(queue_ms));
@@ -265,18 +270,8 @@ fn loss_cuts_after_a_long_time_of_ambiguous_acknowledgements() {
     rig.world.paths[0].rtt.smoothed = Some(smoothed);
     let before = rig.chunks(0);
     let acked_again = |rig: &mut Rig| {
-        let stamps = SendStamps { sent_at: rig.world.now, ..SendStamps::default() };
-        let (path, tsn, bytes) = (path(0), 1, bytes(M));
-        let acked = AckedTransmission {
-            path,
-            tsn,
-            bytes,
-            stamps,
-            sent_once: false,
-            certain: false,
-            cumulative: true,
-            sack_path: Some(path),
-        };
+        let once = acked(0, bytes(M), rig.world.now);
+        let acked = AckedTransmission { sent_once: false, certain: false, ..once };
         rig.dispatch(&Event::Acked(&acked));
     };
     for chunk in 0..16 {
@@ -371,18 +366,7 @@ fn lose_a_quarter(rig: &mut Rig, packets: u32, from: Option<Time>) {
             let cause = LossCause::FastRetransmit;
             rig.dispatch(&Event::Lost { path: path(0), tsn: 9, bytes: bytes(M), sent_at, cause });
         } else {
-            let stamps = SendStamps { sent_at, ..SendStamps::default() };
-            let (path, bytes) = (path(0), bytes(M));
-            let acked = AckedTransmission {
-                path,
-                tsn: 1,
-                bytes,
-                stamps,
-                sent_once: true,
-                certain: true,
-                cumulative: true,
-                sack_path: Some(path),
-            };
+            let acked = acked(0, bytes(M), sent_at);
             rig.dispatch(&Event::Acked(&acked));
             rig.end_sack(0, PathAck::default());
         }
@@ -402,19 +386,7 @@ fn chunks_of_one_sack_have_the_queue_of_the_latest() {
         rig.world.now += Span::from_millis(150);
         for (sent_at, queue_ms) in [(early, 50), (early + Span::from_millis(50), 0)] {
             rig.world.paths[0].estimates.queueing = Some(Span::from_millis(queue_ms));
-            let (path, stamps) = (path(0), SendStamps { sent_at, ..SendStamps::default() });
-            let sack_path = Some(path);
-            let (tsn, bytes, sent_once, cumulative) = (1, bytes(M), true, true);
-            rig.dispatch(&Event::Acked(&AckedTransmission {
-                path,
-                tsn,
-                bytes,
-                stamps,
-                sent_once,
-                certain: sent_once,
-                cumulative,
-                sack_path,
-            }));
+            rig.dispatch(&Event::Acked(&acked(0, bytes(M), sent_at)));
             if sack_for_each {
                 rig.end_sack(0, PathAck::default());
             }
@@ -467,16 +439,7 @@ fn lossy_round(rig: &mut Rig, arrive: u64, lost: u64) {
         rig.dispatch(&Event::Lost { path: path(0), tsn: 9, bytes: bytes(M), sent_at, cause });
     }
     for _ in 0..arrive {
-        let acked = AckedTransmission {
-            path: path(0),
-            tsn: 1,
-            bytes: bytes(M),
-            stamps: SendStamps { sent_at, ..SendStamps::default() },
-            sent_once: true,
-            certain: true,
-            cumulative: true,
-            sack_path: Some(path(0)),
-        };
+        let acked = acked(0, bytes(M), sent_at);
         rig.dispatch(&Event::Acked(&acked));
     }
     deliver(rig, bytes(arrive * M));

@@ -7,25 +7,22 @@
 use anabranch_core::time::{Span, Time};
 use anabranch_core::units::ChunkBytes;
 
+use crate::component::bbr::full_pipe::{GROWTH, ROUNDS};
 use crate::definition::{Equation, text};
 
 pub(super) const RULES: &[Equation] = &[Equation {
-    name: "full path",
+    name: "plateau with losses",
     rule: text!(
         "slow start ends if the bytes delivered in a round trip have not grown by {} for {} round trips, and more \
          than {} % of the packets sent and judged since then, at least {}, are lost: cwnd = min(cwnd, rate base + target)",
         GROWTH,
-        ROUND_TRIPS,
+        ROUNDS,
         100.0 * MANY,
         LEAST_PACKETS,
     ),
     file: file!(),
 }];
 
-/// Growth of the bytes delivered in a round trip that shows spare capacity (draft-ietf-ccwg-bbr section 5.3.1.2).
-const GROWTH: f64 = 1.25;
-/// Number of round trips without growth (the same).
-const ROUND_TRIPS: u64 = 3;
 /// Share of lost packets that few lossy links have. A window of twice the path's capacity loses half of its packets.
 const MANY: f64 = 0.25;
 /// Number of packets below which a burst of losses may be such a share.
@@ -33,7 +30,7 @@ const LEAST_PACKETS: u32 = 64;
 
 /// Deliveries and losses of a path since its deliveries grew.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct FullPipe {
+pub(super) struct LossyPlateau {
     /// Largest number of bytes delivered in a round trip.
     most: ChunkBytes,
     /// Time at which they grew.
@@ -42,10 +39,10 @@ pub(super) struct FullPipe {
     lost: u32,
 }
 
-impl FullPipe {
+impl LossyPlateau {
     /// Restarts the count with packets sent from now on.
     pub(super) fn restart(&mut self, now: Time) {
-        *self = FullPipe { most: self.most, since: now, ..FullPipe::default() };
+        *self = LossyPlateau { most: self.most, since: now, ..LossyPlateau::default() };
     }
 
     /// Records the bytes that the path delivered in the round trip of a SACK's newest packet.
@@ -70,7 +67,8 @@ impl FullPipe {
     pub(super) fn lost_at_plateau(&self, round_trip: Span, now: Time) -> Option<f64> {
         let judged = self.delivered.saturating_add(self.lost);
         let share = f64::from(self.lost) / f64::from(judged.max(1));
-        let is_plateau = now.since(self.since) >= round_trip.times(ROUND_TRIPS) && judged >= LEAST_PACKETS;
+        let is_plateau =
+            now.since(self.since) >= round_trip.times(u64::from(ROUNDS)) && judged >= LEAST_PACKETS;
         (is_plateau && share > MANY).then_some(share)
     }
 }
@@ -87,16 +85,16 @@ mod tests {
 
     /// Returns the result of rounds, each with the kB and packets that arrive and the packets that are lost.
     fn after(rounds: &[(u64, u32, u32)]) -> Option<f64> {
-        let mut pipe = FullPipe::default();
+        let mut plateau = LossyPlateau::default();
         let mut now = at(0);
         for &(kbytes, delivered, lost) in rounds {
             let sent_at = now;
             now += RTT;
-            pipe.grew_to(ChunkBytes::new(1_000 * kbytes), now);
-            (0..delivered).for_each(|_| pipe.delivered(sent_at));
-            (0..lost).for_each(|_| pipe.lost(sent_at));
+            plateau.grew_to(ChunkBytes::new(1_000 * kbytes), now);
+            (0..delivered).for_each(|_| plateau.delivered(sent_at));
+            (0..lost).for_each(|_| plateau.lost(sent_at));
         }
-        pipe.lost_at_plateau(RTT, now)
+        plateau.lost_at_plateau(RTT, now)
     }
 
     #[test]
@@ -123,11 +121,11 @@ mod tests {
 
     #[test]
     fn packets_sent_before_a_restart_do_not_count() {
-        let mut pipe = FullPipe::default();
-        pipe.restart(at(1_000));
-        (0..100).for_each(|_| pipe.lost(at(999)));
-        assert_eq!(pipe.lost_at_plateau(RTT, at(2_000)), None);
-        (0..100).for_each(|_| pipe.lost(at(1_000)));
-        assert_eq!(pipe.lost_at_plateau(RTT, at(2_000)), Some(1.0));
+        let mut plateau = LossyPlateau::default();
+        plateau.restart(at(1_000));
+        (0..100).for_each(|_| plateau.lost(at(999)));
+        assert_eq!(plateau.lost_at_plateau(RTT, at(2_000)), None);
+        (0..100).for_each(|_| plateau.lost(at(1_000)));
+        assert_eq!(plateau.lost_at_plateau(RTT, at(2_000)), Some(1.0));
     }
 }
