@@ -69,3 +69,29 @@ async fn keystrokes_of_each_priority_pass_waiting_downloads() {
         assert!(times[KEYSTROKES / 2] < Duration::from_millis(MOST_MS), "{times:?}");
     }
 }
+
+#[tokio::test]
+async fn stream_of_sixteen_times_the_weight_sends_more_than_eight_times_as_much() {
+    let config = usual().stream_control().streams(64).stream_scheduler(StreamScheduler::WeightedFairQueueing);
+    let wire = Wire::connected(Mode::Plain, &[LINK], config).await;
+    let (mut normal, _) = within(wire.ours.open_stream()).await.expect("a stream");
+    let (mut urgent, _) = within(wire.ours.open_stream()).await.expect("a stream");
+    urgent.set_priority(NonZeroU16::new(4096).expect("above zero"));
+    // The peer accepts the streams in this order.
+    within(normal.send(vec![0; BULK_BYTES])).await.expect("accepted");
+    let (_, mut of_normal) = within(wire.theirs.accept_stream()).await.expect("no error").expect("a stream");
+    tokio::spawn(fill(normal));
+    tokio::spawn(fill(urgent));
+    let (_, mut of_urgent) = within(wire.theirs.accept_stream()).await.expect("no error").expect("a stream");
+    let (mut normal_messages, mut urgent_messages) = (0, 0);
+    let receiving = async {
+        while urgent_messages < 64 {
+            tokio::select! {
+                message = of_normal.recv() => normal_messages += usize::from(message.is_ok()),
+                message = of_urgent.recv() => urgent_messages += usize::from(message.is_ok()),
+            }
+        }
+    };
+    within(receiving).await;
+    assert!(normal_messages * 8 < 64, "{normal_messages} beside 64");
+}
