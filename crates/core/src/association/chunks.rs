@@ -25,6 +25,8 @@ struct Packet<'a> {
     cover: ChunkProtection,
     proof: Proof,
     data: PacketData,
+    /// `true` if a SACK was processed that no later one had overtaken.
+    acknowledges: bool,
     /// Number of RE-CONFIGs so far.
     re_configs: usize,
 }
@@ -66,6 +68,7 @@ impl Association {
             cover,
             proof: Proof::of(cover),
             data: PacketData::default(),
+            acknowledges: false,
             re_configs: 0,
         };
         //= docs/rfc9260.txt#section-6.10
@@ -96,6 +99,7 @@ impl Association {
         }
         self.answer_asconfs();
         if !self.is_closed() {
+            self.follow_packet(packet.acknowledges);
             self.packet_done(source, packet.data);
         }
     }
@@ -143,12 +147,10 @@ impl Association {
                 self.handle_data(&DataChunk::IData(data), packet.cover, &mut packet.data)?;
             }
             Chunk::Sack(sack) if self.state.takes_sacks() => {
-                self.check_acknowledgement(packet.cover, sack.cum_tsn())?;
-                self.handle_sack(source, &Acknowledgement::Sack(sack))?;
+                self.take_sack(&Acknowledgement::from(sack), packet)?;
             }
             Chunk::NrSack(sack) if self.state.takes_sacks() && self.ack.uses_nr_sack() => {
-                self.check_acknowledgement(packet.cover, sack.cum_tsn())?;
-                self.handle_sack(source, &Acknowledgement::NrSack(sack))?;
+                self.take_sack(&Acknowledgement::from(sack), packet)?;
             }
             //= docs/rfc9260.txt#section-3.3.6
             //# An endpoint MUST send this chunk to its peer endpoint as a response to a HEARTBEAT chunk (see Section
@@ -227,6 +229,22 @@ impl Association {
             _ => return Err(Discard::Unexpected),
         }
         Ok(Continue::Yes)
+    }
+
+    /// Checks and processes a SACK. One that acknowledges a TSN that was never sent ends the association.
+    //= docs/rfc9260.txt#section-12.4
+    //# An SCTP implementation MUST abort the association if it receives a SACK chunk acknowledging a TSN that has not
+    //# been sent.
+    fn take_sack(&mut self, sack: &Acknowledgement<'_>, packet: &mut Packet<'_>) -> Result<(), Discard> {
+        self.check_acknowledgement(packet.cover, sack.cum_tsn)?;
+        let Ok(outcome) = self.handle_sack(packet.source, sack) else {
+            let why = "SACK for a TSN that was never sent";
+            self.send_abort(why);
+            self.abort_with(AbortReason::Protocol(why));
+            return Err(Discard::BadSack);
+        };
+        packet.acknowledges |= !outcome.overtaken;
+        Ok(())
     }
 
     /// Handles an ASCONF or ASCONF-ACK, which is silently discarded without authentication (RFC 5061 sections 4.1.1 and 4.1.2).

@@ -327,7 +327,7 @@ impl Association {
             }
             Control::HeartbeatAck { info, .. } => writer.heartbeat_ack(info),
             Control::Shutdown { .. } => {
-                let cumulative = self.receiver.as_ref().map_or(0, |r| r.tracker.cumulative());
+                let cumulative = self.receiver.as_ref().map_or(0, |r| r.tracker().cumulative());
                 writer.shutdown(Tsn::from_unwrapped(cumulative))
             }
             Control::ShutdownAck { .. } => writer.shutdown_ack(),

@@ -53,7 +53,7 @@ impl Association {
         self.outputs.statistics.chunks_received += 1;
         let flags = data.flags();
         packet.immediate |= flags.immediate;
-        let fragment = data.fragment(receiver.tracker.cumulative());
+        let fragment = data.fragment(receiver.tracker().cumulative());
         if cover == ChunkProtection::Record
             && let Some(why) = contradiction_of(data.ppid(), &fragment, receiver, &self.protection.boundary)
         {
@@ -192,12 +192,12 @@ impl Association {
         if cover == ChunkProtection::Record && skipped.clone().any(|to| !receiver.has_stream(to.stream())) {
             return Err(self.abort_for_tampering(contradiction::STREAM));
         }
-        let cumulative = new_cum_tsn.unwrap_near(receiver.tracker.cumulative());
-        if cumulative > receiver.tracker.cumulative() + 65_535 {
+        let cumulative = new_cum_tsn.unwrap_near(receiver.tracker().cumulative());
+        if cumulative > receiver.tracker().cumulative() + 65_535 {
             return Err(Discard::Unexpected);
         }
         self.outputs.statistics.forward_tsns_received += 1;
-        if cumulative > receiver.tracker.cumulative() {
+        if cumulative > receiver.tracker().cumulative() {
             receiver.forward(cumulative);
             skipped.for_each(|to| receiver.skip(to));
             self.announce_readable();

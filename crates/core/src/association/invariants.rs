@@ -32,7 +32,7 @@ impl Association {
     /// Checks that no chunk in the known gap blocks is awaited: SACKs are searched only for TSNs outside of them.
     fn check_gap_acked(&self) {
         let outstanding = self.sender.outstanding();
-        let mut known = outstanding.gap_acked().iter().flat_map(|&(start, end)| start..=end);
+        let mut known = self.recovery.known_blocks().iter().flat_map(|&(start, end)| start..=end);
         let awaited = |tsn: &u64| outstanding.get(*tsn).is_some_and(|chunk| chunk.state.is_awaited());
         assert!(
             self.recovery.names_unsent() || !known.any(|tsn| awaited(&tsn)),

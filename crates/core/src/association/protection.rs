@@ -50,7 +50,7 @@ impl Association {
         self.protection.install_receive(epoch, cipher)?;
         if ends_plain_messages {
             let end = self.receiver.as_ref().map(|receiver| MessageEnd {
-                tsn: receiver.tracker.cumulative(),
+                tsn: receiver.tracker().cumulative(),
                 next_ssn: receiver.next_ssn(0),
             });
             end.into_iter().for_each(|end| self.protection.boundary.end_receiving(end));
@@ -339,7 +339,7 @@ impl Association {
 
     /// Returns `true` if the chunk has arrived before, so that it is only acknowledged again.
     fn is_repeated(&self, data: &DataChunk<'_>) -> bool {
-        let cumulative = self.receiver.as_ref().map(|receiver| receiver.tracker.cumulative());
+        let cumulative = self.receiver.as_ref().map(|receiver| receiver.tracker().cumulative());
         cumulative.is_some_and(|cumulative| data.tsn().unwrap_near(cumulative) <= cumulative)
     }
 
@@ -349,7 +349,7 @@ impl Association {
 
     /// Returns `true` for a chunk of the key management with the next TSN.
     fn is_next(&self, data: &DataChunk<'_>) -> bool {
-        let cumulative = self.receiver.as_ref().map(|receiver| receiver.tracker.cumulative());
+        let cumulative = self.receiver.as_ref().map(|receiver| receiver.tracker().cumulative());
         let is_next =
             cumulative.is_some_and(|cumulative| data.tsn().unwrap_near(cumulative) == cumulative + 1);
         let is_key_management = is_key_management(data.ppid(), data.stream().get(), data.flags().unordered);

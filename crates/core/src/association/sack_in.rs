@@ -5,10 +5,8 @@ use anabranch_wire::Tsn;
 use crate::association::dispatch::Dispatcher;
 use crate::association::recovery::{Acknowledgement, LossRecovery, SackOutcome, UnsentTsn};
 use crate::association::{Association, AssociationEvent};
-use crate::error::AbortReason;
 use crate::path_id::{PathId, PathState};
 use crate::policy::{Event, Holes, LossCause, OpportunityCause};
-use crate::stats::Discard;
 
 impl Association {
     /// Borrows loss recovery, and the parts that it changes.
@@ -17,40 +15,33 @@ impl Association {
         (recovery, Dispatcher { now: *now, paths, sender, policies, outputs, reachability })
     }
 
-    /// Processes a SACK.
-    pub(crate) fn handle_sack(&mut self, source: PathId, sack: &Acknowledgement<'_>) -> Result<(), Discard> {
+    /// Processes a SACK, and opens a send opportunity. Consequences for other parts of the association follow behind the last chunk
+    /// of the packet ([`follow_packet`](Self::follow_packet)).
+    ///
+    /// # Errors
+    /// Returns [`UnsentTsn`] if the SACK acknowledges a TSN that was not sent; the caller ends the association.
+    pub(crate) fn handle_sack(
+        &mut self,
+        source: PathId,
+        sack: &Acknowledgement<'_>,
+    ) -> Result<SackOutcome, UnsentTsn> {
         let (recovery, mut dispatcher) = self.recovery();
-        //= docs/rfc9260.txt#section-12.4
-        //# An SCTP implementation MUST abort the association if it receives a SACK chunk acknowledging a TSN that has not
-        //# been sent.
-        let outcome = match recovery.on_sack(source, sack, &mut dispatcher) {
-            Ok(outcome) => outcome,
-            Err(UnsentTsn) => {
-                self.send_abort("SACK for a TSN that was never sent");
-                self.abort_with(AbortReason::Protocol("SACK for a TSN that was never sent"));
-                return Err(Discard::BadSack);
-            }
-        };
-        self.follow_events();
-        if outcome.overtaken {
-            self.transmission.open_for_new_data(OpportunityCause::Sack);
-            return Ok(());
-        }
-        self.follow_acknowledgement(outcome);
-        self.transmission.on_sack(outcome.losses, self.profile.burst_arming);
-        self.open_opportunity(OpportunityCause::Sack, true);
-        self.advance_shutdown();
-        Ok(())
-    }
-
-    fn follow_acknowledgement(&mut self, outcome: SackOutcome) {
+        let outcome = recovery.on_sack(source, sack, &mut dispatcher)?;
         if outcome.acknowledged {
             self.reachability.note_answer();
         }
-        if outcome.recovered_loss {
-            self.transmission.arm_burst_limit();
+        self.transmission.on_sack(&outcome, self.profile.burst_arming);
+        Ok(outcome)
+    }
+
+    /// Applies the consequences of a packet's chunks behind the last one. `acknowledges` is `true` if a SACK was among them that no
+    /// later one had overtaken.
+    pub(crate) fn follow_packet(&mut self, acknowledges: bool) {
+        self.follow_events();
+        if acknowledges {
+            self.consider_writable();
+            self.advance_shutdown();
         }
-        self.consider_writable();
     }
 
     /// Processes the cumulative TSN of a SHUTDOWN (RFC 9260 section 9.2), which reports neither gaps nor the window.
@@ -78,7 +69,13 @@ impl Association {
         let (recovery, mut dispatcher) = self.recovery();
         let outcome = recovery.on_cumulative(cumulative, &mut dispatcher);
         self.follow_events();
-        self.follow_acknowledgement(outcome);
+        if outcome.acknowledged {
+            self.reachability.note_answer();
+        }
+        if outcome.recovered_loss {
+            self.transmission.arm_burst_limit();
+        }
+        self.consider_writable();
     }
 
     /// Handles the deadline after which missing gap acknowledgements count as reneged.

@@ -46,7 +46,7 @@ impl Association {
         let first = self.ack.note_packet(source);
         let arrival = Arrival {
             packets: self.ack.packets(),
-            gap: self.receiver.as_ref().is_some_and(|r| r.tracker.has_gaps()),
+            gap: self.receiver.as_ref().is_some_and(|r| r.tracker().has_gaps()),
             duplicate: packet.duplicate,
             immediate: packet.immediate,
             //= docs/rfc9260.txt#section-5.1
@@ -214,14 +214,14 @@ impl Outlet<'_> {
             //= docs/rfc9260.txt#section-6.2
             //# In particular, the SCTP endpoint MUST fill in the Cumulative TSN Ack field to indicate the latest
             //# sequential TSN (of a valid DATA chunk) it has received.
-            cum_tsn: Tsn::from_unwrapped(receiver.tracker.cumulative()),
+            cum_tsn: Tsn::from_unwrapped(receiver.tracker().cumulative()),
             a_rwnd: u32::try_from(a_rwnd.get()).unwrap_or(u32::MAX),
             flags,
         };
         if write_blocks(form, &repr, receiver, ack.blocks_mut(), writer).is_err() {
             return;
         }
-        receiver.tracker.clear_duplicates();
+        receiver.note_acknowledged();
         d.outputs.statistics.sacks_sent += 1;
         ack.note_sent(a_rwnd);
     }
@@ -234,7 +234,7 @@ impl Outlet<'_> {
 }
 
 fn sack_bytes(form: AckForm, receiver: &Receiver) -> usize {
-    let (gaps, duplicates) = (receiver.tracker.gap_count(), receiver.tracker.duplicates().len());
+    let (gaps, duplicates) = (receiver.tracker().gap_count(), receiver.tracker().duplicates().len());
     match form {
         AckForm::Sack => sack_len(gaps, duplicates),
         // A block is divided at most where the application has read a part of it.
@@ -258,9 +258,9 @@ fn write_blocks(
     //# SCTP packet does not exceed the current PMTU.
     let room = (writer.remaining().saturating_sub(header) / 4).min(usize::from(u16::MAX));
     let block = |(start, end): (u16, u16)| GapBlock { start, end };
-    let blocks = receiver.tracker.gap_blocks(room).map(block);
+    let blocks = receiver.tracker().gap_blocks(room).map(block);
     let duplicates_room = room - blocks.len();
-    let duplicates = receiver.tracker.duplicates().iter().map(|&tsn| Tsn::from_unwrapped(tsn));
+    let duplicates = receiver.tracker().duplicates().iter().map(|&tsn| Tsn::from_unwrapped(tsn));
     match form {
         //= docs/rfc9260.txt#section-6.7
         //# When a single SACK chunk cannot cover all the Gap Ack Blocks needed to be reported due to the PMTU limitation,

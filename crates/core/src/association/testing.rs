@@ -302,7 +302,7 @@ pub(crate) fn with_sack<T>(
     let packet = PacketView::parse(&bytes[..length]).expect("a packet");
     let chunk = packet.chunks().next().expect("a chunk").expect("a whole chunk");
     match chunk.decode() {
-        Ok(Chunk::Sack(sack)) => take(&Acknowledgement::Sack(sack)),
+        Ok(Chunk::Sack(sack)) => take(&Acknowledgement::from(sack)),
         other => panic!("not a SACK: {other:?}"),
     }
 }

@@ -31,7 +31,7 @@ pub(crate) struct BlocksByDelivery {
 /// Receiving side of an association.
 #[derive(Debug)]
 pub(crate) struct Receiver {
-    pub(crate) tracker: Tracker,
+    pub(super) tracker: Tracker,
     reassembly: Assembly,
     buffer: WindowBytes,
     /// `true` if the latest new chunk found no room.
@@ -55,6 +55,17 @@ impl Receiver {
     pub(crate) fn interleaved(self, first_mid: u16) -> Self {
         let reassembly = Interleaved::new(self.reassembly.streams(), first_mid);
         Receiver { reassembly: Assembly::Interleaved(reassembly), ..self }
+    }
+
+    /// Returns the TSNs that have arrived.
+    #[inline]
+    pub(crate) fn tracker(&self) -> &Tracker {
+        &self.tracker
+    }
+
+    /// Forgets the duplicates, because a SACK has reported them.
+    pub(crate) fn note_acknowledged(&mut self) {
+        self.tracker.clear_duplicates();
     }
 
     /// Returns `true` if messages arrive in I-DATA chunks.

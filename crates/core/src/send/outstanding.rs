@@ -7,12 +7,10 @@
 
 use slab::Slab;
 
-use crate::intervals::{self, Interval};
 use crate::path_id::{MAX_PATHS, PathId};
 use crate::policy::{HeadOfLine, LossCause, SendStamps};
+use crate::send::Draft;
 use crate::send::chunk_list::{AllLinks, ChunkList, KIND, Linked, Ring, SENT, UNACKED, assert_same};
-use crate::send::{Draft, LIST_ROOM};
-use crate::sliding::Sliding;
 use crate::time::Time;
 use crate::units::ChunkBytes;
 
@@ -151,12 +149,6 @@ pub(crate) struct Outstanding {
     /// `true` if missing reports also count for chunks that wait for their retransmission after a time-out.
     judges_waiting: bool,
     transmissions: Slab<Transmission>,
-    /// TSNs that gap blocks cover, as disjoint inclusive intervals above the cumulative TSN, in order.
-    gap_acked: Sliding<Interval>,
-    /// Reused memory in which the next intervals are computed.
-    united: Vec<Interval>,
-    /// TSNs above the cumulative TSN that the receiver never drops (NR-SACK).
-    kept: Vec<Interval>,
     payload_bytes: u64,
     /// Number of changes of the chunk that was the earliest unacknowledged one at the time.
     head_changes: u64,
@@ -170,9 +162,6 @@ impl Outstanding {
             by_path: Default::default(),
             judges_waiting,
             transmissions: Slab::new(),
-            gap_acked: Sliding::new(),
-            united: Vec::new(),
-            kept: Vec::new(),
             payload_bytes: 0,
             head_changes: 0,
         }
@@ -387,27 +376,13 @@ impl Outstanding {
         }
     }
 
-    /// Records TSNs that the receiver never drops (NR-SACK). Releases the payloads of acknowledged ones and calls `released` with
-    /// the path and chunk bytes of each. NR-SACKs repeat earlier reports; only new TSNs cost time.
+    /// Releases the payloads of acknowledged chunks that the receiver never drops (NR-SACK), and calls `released` with the path and
+    /// chunk bytes of each.
     pub(crate) fn keep(&mut self, start: u64, end: u64, mut released: impl FnMut(PathId, ChunkBytes)) {
-        let (start, end) = (start.max(self.ring.base()), end.min(self.next_tsn() - 1));
-        if start > end || intervals::holds(&self.kept, start, end) {
-            return;
+        let outstanding = start.max(self.ring.base())..self.next_tsn().min(end.saturating_add(1));
+        for (path, bytes) in outstanding.filter_map(|tsn| self.release(tsn)) {
+            released(path, bytes);
         }
-        let mut kept = std::mem::take(&mut self.kept);
-        intervals::forget_up_to(&mut kept, self.cumulative());
-        for (first, last) in intervals::uncovered(&kept, start, end) {
-            for (path, bytes) in (first..=last).filter_map(|tsn| self.release(tsn)) {
-                released(path, bytes);
-            }
-        }
-        intervals::insert(&mut kept, (start, end));
-        self.kept = kept;
-    }
-
-    /// Returns the recorded non-renegable intervals, ordered and disjoint. They may include TSNs up to the cumulative TSN.
-    pub(crate) fn kept(&self) -> &[Interval] {
-        &self.kept
     }
 
     fn release(&mut self, tsn: u64) -> Option<(PathId, ChunkBytes)> {
@@ -513,32 +488,6 @@ impl Outstanding {
             let is_sent = |tsn| self.get(tsn).and_then(|chunk| self.place(chunk)?.sent).is_some();
             found.extend(by_tsn().filter(|&tsn| is_sent(tsn) && self.order_of(tsn) < bound));
         }
-    }
-
-    /// Reserves memory before the first gap blocks.
-    pub(crate) fn make_room_for_blocks(&mut self) {
-        self.gap_acked.reserve(LIST_ROOM);
-        self.united.reserve(LIST_ROOM);
-    }
-
-    pub(crate) fn gap_acked(&self) -> &[Interval] {
-        &self.gap_acked
-    }
-
-    /// Removes intervals up to the cumulative TSN and adds `blocks`.
-    pub(crate) fn add_gap_acked(&mut self, blocks: &[Interval]) {
-        let known = intervals::above(&self.gap_acked, self.cumulative());
-        intervals::unite(known, blocks, &mut self.united);
-        std::mem::swap(self.gap_acked.as_vec(), &mut self.united);
-    }
-
-    /// Replaces the intervals; the first `same` above the cumulative TSN are unchanged.
-    pub(crate) fn set_gap_acked(&mut self, blocks: &[Interval], same: usize) {
-        let passed = self.gap_acked.len() - intervals::above(&self.gap_acked, self.cumulative()).len();
-        self.gap_acked.truncate(passed + same);
-        self.gap_acked.forget(passed);
-        self.gap_acked.extend(blocks[same..].iter().copied());
-        debug_assert_eq!(*self.gap_acked, *blocks);
     }
 
     /// Returns all chunks with their TSNs.
@@ -794,28 +743,6 @@ mod tests {
         assert_eq!(released, 2, "the chunk between them is not acknowledged");
         outstanding.keep(FIRST + 3, FIRST + 3, |_, _| released += 1);
         assert_eq!(released, 2, "nothing was sent there");
-    }
-
-    #[test]
-    fn gap_blocks_add_up_until_the_cumulative_tsn_passes_them() {
-        let mut outstanding = Outstanding::new(FIRST, false);
-        for _ in 0..9 {
-            send(&mut outstanding, 0);
-        }
-        outstanding.set_gap_acked(&[(FIRST + 6, FIRST + 6), (FIRST + 8, FIRST + 8)], 0);
-        outstanding.add_gap_acked(&[(FIRST + 2, FIRST + 3), (FIRST + 7, FIRST + 7)]);
-        assert_eq!(outstanding.gap_acked(), [(FIRST + 2, FIRST + 3), (FIRST + 6, FIRST + 8)]);
-        for tsn in FIRST..FIRST + 4 {
-            outstanding.mark_acked(tsn);
-            outstanding.pop(|_| ());
-        }
-        outstanding.add_gap_acked(&[]);
-        assert_eq!(outstanding.gap_acked(), [(FIRST + 6, FIRST + 8)]);
-        outstanding.set_gap_acked(&[(FIRST + 5, FIRST + 8)], 0);
-        outstanding.set_gap_acked(&[(FIRST + 5, FIRST + 8), (FIRST + 10, FIRST + 10)], 1);
-        assert_eq!(outstanding.gap_acked(), [(FIRST + 5, FIRST + 8), (FIRST + 10, FIRST + 10)]);
-        outstanding.set_gap_acked(&[(FIRST + 5, FIRST + 5)], 0);
-        assert_eq!(outstanding.gap_acked(), [(FIRST + 5, FIRST + 5)]);
     }
 
     #[test]

@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::intervals::Interval;
 use crate::path_id::{MAX_PATHS, PathId, PathSet};
 use crate::policy::{AssociationFacts, DeliverySample, HeadOfLine, Limiter, LossCause, SendStamps};
 use crate::profile::{CopyFate, Profile};
@@ -649,30 +648,13 @@ impl Sender {
         Some(Discarded { tsn, path: chunk.path, recovered_before: chunk.recovered_before })
     }
 
-    /// Records TSNs that the receiver never drops (NR-SACK), and releases their payloads.
+    /// Releases the payloads of acknowledged chunks that the receiver never drops (NR-SACK).
     pub(crate) fn keep(&mut self, start: u64, end: u64) {
         let Sender { outstanding, paths, changed, .. } = self;
         outstanding.keep(start, end, |path, bytes| {
             changed.insert(path);
             paths[path.index()].bytes.held -= bytes;
         });
-    }
-
-    /// Reserves memory before the first gap blocks.
-    pub(crate) fn make_room_for_blocks(&mut self) {
-        self.outstanding.make_room_for_blocks();
-    }
-
-    /// See [`Outstanding::add_gap_acked`].
-    #[inline]
-    pub(crate) fn add_gap_acked(&mut self, blocks: &[Interval]) {
-        self.outstanding.add_gap_acked(blocks);
-    }
-
-    /// See [`Outstanding::set_gap_acked`].
-    #[inline]
-    pub(crate) fn set_gap_acked(&mut self, blocks: &[Interval], same: usize) {
-        self.outstanding.set_gap_acked(blocks, same);
     }
 }
 

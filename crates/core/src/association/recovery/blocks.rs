@@ -203,11 +203,10 @@ fn low_bits((start, end): Interval) -> [u16; 2] {
 
 impl LossRecovery {
     /// Reads the blocks in order, and finds those that are known.
-    pub(super) fn read_blocks(&mut self, cumulative: u64, sack: &Acknowledgement<'_>, sender: &mut Sender) {
+    pub(super) fn read_blocks(&mut self, cumulative: u64, sack: &Acknowledgement<'_>, sender: &Sender) {
         let [gaps, more] = sack.gap_lists();
         if !self.blocks.has_room() && gaps.len() > 0 {
             self.make_room();
-            sender.make_room_for_blocks();
         }
         let blocks = &mut self.blocks;
         blocks.forget_passed(cumulative);
@@ -229,7 +228,7 @@ impl LossRecovery {
         if !reading.in_order {
             blocks.sort();
         }
-        let known = intervals::above(sender.outstanding().gap_acked(), cumulative);
+        let known = intervals::above(&self.known, cumulative);
         // If the SACK before covered all known blocks, its blocks are the known ones.
         let compared = reading.in_order && one_list && self.reneging_at.is_none() && were == known.len();
         if !compared {

@@ -29,14 +29,13 @@ impl LossRecovery {
 
     /// Finds the intervals that the blocks cover and no earlier SACK covered.
     fn find_newly_acked(&mut self, sender: &Sender) {
-        let LossRecovery { blocks, difference, names_unsent, .. } = self;
+        let LossRecovery { blocks, known, difference, names_unsent, .. } = self;
         if std::mem::take(names_unsent) {
             difference.clear();
             difference.extend_from_slice(blocks);
             return;
         }
-        let outstanding = sender.outstanding();
-        let known = intervals::above(outstanding.gap_acked(), outstanding.cumulative());
+        let known = intervals::above(known, sender.outstanding().cumulative());
         difference.clear();
         for change in blocks.changes() {
             intervals::subtract(&blocks[change.blocks.clone()], &known[change.known.clone()], difference);

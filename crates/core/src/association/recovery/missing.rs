@@ -5,7 +5,6 @@ use crate::association::recovery::{Acknowledgement, LossRecovery};
 use crate::intervals::{self, Interval};
 use crate::path_id::MAX_PATHS;
 use crate::policy::{Holes, LossCause, SackView};
-use crate::units::WindowBytes;
 
 impl LossRecovery {
     /// Asks the loss policy about the holes below the highest TSN that this SACK, or an earlier one, newly acknowledged.
@@ -22,16 +21,15 @@ impl LossRecovery {
         let LossRecovery { sacks, holes, newly_lost, blocks, lost_abandoned, highest_newly_acked, .. } = self;
         // A peer without CMT does not write the number of packets into the SACK flags, from which CMT's delayed acknowledgements
         // read it.
-        let flags = if d.sender.facts().foreign_sack_flags { 0 } else { sack.flags() };
-        let a_rwnd = WindowBytes::new(u64::from(sack.a_rwnd()));
+        let flags = if d.sender.facts().foreign_sack_flags { 0 } else { sack.flags };
         let view = SackView {
             paths: sacks,
             cumulative,
             highest_newly_acked: *highest_newly_acked,
             new_cumulative,
             flags,
-            a_rwnd,
-            peer_window: a_rwnd - d.sender.window_outstanding(),
+            a_rwnd: sack.a_rwnd,
+            peer_window: sack.a_rwnd - d.sender.window_outstanding(),
         };
         let highest_named = blocks.last().map_or(cumulative, |&(_, end)| end);
         let limit = (*highest_newly_acked).max(highest_named);

@@ -10,6 +10,8 @@ mod blocks;
 mod copies;
 mod credit;
 mod gaps;
+mod kept;
+mod known;
 mod losses;
 mod missing;
 mod reneging;
@@ -17,22 +19,26 @@ mod reneging;
 use anabranch_wire::Tsn;
 
 use crate::association::dispatch::Dispatcher;
-use crate::intervals::{self, Interval};
+use crate::intervals::Interval;
 use crate::path_id::{MAX_PATHS, PathId};
 use crate::policy::{Event, PathAck, PathSack, SackDone};
 use crate::profile::T3Restart;
 use crate::send::{LIST_ROOM, LatestDelivered, Sender};
 use crate::time::Time;
-use crate::units::WindowBytes;
 
 pub(crate) use acknowledgement::Acknowledgement;
-use blocks::{SackBlocks, repeated};
+use blocks::SackBlocks;
+use known::KnownBlocks;
 
 /// State of the current SACK while it is processed, and state for the next ones. Memory is reused, so that SACKs do not allocate.
 #[derive(Debug)]
 pub(crate) struct LossRecovery {
     /// Gap blocks, kept until the next SACK, which repeats most of them.
     blocks: SackBlocks,
+    /// Chunks that gap blocks have acknowledged.
+    known: KnownBlocks,
+    /// TSNs that the receiver never drops (NR-SACK), as disjoint inclusive intervals in order. Some may be below the cumulative TSN.
+    kept: Vec<Interval>,
     /// Intervals that one list contains and another does not.
     difference: Vec<Interval>,
     /// `true` if a block named a chunk that was never sent, so that known blocks do not imply acknowledged chunks.
@@ -95,7 +101,8 @@ pub(crate) struct SackOutcome {
 }
 
 impl SackOutcome {
-    const OVERTAKEN: Self =
+    /// Result of an overtaken SACK.
+    pub(crate) const OVERTAKEN: Self =
         SackOutcome { overtaken: true, acknowledged: false, recovered_loss: false, losses: Losses::None };
 }
 
@@ -103,6 +110,8 @@ impl LossRecovery {
     pub(crate) fn new(initial_tsn: u64, paths: usize) -> Self {
         LossRecovery {
             blocks: SackBlocks::new(),
+            known: KnownBlocks::new(),
+            kept: Vec::new(),
             difference: Vec::new(),
             names_unsent: false,
             holes: Vec::new(),
@@ -128,6 +137,11 @@ impl LossRecovery {
         self.names_unsent
     }
 
+    /// Returns the TSNs that gap blocks have acknowledged.
+    pub(crate) fn known_blocks(&self) -> &[Interval] {
+        &self.known
+    }
+
     /// Adds entries for another path.
     pub(crate) fn add_path(&mut self) {
         self.acks.reserve_exact(1);
@@ -139,6 +153,7 @@ impl LossRecovery {
     /// Reserves memory for gap blocks when the first SACK with blocks arrives.
     fn make_room(&mut self) {
         self.blocks.reserve(LIST_ROOM);
+        self.known.reserve(LIST_ROOM);
         self.difference.reserve(LIST_ROOM);
         self.latest_blocks.reserve(LIST_ROOM);
         self.holes.reserve(LIST_ROOM);
@@ -156,7 +171,7 @@ impl LossRecovery {
         d: &mut Dispatcher<'_>,
     ) -> Result<SackOutcome, UnsentTsn> {
         d.outputs.statistics.sacks_received += 1;
-        let cumulative = sack.cum_tsn().unwrap_near(d.sender.outstanding().cumulative());
+        let cumulative = sack.cum_tsn.unwrap_near(d.sender.outstanding().cumulative());
         if cumulative < d.sender.outstanding().cumulative() {
             self.on_overtaken_sack(source, sack, d);
             return Ok(SackOutcome::OVERTAKEN);
@@ -174,7 +189,7 @@ impl LossRecovery {
             recovered_loss = self.pop_acked(cumulative, d);
         }
         self.ack_gaps(d);
-        release_kept(cumulative, sack, d);
+        self.release_kept(cumulative, sack, d);
         self.check_reneging(d);
         self.note_duplicates(sack, d);
         self.judge_duplicates(d);
@@ -187,8 +202,7 @@ impl LossRecovery {
         self.settle_t3(d);
         if self.reneging_at.is_none() {
             // A SACK that covers less than is known was overtaken, and its window is outdated too.
-            let window = WindowBytes::new(u64::from(sack.a_rwnd()));
-            d.update_sender(|sender| sender.advertise_window(window));
+            d.update_sender(|sender| sender.advertise_window(sack.a_rwnd));
         }
         d.update_sender(Sender::estimate_window);
         d.sender.note_probe_answer(cumulative, d.now);
@@ -279,7 +293,7 @@ impl LossRecovery {
 
     /// Credits copies that the peer reports as received twice, and reports spurious retransmissions.
     fn note_duplicates(&mut self, sack: &Acknowledgement<'_>, d: &mut Dispatcher<'_>) {
-        for duplicate in sack.dups() {
+        for duplicate in sack.duplicates.clone() {
             d.outputs.statistics.duplicates_reported += 1;
             let tsn = Tsn::unwrap_near(duplicate, d.sender.outstanding().cumulative());
             if self.credit_duplicate(tsn, d) {
@@ -346,26 +360,6 @@ impl LossRecovery {
             {
                 d.paths.start_t3(id, d.now);
             }
-        }
-    }
-}
-
-/// Releases chunks that an NR-SACK reports as non-renegable.
-fn release_kept(cumulative: u64, sack: &Acknowledgement<'_>, d: &mut Dispatcher<'_>) {
-    let mut blocks = sack.kept();
-    let known = intervals::above(d.sender.outstanding().kept(), cumulative);
-    let repeated = repeated(blocks.as_wire(), known, cumulative);
-    if repeated > 0 {
-        blocks.nth(repeated - 1);
-    }
-    let mut at = d.sender.outstanding().kept().len() - known.len() + repeated;
-    for block in blocks {
-        let (start, end) = (cumulative + u64::from(block.start), cumulative + u64::from(block.end));
-        // Behind a hole that was filled all blocks are known, but one index further up.
-        if !intervals::holds_from(d.sender.outstanding().kept(), &mut at, (start, end)) {
-            d.update_sender(|sender| sender.keep(start, end));
-            let kept = d.sender.outstanding().kept();
-            at = kept.len() - intervals::above(kept, start - 1).len();
         }
     }
 }

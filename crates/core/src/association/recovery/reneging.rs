@@ -21,15 +21,15 @@ impl LossRecovery {
 
     fn renege_now(&mut self, d: &mut Dispatcher<'_>) {
         self.renege_uncovered(d);
-        d.sender.set_gap_acked(&self.blocks, self.blocks.unchanged());
+        self.know_blocks(self.blocks.unchanged(), d.sender);
     }
 
     fn suspect_reneging(&mut self, d: &mut Dispatcher<'_>) {
         if self.covers_known(d.sender) {
-            d.sender.set_gap_acked(&self.blocks, self.blocks.unchanged());
+            self.know_blocks(self.blocks.unchanged(), d.sender);
             self.reneging_at = None;
         } else {
-            d.sender.add_gap_acked(&self.blocks);
+            self.known.add(&self.blocks, d.sender.outstanding().cumulative());
             if self.reneging_at.is_none() {
                 let longest = d.paths.all_facts().iter().map(|f| f.rto).max().unwrap_or_default();
                 self.reneging_at = Some(d.now + longest);
@@ -41,10 +41,15 @@ impl LossRecovery {
         }
     }
 
+    /// Replaces the known blocks by those of the current SACK; the first `same` are unchanged.
+    fn know_blocks(&mut self, same: usize, sender: &Sender) {
+        self.known.replace_behind(&self.blocks, same, sender.outstanding().cumulative());
+    }
+
     /// Returns `true` if the blocks cover all chunks that earlier gap blocks acknowledged.
     fn covers_known(&self, sender: &Sender) -> bool {
         let cumulative = sender.outstanding().cumulative();
-        let known = intervals::above(sender.outstanding().gap_acked(), cumulative);
+        let known = intervals::above(&self.known, cumulative);
         let blocks = &self.blocks;
         blocks.changes().iter().all(|Change { blocks: ours, known: theirs }| {
             intervals::hold_above(&blocks[ours.clone()], &known[theirs.clone()], cumulative)
@@ -67,12 +72,12 @@ impl LossRecovery {
     pub(crate) fn on_deadline(&mut self, d: &mut Dispatcher<'_>) -> Option<PathId> {
         self.reneging_at.take_if(|at| *at <= d.now)?;
         let cumulative = d.sender.outstanding().cumulative();
-        let known = intervals::above(d.sender.outstanding().gap_acked(), cumulative).len();
+        let known = intervals::above(&self.known, cumulative).len();
         let LossRecovery { blocks, latest_blocks, .. } = self;
         blocks.replace(intervals::above(latest_blocks, cumulative));
         blocks.change_all(0, known);
         let removed = self.renege_uncovered(d);
-        d.sender.set_gap_acked(&self.blocks, 0);
+        self.know_blocks(0, d.sender);
         for id in d.paths.ids() {
             if !d.paths.facts(id).in_flight.is_zero() {
                 d.paths.ensure_t3(id, d.now);
@@ -84,8 +89,8 @@ impl LossRecovery {
     /// Reneges all uncovered chunks. Returns a removed path on which one was outstanding.
     fn renege_uncovered(&mut self, d: &mut Dispatcher<'_>) -> Option<PathId> {
         let cumulative = d.sender.outstanding().cumulative();
-        let known = intervals::above(d.sender.outstanding().gap_acked(), cumulative);
-        let LossRecovery { blocks, difference: uncovered, .. } = self;
+        let LossRecovery { blocks, known, difference: uncovered, .. } = self;
+        let known = intervals::above(known, cumulative);
         uncovered.clear();
         for change in blocks.changes() {
             intervals::subtract(&known[change.known.clone()], &blocks[change.blocks.clone()], uncovered);

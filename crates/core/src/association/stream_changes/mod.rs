@@ -421,7 +421,7 @@ impl Association {
         if streams.first_beyond(receiver.streams()).is_some() {
             return ReconfigResult::WRONG_SSN;
         }
-        let cumulative = receiver.tracker.cumulative();
+        let cumulative = receiver.tracker().cumulative();
         let last_tsn = reset.last_tsn.unwrap_near(cumulative);
         if last_tsn > cumulative {
             if let Some(changes) = &mut self.stream_changes {
@@ -444,7 +444,7 @@ impl Association {
     /// Performs a deferred reset once all data before it has arrived, and sends the answer without waiting for a repeated request.
     pub(crate) fn perform_deferred_reset(&mut self) {
         let (Some(changes), Some(receiver)) = (&mut self.stream_changes, &self.receiver) else { return };
-        let Some(due) = changes.answers.take_due(receiver.tracker.cumulative()) else { return };
+        let Some(due) = changes.answers.take_due(receiver.tracker().cumulative()) else { return };
         let result = self.reset_received(&due.streams);
         if let Some(changes) = &mut self.stream_changes {
             changes.answers.conclude(due.serial, result);

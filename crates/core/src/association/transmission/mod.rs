@@ -15,7 +15,7 @@ mod retransmissions;
 mod tail_probes;
 
 use crate::association::dispatch::Dispatcher;
-use crate::association::recovery::Losses;
+use crate::association::recovery::{Losses, SackOutcome};
 use crate::packet_buffer::PacketBuffer;
 use crate::path_id::{MAX_PATHS, PathId, PathSet};
 use crate::policy::{Event, OpportunityCause};
@@ -233,21 +233,21 @@ impl Transmission {
         self.tail_probes.insert(path);
     }
 
-    /// Records the result of a SACK, before the opportunity that it opens.
-    pub(crate) fn on_sack(&mut self, losses: Losses, arming: BurstArming) {
-        self.burst_armed |= matches!(arming, BurstArming::Always);
-        self.after_loss_event = losses == Losses::Chunks;
+    /// Opens the opportunity of a SACK. One that a later SACK has overtaken opens it for new data only.
+    pub(crate) fn on_sack(&mut self, outcome: &SackOutcome, arming: BurstArming) {
+        if outcome.overtaken {
+            self.announced = false;
+            self.cause = OpportunityCause::Sack;
+            self.new_data = true;
+            return;
+        }
+        self.burst_armed |= outcome.recovered_loss || matches!(arming, BurstArming::Always);
+        self.after_loss_event = outcome.losses == Losses::Chunks;
+        self.open(OpportunityCause::Sack, true);
     }
 
     pub(crate) fn is_open(&self) -> bool {
         self.resend_from.is_some() || self.new_data || !self.tail_probes.is_empty()
-    }
-
-    /// Opens an opportunity for new data only.
-    pub(crate) fn open_for_new_data(&mut self, cause: OpportunityCause) {
-        self.announced = false;
-        self.cause = cause;
-        self.new_data = true;
     }
 
     /// Opens an opportunity, or extends the open one.

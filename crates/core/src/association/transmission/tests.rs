@@ -143,7 +143,9 @@ fn armed_burst_limit_ends_the_packets_of_each_path() {
     let profile = Profile { burst_arming: BurstArming::Always, max_burst: 2, ..Profile::rfc9260() };
     let mut sending = Sending::new(profile);
     (0..100).for_each(|_| sending.rig.push());
-    sending.transmission.on_sack(Losses::None, BurstArming::Always);
+    let outcome =
+        SackOutcome { overtaken: false, acknowledged: true, recovered_loss: false, losses: Losses::None };
+    sending.transmission.on_sack(&outcome, BurstArming::Always);
     assert_eq!(sending.drain(), 4, "two on each path");
     sending.transmission.open(OpportunityCause::Sack, true);
     assert!(sending.drain() > 0, "the next opportunity has bursts of its own");
@@ -194,7 +196,7 @@ fn path_that_leaves_service_gives_back_its_bound_chunks() {
 fn earlier_opportunity_keeps_later_wait() {
     let mut opportunity = Transmission::closed();
     assert!(opportunity.resume_at(at(20), at(10)));
-    opportunity.open_for_new_data(OpportunityCause::Sack);
+    opportunity.on_sack(&SackOutcome::OVERTAKEN, BurstArming::Always);
     opportunity.end();
     opportunity.open(OpportunityCause::Sack, true);
     opportunity.end();
