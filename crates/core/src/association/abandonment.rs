@@ -1,13 +1,16 @@
 //! Abandonment of messages with a limit, and its consequences (RFC 3758 section 3.5, RFC 7496 section 3).
 //!
-//! Limits are checked before each transmission and whenever timers run, so that no expired message is sent or retransmitted. Losses
-//! are checked after windows have been cut: a chunk that is abandoned because it was lost has cut its path's window like any other.
-//! The end of a lifetime is a deadline of its own, so that an expired message does not block the receiver while its path is silent.
+//! Limits are checked behind each packet and whenever timers run. Where another call exceeds one, DATA waits until the timers run,
+//! which are due at once: no expired message is sent or retransmitted. Losses are checked after windows have been cut: a chunk that
+//! is abandoned because it was lost has cut its path's window like any other. The end of a lifetime is a deadline of its own, so
+//! that an expired message does not block the receiver while its path is silent.
 //! Room in the send buffer is made when a message needs it.
+
+use bytes::Bytes;
 
 use crate::association::{Association, AssociationEvent};
 use crate::policy::{Event, OpportunityCause, Reason, Refused};
-use crate::send::{AbandonCause, AbandonedChunk, ChunkState, MessageKey, Reliability, SendOptions, Support};
+use crate::send::{AbandonCause, AbandonedChunk, ChunkState, MessageKey, SendOptions, Sender, Support};
 use crate::trace::DecisionRecord;
 
 impl Association {
@@ -24,34 +27,37 @@ impl Association {
     /// Abandons all messages whose limits are exceeded.
     #[inline]
     pub(crate) fn abandon_due(&mut self) {
-        if self.sender.is_partially_reliable() && !self.is_closed() {
+        if self.owes_abandonment() && !self.is_closed() {
             self.abandon_all_due();
         }
     }
 
-    // Inlining this makes each poll save more registers, and few polls call it.
+    /// Returns `true` if a limit may be exceeded, so that [`abandon_due`](Self::abandon_due) has to run before DATA is sent.
+    #[inline]
+    pub(crate) fn owes_abandonment(&self) -> bool {
+        self.sender.next_abandonment(self.now).is_some_and(|at| at <= self.now)
+    }
+
+    // Inlining this makes each packet save more registers, and few packets call it.
     #[inline(never)]
     fn abandon_all_due(&mut self) {
-        let mut any = false;
-        while let Some(key) = self.sender.take_expired(self.now) {
-            any |= self.abandon(key, AbandonCause::Lifetime);
-        }
-        while let Some((key, cause)) = self.sender.take_exhausted(self.now) {
-            any |= self.abandon(key, cause);
-        }
-        if any {
-            self.after_abandonment();
+        let now = self.now;
+        self.abandon_all(|sender| sender.take_due_message(now));
+    }
+
+    /// Abandons messages of lower priority if a message has no room otherwise and they occupy enough of it.
+    pub(crate) fn consider_room(&mut self, payload: &Bytes, options: SendOptions) {
+        let bytes = payload.len() as u64;
+        if !self.sender.has_room(bytes) && self.sender.find_room(bytes, options.reliability) {
+            self.abandon_all(|sender| sender.take_candidate().map(|key| (key, AbandonCause::Priority)));
         }
     }
 
-    /// Makes room in the send buffer for a message, if messages of lower priority occupy enough of it.
-    pub(crate) fn make_room(&mut self, payload_bytes: u64, reliability: Reliability) {
-        if !self.sender.is_partially_reliable() || !self.sender.find_room(payload_bytes, reliability) {
-            return;
-        }
+    /// Abandons the messages that `take` returns, until it returns none, and applies the consequences.
+    fn abandon_all(&mut self, mut take: impl FnMut(&mut Sender) -> Option<(MessageKey, AbandonCause)>) {
         let mut any = false;
-        while let Some(key) = self.sender.take_candidate() {
-            any |= self.abandon(key, AbandonCause::Priority);
+        while let Some((key, cause)) = take(&mut self.sender) {
+            any |= self.abandon(key, cause);
         }
         if any {
             self.after_abandonment();

@@ -150,7 +150,7 @@ impl Association {
         receiver.is_starved() || receiver.free(&self.profile) < self.window_cost_of_packet()
     }
 
-    /// Decides on the acknowledgement after a packet's last chunk.
+    /// Decides on the acknowledgement after a packet's last chunk, and abandons messages whose limits are exceeded by then.
     pub(crate) fn packet_done(&mut self, source: PathId, packet: PacketData) {
         self.perform_deferred_reset();
         self.advance_stream_changes();
@@ -175,6 +175,7 @@ impl Association {
             self.acknowledge_now();
             self.send_shutdown();
         }
+        self.abandon_due();
     }
 
     /// Handles a FORWARD-TSN (RFC 3758 section 3.6) or an I-FORWARD-TSN (RFC 8260 section 2.3.1): the peer has abandoned the missing

@@ -687,7 +687,7 @@ impl Association {
             self.ack.deadline(),
             self.transmission.deadline(),
             self.policies.deadline(),
-            self.sender.next_expiry(),
+            self.sender.next_abandonment(self.now),
             self.paths.next_timer(),
         ])
     }

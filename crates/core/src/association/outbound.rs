@@ -41,7 +41,6 @@ impl Association {
     /// Writes the next packet into `buf` and returns its path; `None` if there is no packet to send now. A packet that exceeds the
     /// allowance of an unvalidated address is dropped.
     pub(crate) fn poll_transmit(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
-        self.abandon_due();
         if self.is_quiet() {
             return None;
         }
@@ -121,7 +120,7 @@ impl Association {
         path
     }
 
-    /// Returns `true` if DATA may be sent in this state (RFC 9260 section 6).
+    /// Returns `true` if DATA may be sent in this state (RFC 9260 section 6). Messages whose limits are exceeded are abandoned before.
     //= docs/rfc9260.txt#section-3.3.11
     //# This chunk MUST precede any DATA chunk sent within the association but MAY be bundled with one or more DATA chunks
     //# in the same packet.
@@ -131,7 +130,7 @@ impl Association {
     //= docs/rfc9260.txt#section-6
     //# Data transmission MUST only happen in the ESTABLISHED, SHUTDOWN- PENDING, and SHUTDOWN-RECEIVED states.
     fn may_carry_data(&self) -> bool {
-        self.transmission.is_started() && self.state.takes_sacks()
+        self.transmission.is_started() && self.state.takes_sacks() && !self.owes_abandonment()
     }
 
     /// Opens a send opportunity.

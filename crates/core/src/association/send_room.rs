@@ -71,12 +71,4 @@ impl Association {
         self.enqueue(|sender| sender.push(payload, options, now));
         Ok(())
     }
-
-    /// Abandons messages of lower priority if a message has no room otherwise.
-    pub(crate) fn consider_room(&mut self, payload: &Bytes, options: SendOptions) {
-        let bytes = payload.len() as u64;
-        if !self.sender.has_room(bytes) {
-            self.make_room(bytes, options.reliability);
-        }
-    }
 }

@@ -49,12 +49,6 @@ fn is_loss(state: ChunkState) -> bool {
 
 /// Selection of the messages to abandon.
 impl Sender {
-    /// Returns `true` if a message has a limit, or an abandoned one has TSNs beyond the cumulative TSN.
-    #[inline]
-    pub(crate) fn is_partially_reliable(&self) -> bool {
-        !self.partial.messages.is_empty() || !self.partial.skipped.is_empty()
-    }
-
     #[inline]
     pub(crate) fn support(&self) -> Support {
         self.partial.support
@@ -66,10 +60,17 @@ impl Sender {
         !taken && !self.partial.messages.is_empty()
     }
 
-    /// Returns the time at which the next lifetime ends.
+    /// Returns the time at which the next message may have to be abandoned: `now` if a chunk of a message with a limit was lost, else
+    /// the end of the next lifetime.
     #[inline]
-    pub(crate) fn next_expiry(&self) -> Option<Time> {
-        self.partial.messages.next_expiry()
+    pub(crate) fn next_abandonment(&self, now: Time) -> Option<Time> {
+        if self.partial.lost.is_empty() { self.partial.messages.next_expiry() } else { Some(now) }
+    }
+
+    /// Takes the next message whose limit is exceeded, and the limit: lifetimes first, then those of retransmissions.
+    pub(crate) fn take_due_message(&mut self, now: Time) -> Option<(MessageKey, AbandonCause)> {
+        let expired = self.take_expired(now).map(|key| (key, AbandonCause::Lifetime));
+        expired.or_else(|| self.take_exhausted(now))
     }
 
     /// Takes the next message whose lifetime is over. Each message is returned once, even if it has arrived.

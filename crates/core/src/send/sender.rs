@@ -500,7 +500,8 @@ impl Sender {
         let chunk = self.outstanding.get(tsn).filter(|chunk| chunk.state.is_awaited())?;
         let (path, bytes) = (chunk.path, chunk.bytes());
         let again = matches!(chunk.state, ChunkState::Lost(_));
-        let limited = chunk.draft.limit.is_some();
+        // A chunk that only changes its path was not lost.
+        let limited = chunk.draft.limit.is_some() && cause != LossCause::Rescheduled;
         self.outstanding.change(tsn, |chunk| {
             chunk.state = ChunkState::Lost(cause);
             match cause {
