@@ -3,15 +3,14 @@
 use std::collections::VecDeque;
 
 use anabranch_wire::{
-    COMMON_HEADER_LEN, Cause, Header, NoSpace, PATH_COST_LEN, PacketWriter, Param, ParamList, RawParam,
-    StreamId, Tsn, cookie_echo_len, heartbeat_len, padded_len,
+    COMMON_HEADER_LEN, Cause, Header, NoSpace, PATH_COST_LEN, PacketWriter, StreamId, Tsn, heartbeat_len,
+    padded_len,
 };
 
 use crate::association::Association;
 use crate::association::heartbeat_info::{INFO_BYTES, write_info};
 use crate::association::packets::PacketContext;
 use crate::association::re_config_answer::{AnswerList, write_answers};
-use crate::association::state::State;
 use crate::packet_buffer::PacketBuffer;
 use crate::path_id::{PathId, PathState};
 
@@ -19,9 +18,6 @@ use crate::path_id::{PathId, PathState};
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Control {
     Init {
-        path: PathId,
-    },
-    CookieEcho {
         path: PathId,
     },
     CookieAck {
@@ -101,7 +97,6 @@ impl Control {
     pub(crate) fn path(&self) -> PathId {
         match self {
             Control::Init { path }
-            | Control::CookieEcho { path }
             | Control::CookieAck { path }
             | Control::Heartbeat { path, .. }
             | Control::HeartbeatAck { path, .. }
@@ -210,12 +205,6 @@ impl Association {
             let usual = self.paths.get_facts(path).map(|_| self.packet_room(path))?;
             let bytes = match control {
                 Control::MtuProbe { bytes, .. } => self.probe_bytes(bytes),
-                // The peer decides the length of a cookie. IP fragments a packet larger than the path's packets.
-                //= docs/rfc9260.txt#section-3.3.3
-                //# Implementation Note: An implementation MUST be prepared to receive an INIT ACK chunk that is quite
-                //# large (more than 1500 bytes) due to the variable size of the State Cookie and the variable address
-                //# list.
-                Control::CookieEcho { .. } => usual.max(self.cookie_echo_bytes()),
                 // Idle associations send mostly HEARTBEATs and their answers, which may wait in small buffers, as SACKs may.
                 Control::Heartbeat { .. } if self.paths.cost_to_report(path).is_some() => {
                     usual.min(heartbeat_packet_bytes(INFO_BYTES + PATH_COST_LEN))
@@ -240,7 +229,7 @@ impl Association {
                 }
                 _ => self.header(),
             };
-            let leads = matches!(control, Control::CookieEcho { .. } | Control::CookieAck { .. });
+            let leads = matches!(control, Control::CookieAck { .. });
             let lead = |this: &mut Self, writer: &mut PacketWriter<'_>| {
                 // A chunk that cannot be written leaves the packet empty.
                 let _ = if leads { this.write_control(&control, writer) } else { Ok(()) };
@@ -261,25 +250,12 @@ impl Association {
         None
     }
 
-    pub(crate) fn cookie_echo_bytes(&self) -> usize {
-        match &self.state {
-            State::CookieEchoed { cookie, .. } => {
-                COMMON_HEADER_LEN + padded_len(cookie_echo_len(cookie.len()))
-            }
-            _ => 0,
-        }
-    }
-
-    /// Adds the chunks that accompany a control chunk: key management behind a COOKIE ECHO, and behind a COOKIE ACK to an
-    /// unconfirmed address the HEARTBEAT that verifies it. Endpoints of simulated networks are not guarded and send the COOKIE ACK
-    /// alone.
+    /// Adds, behind a COOKIE ACK to an unconfirmed address, the HEARTBEAT that verifies it. Endpoints of simulated networks are not
+    /// guarded and send the COOKIE ACK alone.
     //= docs/rfc9260.txt#section-5.4
     //# *  A COOKIE ACK chunk MAY be sent to an UNCONFIRMED address, but it MUST be bundled with a HEARTBEAT chunk
     //# including a nonce.
     fn accompany(&mut self, control: &Control, writer: &mut PacketWriter<'_>) {
-        if let &Control::CookieEcho { path } = control {
-            self.fill_behind_cookie(path, writer);
-        }
         let &Control::CookieAck { path } = control else { return };
         if !self.addresses.is_guarded() || self.paths.facts(path).state != PathState::Unconfirmed {
             return;
@@ -293,27 +269,6 @@ impl Association {
     fn write_control(&self, control: &Control, writer: &mut PacketWriter<'_>) -> Result<(), NoSpace> {
         match control {
             Control::Init { .. } => self.write_init(writer),
-            Control::CookieEcho { .. } => match &self.state {
-                State::CookieEchoed { cookie, report, .. } => {
-                    //= docs/rfc9260.txt#section-3.2.2
-                    //# Any time a COOKIE ECHO chunk is sent in a packet, it MUST be the first chunk.
-                    //= docs/rfc9260.txt#section-3.3.11
-                    //# Cookie: variable size This field MUST contain the exact cookie received in the State Cookie
-                    //# parameter from the previous INIT ACK chunk.
-                    //= docs/rfc9260.txt#section-5.1
-                    //# The COOKIE ECHO chunk MAY be bundled with any pending outbound DATA chunks, but it MUST be the
-                    //# first chunk in the packet and, until the COOKIE ACK chunk is returned, the sender MUST NOT send
-                    //# any other packets to the peer.
-                    writer.cookie_echo(cookie)?;
-                    //= docs/rfc9260.txt#section-3.2.2
-                    //# If the receiver of any other chunk (e.g., INIT ACK) detects unrecognized parameters and has to
-                    //# report them according to Section 3.2.1, it SHOULD bundle the ERROR chunk containing the
-                    //# "Unrecognized Parameters" error cause with the chunk sent in response (e.g., COOKIE ECHO).
-                    report_params(writer, report);
-                    Ok(())
-                }
-                _ => Ok(()),
-            },
             Control::CookieAck { .. } => writer.cookie_ack(),
             Control::Heartbeat { path, nonce } => {
                 let info = write_info(*nonce, *path);
@@ -385,15 +340,6 @@ impl Association {
         let path = self.control_path(None);
         self.control.clear();
         self.control.push(Control::AbortNoUserData { path, tsn: tsn.get() });
-    }
-}
-
-/// Reports unknown parameters of the peer's INIT-ACK behind the COOKIE-ECHO if they fit (RFC 9260 section 3.2.2).
-fn report_params(writer: &mut PacketWriter<'_>, report: &[Vec<u8>]) {
-    let params: Vec<_> = report.iter().filter_map(|p| RawParam::parse(p).ok()).map(Param::Unknown).collect();
-    if !params.is_empty() {
-        // A report that does not fit is omitted: the handshake has priority.
-        let _ = writer.error([Cause::UnrecognizedParameters(ParamList::new(&params))]);
     }
 }
 

@@ -167,14 +167,18 @@ impl Association {
     /// Applies the consequences of delivered events: queues HEARTBEATs that were started, and adapts the transmission's timer to a
     /// changed rate.
     pub(crate) fn follow_events(&mut self) {
+        self.queue_started_heartbeats();
+        if self.paths.take_pacing_changed() {
+            let (transmission, mut outlet) = self.transmission();
+            transmission.adapt_timer(&mut outlet.d);
+        }
+    }
+
+    pub(crate) fn queue_started_heartbeats(&mut self) {
         for id in self.paths.take_unsent_heartbeats().iter() {
             if let Some(pending) = self.paths[id].pending_heartbeat {
                 self.queue_heartbeat(id, pending.nonce);
             }
-        }
-        if self.paths.take_pacing_changed() {
-            let (transmission, mut outlet) = self.transmission();
-            transmission.adapt_timer(&mut outlet.d);
         }
     }
 

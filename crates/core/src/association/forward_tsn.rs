@@ -63,7 +63,7 @@ impl Association {
 impl Outlet<'_> {
     /// Returns the length of the next FORWARD-TSN, if it is due and may be sent in this state.
     fn forward_tsn_len(&mut self) -> Option<usize> {
-        if !self.d.sender.owes_forward_tsn() || !self.is_up {
+        if !self.d.sender.owes_forward_tsn() || !self.state.takes_sacks() {
             return None;
         }
         let form = self.d.sender.queue().form();

@@ -8,6 +8,7 @@ use arrayvec::ArrayVec;
 use crate::address::PathAddress;
 use crate::association::ack_state::AckState;
 use crate::association::control::Control;
+use crate::association::cookie_echo::CookieEcho;
 use crate::association::recovery::LossRecovery;
 use crate::association::state::{Opening, Stagger, State};
 use crate::association::stream_changes::StreamChangeState;
@@ -22,7 +23,7 @@ use crate::init::{
     listed_addresses, listed_locals, reportable_params, sack_flags, stream_control, zero_checksum,
 };
 use crate::path_id::{MAX_PATHS, PathId, PathSet, PathState};
-use crate::policy::{AckForm, Event, LivenessProof, StateCause};
+use crate::policy::{AckForm, Event, LivenessProof, LossCause, StateCause};
 use crate::profile::{SackFlags, Start as DataStart};
 use crate::protection::{Agreement, Start, Transcript, agree};
 use crate::recv::Receiver;
@@ -280,11 +281,10 @@ impl Association {
     //# COOKIE ECHO chunk to an UNCONFIRMED address.
     fn send_cookie_echo(&mut self, path: PathId) {
         self.start_t1(path);
-        if let State::CookieEchoed { echoed_on, echoes, .. } = &mut self.state {
-            (*echoed_on, *echoes) = (path, 0);
+        if let State::CookieEchoed { echo, .. } = &mut self.state {
+            echo.begin_on(path);
         }
         self.control.clear();
-        self.control.push(Control::CookieEcho { path });
     }
 
     /// Handles an INIT-ACK: adopts its content and echoes its cookie.
@@ -355,7 +355,7 @@ impl Association {
         let report = reportable_params(init).map(|raw| raw.bytes().to_vec()).collect();
         // After an answer, refusals by other paths count as transient.
         let opening = Opening { tries: 0, refused: PathSet::EMPTY, ..opening };
-        self.state = State::CookieEchoed { opening, cookie, echoed_on: source, echoes: 0, report };
+        self.state = State::CookieEchoed { opening, echo: CookieEcho::new(cookie, report, source) };
         //= docs/rfc9260.txt#section-3.3.3
         //# If an INIT ACK chunk is received with all mandatory parameters that are specified for the INIT ACK chunk, then
         //# the receiver SHOULD process the INIT ACK chunk and send back a COOKIE ECHO chunk.
@@ -456,6 +456,14 @@ impl Association {
             self.outputs.report(AssociationEvent::NoPartialReliability);
         }
         self.bound_packet_sizes();
+    }
+
+    /// Marks the data behind a COOKIE ECHO as lost, because the peer did not accept it. The next one carries it again.
+    pub(crate) fn discard_data_bundled_with_cookie(&mut self) {
+        for id in self.paths.ids() {
+            self.paths.cancel_measurement(id);
+            self.mark_path_lost(id, LossCause::Timeout, true);
+        }
     }
 
     /// Handles a COOKIE-ACK, or a COOKIE-ECHO with the same meaning: the association is established.

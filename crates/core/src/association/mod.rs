@@ -13,6 +13,7 @@ mod buffers;
 mod chunks;
 mod confirmation;
 mod control;
+mod cookie_echo;
 mod dispatch;
 mod forward_tsn;
 mod handshake;
@@ -48,7 +49,6 @@ mod stream_changes;
 mod testing;
 mod timers;
 mod transmission;
-mod unvalidated;
 mod zero_checksum;
 
 use std::num::NonZeroU16;

@@ -17,9 +17,9 @@ impl Association {
     /// Borrows the transmission of DATA, and the parts that a packet passes through.
     #[inline]
     pub(crate) fn transmission(&mut self) -> (&mut Transmission, Outlet<'_>) {
-        let (is_up, shuts_down) = (self.state.takes_sacks(), matches!(self.state, State::ShutdownPending));
         let Association {
             now,
+            state,
             paths,
             sender,
             policies,
@@ -35,7 +35,7 @@ impl Association {
         } = self;
         let d = Dispatcher { now: *now, paths, sender, policies, outputs, reachability };
         let receiver = receiver.as_mut();
-        (transmission, Outlet { d, identity, protection, ack, receiver, recovery, is_up, shuts_down })
+        (transmission, Outlet { d, identity, protection, ack, receiver, recovery, state })
     }
 
     /// Writes the next packet into `buf` and returns its path; `None` if there is no packet to send now. A packet that exceeds the
@@ -58,7 +58,7 @@ impl Association {
 
     /// Returns `true` if there is nothing to send: no source of packets has to be asked.
     fn is_quiet(&self) -> bool {
-        !self.protection.awaits_keys()
+        !self.is_early()
             && self.control.is_empty()
             && !self.ack.is_due()
             && !self.sender.owes_forward_tsn()
@@ -68,16 +68,14 @@ impl Association {
     // Inlining this into the loop of `poll_transmit` makes the compiler compute the addresses of 25 fields before the loop.
     #[inline(never)]
     fn next_packet(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
-        let awaits_keys = self.protection.awaits_keys();
-        if awaits_keys {
-            self.echo_again();
-        }
         if !self.control.is_empty()
             && let Some(path) = self.transmit_control(buf)
         {
             return Some(path);
         }
-        if awaits_keys && let Some(path) = self.transmit_to_unvalidated(buf) {
+        if self.is_early()
+            && let Some(path) = self.transmit_early(buf)
+        {
             return Some(path);
         }
         if self.ack.is_due()
@@ -110,13 +108,29 @@ impl Association {
         self.transmit_sack(buf)
     }
 
+    /// Returns `true` if no path carries user data yet, but a COOKIE ECHO or key management may have to be sent.
+    fn is_early(&self) -> bool {
+        match &self.state {
+            State::CookieEchoed { echo, .. } => echo.is_due() || self.protection.awaits_keys(),
+            State::Established => self.protection.awaits_keys() && !self.paths.any_active(),
+            _ => false,
+        }
+    }
+
+    fn transmit_early(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
+        let (transmission, mut outlet) = self.transmission();
+        let path = transmission.next_early(&mut outlet, buf);
+        self.queue_started_heartbeats();
+        path
+    }
+
     fn transmit_data(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
         if !self.transmission.is_open() || !self.may_carry_data() {
             return None;
         }
         let (transmission, mut outlet) = self.transmission();
         let path = transmission.next(&mut outlet, buf);
-        self.follow_events();
+        self.queue_started_heartbeats();
         path
     }
 

@@ -1,5 +1,6 @@
 //! State of an association (RFC 9260 section 4). Each variant contains the values that exist in that state only.
 
+use crate::association::cookie_echo::CookieEcho;
 use crate::error::Refusal;
 use crate::path_id::{PathId, PathSet};
 use crate::time::{Time, earliest};
@@ -11,16 +12,10 @@ pub(crate) enum State {
         opening: Opening,
         stagger: Stagger,
     },
-    /// COOKIE-ECHO sent.
+    /// COOKIE-ECHO sent, or about to be.
     CookieEchoed {
         opening: Opening,
-        cookie: Vec<u8>,
-        /// Path of the latest COOKIE ECHO.
-        echoed_on: PathId,
-        /// Number of COOKIE ECHOs sent since T1-cookie started.
-        echoes: u32,
-        /// Unknown parameters of the INIT-ACK that ask to be reported.
-        report: Vec<Vec<u8>>,
+        echo: CookieEcho,
     },
     Established,
     /// Shutdown requested by the application; data is still outstanding.

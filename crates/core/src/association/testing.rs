@@ -14,6 +14,7 @@ use crate::association::outputs::Outputs;
 use crate::association::policies::PolicyState;
 use crate::association::reachability::Reachability;
 use crate::association::recovery::{Acknowledgement, LossRecovery};
+use crate::association::state::State;
 use crate::association::transmission::Outlet;
 use crate::association::zero_checksum::ZeroChecksum;
 use crate::config::{Integrity, PacketForm};
@@ -201,9 +202,9 @@ impl Rig {
 
     /// Borrows the parts that a packet with DATA passes through. Packets are plain, and no SACK is owed.
     pub(crate) fn outlet<'a>(&'a mut self, other: &'a mut PacketParts) -> Outlet<'a> {
-        let PacketParts { identity, protection, ack, recovery } = other;
+        let PacketParts { identity, protection, ack, recovery, state } = other;
         let d = self.dispatcher();
-        Outlet { d, identity, protection, ack, receiver: None, recovery, is_up: true, shuts_down: false }
+        Outlet { d, identity, protection, ack, receiver: None, recovery, state }
     }
 
     /// Queues a message of one chunk.
@@ -252,9 +253,10 @@ impl Rig {
 /// Parts that packets need beside those of a [`Rig`].
 pub(crate) struct PacketParts {
     identity: Identity,
-    protection: PacketProtection,
+    pub(crate) protection: PacketProtection,
     ack: AckState,
     recovery: LossRecovery,
+    pub(crate) state: State,
 }
 
 impl PacketParts {
@@ -277,6 +279,7 @@ impl PacketParts {
             protection: PacketProtection::new(None),
             ack: AckState::default(),
             recovery: LossRecovery::new(FIRST, paths),
+            state: State::Established,
         }
     }
 }

@@ -13,6 +13,8 @@ mod context;
 mod replay;
 mod restart;
 mod state;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use agreement::{Agreement, KeyManagementRole, KeyManagementRoles, Protection, ProtectionMode};
 pub(crate) use agreement::{Mismatch, ParameterBytes, ParameterPair, agree, kept};

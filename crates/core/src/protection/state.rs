@@ -417,24 +417,8 @@ impl PacketProtection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protection::{
-        KeyManagementRoles, NullCipher, ParameterPair, Protection, ProtectionMode, agree,
-    };
-    use anabranch_wire::KeyManagementMethod;
-
-    const START: Start = Start { own_initial: 1, peer_initial: 1, first_ssn: 0, transcript: None };
-
-    fn agreed() -> PacketProtection {
-        let offer = |roles| {
-            let methods = vec![KeyManagementMethod::TLS];
-            Protection { mode: ProtectionMode::Strict, roles, methods, restart: true }.parameter(1)
-        };
-        let local = offer(KeyManagementRoles::Client);
-        let pair = ParameterPair { local: local.clone(), peer: offer(KeyManagementRoles::Server) };
-        let mut protection = PacketProtection::new(Some(local));
-        protection.begin(Some(agree(&pair).expect("roles that go together")), START);
-        protection
-    }
+    use crate::protection::NullCipher;
+    use crate::protection::testing::{START, agreed, agreed_with};
 
     fn null() -> Box<dyn RecordCipher> {
         Box::new(NullCipher)
@@ -516,14 +500,8 @@ mod tests {
 
     #[test]
     fn keys_are_kept_only_if_both_sides_do() {
-        let offer = |roles, restart| {
-            let methods = vec![KeyManagementMethod::TLS];
-            Protection { mode: ProtectionMode::Strict, roles, methods, restart }.parameter(1)
-        };
-        let local = offer(KeyManagementRoles::Client, true);
-        let pair = ParameterPair { local: local.clone(), peer: offer(KeyManagementRoles::Server, false) };
-        let mut protection = PacketProtection::new(Some(local));
-        protection.begin(Some(agree(&pair).expect("roles that go together")), START);
+        let mut protection = agreed_with(false);
+
         protection.install_receive(FIRST_EPOCH, null()).expect("the first epoch");
         assert_eq!(protection.keep(kept(FIRST_EPOCH)), Err(KeyError::RestartNotAgreed));
     }

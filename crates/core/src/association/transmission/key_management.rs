@@ -3,11 +3,13 @@
 use anabranch_wire::{COMMON_HEADER_LEN, PacketWriter, padded_len};
 
 use crate::association::packets::PacketContext;
-use crate::association::transmission::Outlet;
+use crate::association::state::State;
+use crate::association::transmission::{Outlet, Source, Transmission};
 use crate::contents::Contents;
 use crate::data_header::DataHeader;
 use crate::packet_buffer::PacketBuffer;
 use crate::path_id::PathId;
+use crate::paths::AddressValidation;
 use crate::policy::{Reason, Refused, SendKind};
 use crate::send::Admitted;
 use crate::trace::DecisionRecord;
@@ -17,7 +19,30 @@ const LEAST_PIECE_BYTES: usize = 128;
 
 const AHEAD: Reason = Reason::rule("the key management goes ahead");
 
+/// Answer of the key management to a peer that has just opened the association. A guarded endpoint sends no other data to an address
+/// that has not answered a HEARTBEAT. The cookie has come from this address. Therefore the endpoint may send three times the
+/// received bytes to the address, as in QUIC (RFC 9000 section 8.1).
+pub(super) struct UnvalidatedAddress;
+
+impl Source for UnvalidatedAddress {
+    fn next(&self, _: &mut Transmission, out: &mut Outlet<'_>, buf: &mut PacketBuffer) -> Option<PathId> {
+        if !matches!(out.state, State::Established) {
+            return None;
+        }
+        let path = out.d.paths.live().find(|id| out.admits_full_packet(*id))?;
+        out.key_management_packet(path, buf)
+    }
+}
+
 impl Outlet<'_> {
+    fn admits_full_packet(&self, id: PathId) -> bool {
+        let path = &self.d.paths[id];
+        match path.validation {
+            AddressValidation::Seen { allowance_bytes } => allowance_bytes >= path.packet_bytes as u64,
+            AddressValidation::Trusted | AddressValidation::Listed => false,
+        }
+    }
+
     /// Returns the TSN of the first chunk that waits for retransmission, if the chunk fits into `room` bytes.
     fn lost_within(&self, room: usize) -> Option<u64> {
         let first = self.d.sender.lost().at_or_after(0);
@@ -57,12 +82,16 @@ impl Outlet<'_> {
 
     /// Returns `true` if a DATA chunk can be sent in `room` bytes behind a COOKIE ECHO: a retransmission or new data of the key
     /// management.
-    pub(crate) fn has_key_management(&self, path: PathId, room: usize) -> bool {
+    pub(super) fn has_key_management(&self, path: PathId, room: usize) -> bool {
         self.lost_within(room).is_some() || self.early_payload(path, room).is_some()
     }
 
-    /// Adds DATA chunks behind a COOKIE ECHO while they fit: first retransmissions, then new chunks of the key management.
-    pub(crate) fn fill_behind_cookie(&mut self, path: PathId, writer: &mut PacketWriter<'_>) {
+    /// Adds DATA chunks behind a COOKIE ECHO while they fit, if keys are being agreed on: first retransmissions, then new chunks of
+    /// the key management.
+    pub(super) fn fill_behind_cookie(&mut self, path: PathId, writer: &mut PacketWriter<'_>) {
+        if !self.protection.awaits_keys() {
+            return;
+        }
         let mut any = false;
         while let Some(tsn) = self.lost_within(writer.remaining()) {
             let Some(chunk) = self.d.sender.prepare_retransmission(tsn, false) else { break };
@@ -81,7 +110,7 @@ impl Outlet<'_> {
 
     /// Builds a packet with new key management chunks for a path whose address is not validated. Returns `None` if no chunk may be
     /// sent.
-    pub(crate) fn key_management_packet(&mut self, path: PathId, buf: &mut PacketBuffer) -> Option<PathId> {
+    fn key_management_packet(&mut self, path: PathId, buf: &mut PacketBuffer) -> Option<PathId> {
         let size = self.d.paths[path].packet_bytes;
         let payload = self.early_payload(path, size - COMMON_HEADER_LEN)?;
         let first = self.d.sender.queue().form().chunk_len(payload);

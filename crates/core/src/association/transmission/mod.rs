@@ -4,6 +4,7 @@
 //! a position in TSN space, not an iterator, and stays valid across other calls.
 
 mod bound;
+mod cookie_echo;
 mod duplicates;
 mod head_of_line;
 mod key_management;
@@ -40,6 +41,9 @@ const SOURCES: [&dyn Source; 7] = [
     &new_data::NewData,
     &head_of_line::RepeatedHeadOfLine,
 ];
+
+/// Sources of packets before a path carries user data.
+const EARLY_SOURCES: [&dyn Source; 2] = [&cookie_echo::CookieEchoes, &key_management::UnvalidatedAddress];
 
 /// Chunks of which copies are still to be sent in this opportunity.
 #[derive(Clone, Copy, Debug)]
@@ -294,9 +298,17 @@ impl Transmission {
                 return path;
             }
             self.end_opportunity(out);
+            if out.d.paths.take_pacing_changed() {
+                self.adapt_timer(&mut out.d);
+            }
             self.resume_at_once(&mut out.d);
         }
         None
+    }
+
+    /// Builds the next packet of an association without a path in service: a COOKIE ECHO, or key management. Returns its path.
+    pub(crate) fn next_early(&mut self, out: &mut Outlet<'_>, buf: &mut PacketBuffer) -> Option<PathId> {
+        EARLY_SOURCES.iter().find_map(|source| source.next(self, out, buf))
     }
 
     // Not inlined for the same reason as `Association::next_packet`.

@@ -7,6 +7,7 @@ use crate::association::ack_state::AckState;
 use crate::association::dispatch::Dispatcher;
 use crate::association::packets::PacketContext;
 use crate::association::recovery::LossRecovery;
+use crate::association::state::State;
 use crate::data_header::DataHeader;
 use crate::packet_buffer::PacketBuffer;
 use crate::path_id::PathId;
@@ -27,10 +28,7 @@ pub(crate) struct Outlet<'a> {
     pub(crate) ack: &'a mut AckState,
     pub(crate) receiver: Option<&'a mut Receiver>,
     pub(crate) recovery: &'a mut LossRecovery,
-    /// `true` if the association accepts SACKs, so that FORWARD-TSN may be sent.
-    pub(crate) is_up: bool,
-    /// `true` if a shutdown waits for the last chunk.
-    pub(crate) shuts_down: bool,
+    pub(crate) state: &'a mut State,
 }
 
 impl PacketContext for Outlet<'_> {
@@ -209,7 +207,7 @@ impl Outlet<'_> {
     pub(crate) fn asks_for_sack(&self, draft: &Draft, path: PathId) -> bool {
         let last = || self.d.sender.queue().is_empty() && draft.ending;
         match self.d.paths.profile().immediate_sack {
-            ImmediateSack::BeforeShutdown => self.shuts_down && last(),
+            ImmediateSack::BeforeShutdown => matches!(self.state, State::ShutdownPending) && last(),
             ImmediateSack::Tails => last() || self.fills_small_window(path, draft.payload.len()),
         }
     }

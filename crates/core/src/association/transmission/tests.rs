@@ -4,8 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
+use bytes::Bytes;
+
+use crate::association::cookie_echo::CookieEcho;
 use crate::association::outputs::Outputs;
 use crate::association::policies::PolicyState;
+use crate::association::state::{Opening, State};
 use crate::association::testing::{FIRST, PAYLOAD, PacketParts, Rig, at, plain_policies};
 use crate::entropy::Entropy;
 use crate::path_id::PathState;
@@ -14,7 +18,9 @@ use crate::policy::{
     StateCause, View, WaitFor,
 };
 use crate::profile::{BurstArming, Profile};
-use crate::send::Sender;
+use crate::protection::KEY_MANAGEMENT_PPID;
+use crate::protection::testing::agreed;
+use crate::send::{SendOptions, Sender};
 use crate::units::WindowBytes;
 
 /// Rig with a started transmission.
@@ -38,6 +44,14 @@ impl Sending {
         assert_eq!(path.is_some(), !buf.is_empty());
         self.rig.sender.check();
         path
+    }
+
+    /// Builds the next packet before a path carries user data.
+    fn next_early(&mut self) -> Option<(PathId, usize)> {
+        let mut buf = PacketBuffer::new();
+        let path = self.transmission.next_early(&mut self.rig.outlet(&mut self.parts), &mut buf);
+        self.rig.sender.check();
+        path.map(|path| (path, buf.len()))
     }
 
     /// Returns the number of packets until the opportunity ends.
@@ -68,6 +82,45 @@ impl RetransmitPath for Waiting {
     fn wait_holds(&self, _: &View<'_>) -> bool {
         self.holds
     }
+}
+
+/// Returns a rig that has a COOKIE ECHO to send on the second path.
+fn echoing(cookie_bytes: usize) -> Sending {
+    let mut sending = Sending::new(Profile::rfc9260());
+    let echo = CookieEcho::new(vec![7; cookie_bytes], Vec::new(), path(1));
+    sending.parts.state = State::CookieEchoed { opening: Opening::default(), echo };
+    sending
+}
+
+#[test]
+fn due_cookie_echo_leaves_once_and_without_user_data() {
+    let mut sending = echoing(100);
+    sending.rig.push();
+    assert_eq!((sending.next_early(), sending.next_early()), (Some((path(1), 12 + 4 + 100)), None));
+    assert!(!sending.rig.sender.queue().is_empty());
+}
+
+#[test]
+fn cookie_larger_than_packets_of_its_path_is_echoed() {
+    assert_eq!(echoing(4_000).next_early(), Some((path(1), 12 + 4 + 4_000)));
+}
+
+#[test]
+fn cookie_is_not_echoed_on_a_removed_path() {
+    let mut sending = echoing(100);
+    sending.rig.paths.retire(path(1));
+    assert_eq!(sending.next_early(), None);
+}
+
+#[test]
+fn key_management_is_echoed_with_the_cookie_in_at_most_three_packets() {
+    let mut sending = echoing(1_000);
+    sending.parts.protection = agreed();
+    let options = SendOptions { ppid: KEY_MANAGEMENT_PPID, ..SendOptions::default() };
+    sending.rig.sender.push_key_management(Bytes::from_static(&[1; 4_000]), options);
+    let packets: Vec<_> = std::iter::from_fn(|| sending.next_early()).collect();
+    assert_eq!(packets.len(), 3);
+    assert!(packets.iter().all(|&(on, bytes)| on == path(1) && bytes > 12 + 4 + 1_000), "{packets:?}");
 }
 
 #[test]
