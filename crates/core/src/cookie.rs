@@ -168,6 +168,7 @@ pub(crate) enum CookieError {
 ///
 /// There are two secrets at any time. The current one seals; the previous one still opens, so that no handshake is lost because the
 /// secret changed in the middle of it. The period between changes should therefore not be shorter than the lifetime of a cookie.
+#[derive(Clone)]
 pub(crate) struct CookieJar {
     current: Secret,
     previous: Secret,

@@ -2,6 +2,7 @@
 //! associations.
 
 mod announcements;
+mod copied;
 mod data_packet;
 mod flood;
 mod oob;
@@ -84,7 +85,7 @@ pub struct Transmit {
 }
 
 /// Packet to a peer without an association.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Reply {
     to: PathAddress,
     bytes: Vec<u8>,

@@ -74,7 +74,7 @@ pub struct TraceEvent {
 const MOST_RECORDED: usize = 1 << 16;
 
 /// Decisions that wait for [`Association::poll_trace`](crate::Association::poll_trace).
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct TraceLog {
     events: VecDeque<TraceEvent>,
 }

@@ -62,6 +62,10 @@ impl Slot for DuplicateScheduler {
 }
 
 impl Scheduler for DuplicateScheduler {
+    fn copied(&self) -> Option<Box<dyn Scheduler>> {
+        Some(Box::new(DuplicateScheduler { inner: self.inner.copied()? }))
+    }
+
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, context: &mut Context<'_>) -> Decision<Pick> {
         let decision = self.inner.pick(ask, view, context);
         // A window probe is one packet beyond the peer's window; a copy would exceed it further.

@@ -31,6 +31,15 @@ macro_rules! forward {
     };
 }
 
+/// Implements `copied` of a slot or rule whose type is `Clone`.
+macro_rules! copied {
+    ($slot:ident) => {
+        fn copied(&self) -> Option<Box<dyn $slot>> {
+            Some(Box::new(Clone::clone(self)))
+        }
+    };
+}
+
 /// Implements `Slot` for a policy that reads no event and has no deadline.
 macro_rules! ignores_events {
     ($policy:ty) => {

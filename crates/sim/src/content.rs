@@ -5,7 +5,7 @@ use anabranch_core::{DataPacket, PacketBuffer};
 use crate::datagram::{Datagram, Envelope};
 
 /// Content of a packet. It is stored apart from the packets, so that records of cross traffic are small.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Content {
     pub(crate) envelope: Option<Envelope>,
     /// Written part of the packet, or its description.
@@ -77,7 +77,7 @@ const BUFFERS_AT_ONCE: usize = 1024;
 
 /// Pool of buffers for packets on links. A large window occupies as many buffers as it has packets, so short packets use small
 /// ones.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Buffers {
     small: FreeList,
     large: FreeList,
@@ -130,7 +130,7 @@ impl Buffers {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct FreeList {
     free: Vec<PacketBuffer>,
     /// Number of buffers, in use or free.

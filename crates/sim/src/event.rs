@@ -67,6 +67,7 @@ struct SlotState<T> {
 }
 
 /// Pending events, each with a value of type `T`.
+#[derive(Clone)]
 pub(crate) struct EventQueue<T> {
     /// Keys of pending events, the latest first.
     order: Vec<Key>,

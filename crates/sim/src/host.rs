@@ -38,4 +38,10 @@ pub trait Host: Any {
 
     /// Returns the next deadline.
     fn poll_timeout(&mut self) -> Option<Time>;
+
+    /// Returns an independent copy of the host in its present state. `None`, the default, prevents [copies](crate::World::copied) of
+    /// the world.
+    fn copied(&self) -> Option<Box<dyn Host>> {
+        None
+    }
 }

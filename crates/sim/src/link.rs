@@ -266,6 +266,7 @@ pub(crate) struct Departure {
     pub(crate) head: Option<Time>,
 }
 
+#[derive(Clone)]
 struct PerSource {
     name: String,
     counters: Counters,
@@ -278,6 +279,7 @@ struct PerSource {
 const QUEUE_ROOM: usize = 64;
 
 /// One direction of a link.
+#[derive(Clone)]
 pub struct Link {
     name: String,
     serialiser: Serialiser,

@@ -114,7 +114,7 @@ impl LossModel {
 const DRAWS_PER_PACKET: u64 = 2;
 
 /// State of the losses of one source on one link.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct SourceLoss {
     stream: Stream,
     /// Number of packets whose random numbers the stream has passed.

@@ -48,7 +48,7 @@ impl Packet {
 }
 
 /// Pool of packets, whose records are reused.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Pool {
     packets: Vec<Packet>,
     /// Content of the packet at the same index.

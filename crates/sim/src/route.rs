@@ -47,7 +47,7 @@ pub(crate) enum Sink {
 }
 
 /// A route through the network in one direction.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Route {
     pub(crate) source: SourceId,
     pub(crate) links: Vec<LinkId>,

@@ -18,6 +18,14 @@ pub trait Application: Any {
     fn drained(&mut self, _now: Time, _endpoint: &mut Endpoint) {}
     /// Returns the time at which the application has to be called again.
     fn poll_timeout(&mut self) -> Option<Time>;
+    /// Returns an independent copy of the application in its present state. `None`, the default, prevents
+    /// [copies](crate::World::copied) of the world.
+    fn copied(&self) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
 }
 
 /// An endpoint and its application.
@@ -112,5 +120,10 @@ impl<A: Application> Host for SctpHost<A> {
 
     fn poll_timeout(&mut self) -> Option<Time> {
         earliest([self.endpoint.poll_timeout(), self.application.poll_timeout()])
+    }
+
+    fn copied(&self) -> Option<Box<dyn Host>> {
+        let (endpoint, application) = (self.endpoint.copied()?, self.application.copied()?);
+        Some(Box::new(SctpHost { endpoint, application, ..*self }))
     }
 }

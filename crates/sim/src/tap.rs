@@ -67,6 +67,12 @@ pub trait Tap: Any {
         true
     }
 
+    /// Returns an independent copy of the tap in its present state. `None`, the default, prevents [copies](crate::World::copied) of
+    /// the world.
+    fn copied(&self) -> Option<Box<dyn Tap>> {
+        None
+    }
+
     /// Returns `true` to get the bytes of packets that hosts only describe. The world calls it once, when the tap is set.
     fn reads_bytes(&self) -> bool {
         true

@@ -93,6 +93,7 @@ impl TrafficConfig {
 }
 
 /// State of a traffic source.
+#[derive(Clone)]
 pub(crate) struct Source {
     config: TrafficConfig,
     stream: Stream,

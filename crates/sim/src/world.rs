@@ -58,6 +58,7 @@ pub(crate) struct HostEntry {
 /// Maximum number of used routes that are searched one by one, usually more than a host has paths.
 const USED_ROUTES: usize = 8;
 
+#[derive(Clone)]
 pub(crate) struct LinkEntry {
     pub(crate) link: Link,
     pub(crate) departure: Slot,
@@ -68,6 +69,7 @@ pub(crate) struct LinkEntry {
     pub(crate) shares_with: Option<LinkId>,
 }
 
+#[derive(Clone)]
 pub(crate) struct TrafficEntry {
     pub(crate) source: Source,
     pub(crate) route: RouteId,
@@ -77,6 +79,7 @@ pub(crate) struct TrafficEntry {
     pub(crate) sent_at: Option<Time>,
 }
 
+#[derive(Clone)]
 pub(crate) struct ScheduleEntry {
     pub(crate) link: LinkId,
     pub(crate) schedule: Schedule,
@@ -116,6 +119,49 @@ pub struct World {
     pub(crate) unroutable: u64,
     /// State of links that are computed ahead.
     pub(crate) ahead: Option<AheadState>,
+}
+
+impl HostEntry {
+    fn copied(&self) -> Option<HostEntry> {
+        Some(HostEntry { host: self.host.copied()?, used_routes: self.used_routes.clone(), ..*self })
+    }
+}
+
+impl World {
+    /// Returns an independent copy of the world in its present state, with everything on the way. Returns `None` if a host or the
+    /// tap cannot be copied.
+    pub fn copied(&self) -> Option<World> {
+        let tap = match &self.tap {
+            Some(tap) => Some(tap.copied()?),
+            None => None,
+        };
+        Some(World {
+            now: self.now,
+            seeds: self.seeds,
+            events: self.events.clone(),
+            handled: self.handled,
+            hosts: self.hosts.iter().map(HostEntry::copied).collect::<Option<_>>()?,
+            addresses: self.addresses.clone(),
+            links: self.links.clone(),
+            link_names: self.link_names.clone(),
+            sources: self.sources.clone(),
+            source_names: self.source_names.clone(),
+            routes: self.routes.clone(),
+            route_index: self.route_index.clone(),
+            traffic: self.traffic.clone(),
+            schedules: self.schedules.clone(),
+            handovers: self.handovers.clone(),
+            pool: self.pool.clone(),
+            outgoing: PacketBuffer::new(),
+            unabridged: RestoredPacket::default(),
+            tap,
+            tap_follows_links: self.tap_follows_links,
+            tap_reads_bytes: self.tap_reads_bytes,
+            digest: self.digest.clone(),
+            unroutable: self.unroutable,
+            ahead: self.ahead.clone(),
+        })
+    }
 }
 
 /// Execution of events.

@@ -18,7 +18,7 @@ enum Due {
 }
 
 /// State of the pending acknowledgement.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct AckState {
     /// Number of packets with DATA since the last SACK.
     packets: u32,

@@ -28,7 +28,7 @@ enum Stage {
 }
 
 /// Addresses of both sides, and the agreement on changes of them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct AddressManager {
     encapsulation: Encapsulation,
     /// `true` if little is sent to addresses that are not validated: see [`Guard`](crate::Guard).

@@ -78,7 +78,7 @@ fn any_address(like: IpAddr) -> IpAddr {
 }
 
 /// ASCONF that waits for its answer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Sent {
     serial: u32,
     /// Chunk value; it is retransmitted unchanged (RFC 5061 section 5.1 B4).
@@ -91,7 +91,7 @@ struct Sent {
 }
 
 /// State of ASCONF of an association.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Asconf {
     next_serial: u32,
     correlation: u32,

@@ -51,7 +51,7 @@ impl Proof {
 }
 
 /// State of the peer's requests.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Inbound {
     /// Sequence number of the latest processed ASCONF.
     latest: u32,
@@ -70,7 +70,7 @@ impl Inbound {
 }
 
 /// Answers to the parameters of an ASCONF while it is processed.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Answers {
     /// Correlation identifiers, with the causes of refused parameters.
     said: Vec<(u32, Option<Vec<u8>>)>,

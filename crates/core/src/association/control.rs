@@ -15,7 +15,7 @@ use crate::packet_buffer::PacketBuffer;
 use crate::path_id::{PathId, PathState};
 
 /// Control chunk, and the path on which it is sent.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Control {
     Init {
         path: PathId,
@@ -127,7 +127,7 @@ fn heartbeat_packet_bytes(info_bytes: usize) -> usize {
 pub(crate) const MAX_CONTROL: usize = 64;
 
 /// Control chunks in the order of sending.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ControlQueue {
     waiting: VecDeque<Control>,
     /// Empty memory for the copy of the next HEARTBEAT's information.

@@ -12,7 +12,7 @@ use crate::path_id::PathId;
 const MOST_ECHOES: u32 = 3;
 
 /// Cookie of the peer, and the COOKIE ECHOs that carry it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct CookieEcho {
     cookie: Vec<u8>,
     /// Unknown parameters of the INIT-ACK that ask to be reported.

@@ -14,6 +14,7 @@ mod chunks;
 mod confirmation;
 mod control;
 mod cookie_echo;
+mod copied;
 mod dispatch;
 mod forward_tsn;
 mod handshake;

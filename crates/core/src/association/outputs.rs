@@ -8,7 +8,7 @@ use crate::stats::Statistics;
 use crate::time::Time;
 use crate::trace::{DecisionRecord, TraceEvent, TraceLog};
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Outputs {
     events: VecDeque<AssociationEvent>,
     /// Counters, which each module updates itself.

@@ -131,6 +131,14 @@ pub(crate) struct PolicyState {
     earliest: Option<Time>,
 }
 
+impl PolicyState {
+    /// Returns an independent copy in the same state, if the policies can be copied.
+    pub(crate) fn copied(&self) -> Option<Self> {
+        let slots = self.slots.copied()?;
+        Some(PolicyState { slots, entropy: self.entropy.clone(), ..*self })
+    }
+}
+
 /// Shows the policies and their randomness alone. The other fields say which answers are up to date.
 impl fmt::Debug for PolicyState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,7 +4,7 @@ use crate::entropy::Entropy;
 use crate::time::{Span, Time};
 
 /// Reachability of the peer, and the random numbers of HEARTBEATs.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Reachability {
     entropy: Entropy,
     /// Consecutive errors on all paths (RFC 9260 section 8.1).

@@ -5,7 +5,7 @@ use crate::error::Refusal;
 use crate::path_id::{PathId, PathSet};
 use crate::time::{Time, earliest};
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum State {
     /// INIT sent, or about to be.
     CookieWait {

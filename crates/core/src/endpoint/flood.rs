@@ -25,7 +25,7 @@ const CELLS: usize = 4096;
 const PER_COOKIE: RateLimit = RateLimit { per_second: 1, burst: 5 };
 
 /// Rate limits that handshakes pass.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Gates {
     pub(super) inits: InitGate,
     pub(super) cookies: CookieGate,
@@ -79,6 +79,7 @@ impl Refill {
 }
 
 /// Used shares of sources or cookies. Those that hash to the same cell are distinguished by another part of their hash.
+#[derive(Clone)]
 struct Shares {
     /// Secret multiplier and summand of the hash, which prevent an attacker from choosing addresses that share a cell.
     key: (u128, u128),
@@ -130,7 +131,7 @@ impl Shares {
 }
 
 /// Rate limit of INITs.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct InitGate {
     sources: Shares,
     /// Budget for INITs within the share of their source.
@@ -169,7 +170,7 @@ impl InitGate {
 }
 
 /// Rate limit of COOKIE ECHOs.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct CookieGate {
     shares: Shares,
 }

@@ -33,7 +33,7 @@ pub(super) enum Verdict {
 /// Unexpired cookies that have opened an association, by age. If the pool is full, the oldest cookie of the source with most of
 /// them is forgotten, and cookies of that source that are as old count as stale. The memory is therefore bounded, no cookie is used
 /// twice, and a late peer of a flooding source restarts its handshake (RFC 9260 section 5.2.6).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct SpentCookies {
     names: FairPool<Name>,
     /// For each source, creation time of the youngest cookie that was forgotten within its lifetime.

@@ -37,7 +37,7 @@ const FIRST: AssociationId = AssociationId { serial: 0, slot: 0 };
 const LAST: AssociationId = AssociationId { serial: u64::MAX, slot: u32::MAX };
 
 /// Lists of marked associations.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Marks {
     peers_touched: Vec<AssociationId>,
     deadlines_touched: Vec<AssociationId>,
@@ -81,7 +81,29 @@ pub(super) struct Table {
     next_serial: u64,
 }
 
+impl Entry {
+    fn copied(&self) -> Option<Entry> {
+        let association = Box::new(self.association.copied()?);
+        Some(Entry { association, keys: self.keys.clone(), ..*self })
+    }
+}
+
 impl Table {
+    /// Returns an independent copy, if all associations can be copied.
+    pub(super) fn copied(&self) -> Option<Table> {
+        let entries = self.entries.iter().map(|(slot, entry)| Some((slot, entry.copied()?)));
+        Some(Table {
+            entries: entries.collect::<Option<Slab<Entry>>>()?,
+            by_tag: self.by_tag.clone(),
+            by_peer: self.by_peer.clone(),
+            deadlines: self.deadlines.clone(),
+            only: self.only,
+            marks: self.marks.clone(),
+            by_source: self.by_source.clone(),
+            next_serial: self.next_serial,
+        })
+    }
+
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }

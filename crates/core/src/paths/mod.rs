@@ -39,7 +39,7 @@ pub(crate) use validation::REPLY_FACTOR;
 const COMMON_HEADER_BYTES: usize = 12;
 
 /// The paths of an association, by id. A removed path keeps its id until no transmission refers to it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Paths {
     profile: Arc<Profile>,
     /// All paths by id, at most [`MAX_PATHS`].

@@ -85,7 +85,7 @@ impl PathTimers {
 }
 
 /// State of a path beside the facts that policies see.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Path {
     pub(crate) address: PathAddress,
     /// Maximum SCTP packet length in bytes.

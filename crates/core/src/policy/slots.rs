@@ -72,6 +72,10 @@ pub trait Slot: Send {
 
 /// Publisher of figures that several slots read.
 pub trait PathEstimator: Slot {
+    /// Returns a [copy](Policies::copied) of the policy. `None` by default.
+    fn copied(&self) -> Option<Box<dyn PathEstimator>> {
+        None
+    }
     /// Returns the figures of a path. They change by events that the estimator reads only, and are read again after these, except
     /// after the kinds that [`CongestionControl::window`] names.
     fn estimates(&self, path: PathId) -> Estimates;
@@ -122,6 +126,10 @@ pub enum Pick {
 
 /// Policy that chooses a path for each packet of new data. The TSN is assigned when the packet is built.
 pub trait Scheduler: Slot {
+    /// Returns a [copy](Policies::copied) of the policy. `None` by default.
+    fn copied(&self) -> Option<Box<dyn Scheduler>> {
+        None
+    }
     /// Chooses a path, or waits. Core overrules a wait without bytes in flight, and counts it.
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, context: &mut Context<'_>) -> Decision<Pick>;
     /// Returns `true` if bound chunks that were not sent are placed again. It is called at the start of a send opportunity if there
@@ -144,6 +152,10 @@ pub struct Window {
 
 /// Policy that grows and cuts windows, and may pace a path beside its window.
 pub trait CongestionControl: Slot {
+    /// Returns a [copy](Policies::copied) of the policy. `None` by default.
+    fn copied(&self) -> Option<Box<dyn CongestionControl>> {
+        None
+    }
     /// Returns the state of a path's window after the latest event. It changes by events that the control reads and by
     /// [`set_window`](Self::set_window) only, and is read again after these and after the size of a path's packets has changed. A
     /// change by `SendOpportunity`, `Blocked`, or `Sent` of anything but a copy of the head of line is adopted at the next event of
@@ -262,6 +274,10 @@ pub enum Holes {
 
 /// Policy that declares chunks lost.
 pub trait LossDetection: Slot {
+    /// Returns a [copy](Policies::copied) of the policy. `None` by default.
+    fn copied(&self) -> Option<Box<dyn LossDetection>> {
+        None
+    }
     /// Selects the holes to judge. It is called once for each SACK that leaves a hole, before the first is judged. A large window
     /// has many holes that only wait for another path, and the cost of a SACK grows with the number judged.
     fn holes(&mut self, sack: &SackView<'_>, view: &View<'_>) -> Holes;
@@ -335,6 +351,10 @@ impl RetransmitChoice {
 
 /// Policy that chooses the path of a retransmission, packet by packet, from the packet's first chunk.
 pub trait RetransmitPath: Slot {
+    /// Returns a [copy](Policies::copied) of the policy. `None` by default.
+    fn copied(&self) -> Option<Box<dyn RetransmitPath>> {
+        None
+    }
     /// Chooses a path, or waits.
     fn route(
         &mut self,
@@ -369,6 +389,10 @@ pub enum HeadOfLineAction {
 
 /// Policy that sends the head-of-line chunk before it is lost (opportunistic retransmission, chunk rescheduling).
 pub trait HeadOfLineHandling: Slot {
+    /// Returns a [copy](Policies::copied) of the policy. `None` by default.
+    fn copied(&self) -> Option<Box<dyn HeadOfLineHandling>> {
+        None
+    }
     /// Returns the action for the head-of-line chunk in flight
     /// ([`AssociationFacts::head_of_line`](crate::policy::AssociationFacts)). It is called in each send opportunity after the
     /// retransmissions, before new data, after new data, and again after each action. `None` leaves the chunk alone. Core overrules
@@ -392,6 +416,10 @@ impl Slot for LeaveHeadOfLine {
 }
 
 impl HeadOfLineHandling for LeaveHeadOfLine {
+    fn copied(&self) -> Option<Box<dyn HeadOfLineHandling>> {
+        Some(Box::new(*self))
+    }
+
     fn handle(
         &mut self,
         _: &HeadOfLineBlocking,
@@ -443,6 +471,10 @@ pub enum AckForm {
 
 /// Policy for the time and form of acknowledgements.
 pub trait AckPolicy: Slot {
+    /// Returns a [copy](Policies::copied) of the policy. `None` by default.
+    fn copied(&self) -> Option<Box<dyn AckPolicy>> {
+        None
+    }
     /// Returns the chunk type of acknowledgements; it is constant for an association.
     fn form(&self) -> AckForm;
     /// Decides on the acknowledgement of a received packet.
@@ -453,6 +485,10 @@ pub trait AckPolicy: Slot {
 
 /// Policy that divides send and receive buffers between paths.
 pub trait BufferSharing: Slot {
+    /// Returns a [copy](Policies::copied) of the policy. `None` by default.
+    fn copied(&self) -> Option<Box<dyn BufferSharing>> {
+        None
+    }
     /// Returns `true` if a path may occupy the buffers with another chunk of new data.
     fn admits(&self, path: PathId, chunk: ChunkBytes, view: &View<'_>) -> bool;
 }
@@ -477,6 +513,10 @@ pub struct LivenessEffect {
 
 /// Policy that decides on the states of paths.
 pub trait PathFailover: Slot {
+    /// Returns a [copy](Policies::copied) of the policy. `None` by default.
+    fn copied(&self) -> Option<Box<dyn PathFailover>> {
+        None
+    }
     /// Returns the state after an error; the counter in the view already includes it.
     fn on_error(&mut self, path: PathId, by_heartbeat: bool, view: &View<'_>) -> Decision<PathState>;
     /// Returns the effect of a proof that the path works.
@@ -512,6 +552,26 @@ pub struct Policies {
     pub buffer: Box<dyn BufferSharing>,
     /// States of paths.
     pub failover: Box<dyn PathFailover>,
+}
+
+impl Policies {
+    /// Returns independent copies in the same state, for a second run with the same beginning. Both runs continue with different
+    /// amounts of queued data, which at that time exceed all windows.
+    ///
+    /// Returns `None` if a policy cannot be copied, or if its decisions may depend on such an amount.
+    pub fn copied(&self) -> Option<Policies> {
+        Some(Policies {
+            estimator: self.estimator.copied()?,
+            scheduler: self.scheduler.copied()?,
+            congestion: self.congestion.copied()?,
+            loss: self.loss.copied()?,
+            retransmit: self.retransmit.copied()?,
+            head_of_line: self.head_of_line.copied()?,
+            ack: self.ack.copied()?,
+            buffer: self.buffer.copied()?,
+            failover: self.failover.copied()?,
+        })
+    }
 }
 
 impl std::fmt::Debug for Policies {

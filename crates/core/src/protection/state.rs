@@ -118,6 +118,15 @@ impl PacketProtection {
         PacketProtection { offer, stage, next_receive_epoch: FIRST_EPOCH, ..PacketProtection::default() }
     }
 
+    /// Returns a copy of the state of an association without protection, and `None` for another one.
+    pub(crate) fn copied(&self) -> Option<Self> {
+        (matches!(self.stage, Stage::Off) && self.offer.is_none()).then(|| PacketProtection {
+            boundary: self.boundary,
+            handshakes: self.handshakes.clone(),
+            ..PacketProtection::default()
+        })
+    }
+
     pub(crate) fn offer(&self) -> Option<&ParameterBytes> {
         self.offer.as_ref()
     }

@@ -41,7 +41,7 @@ impl Message {
 }
 
 /// One fragment, or the stub of a message whose first part has been read.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Slot {
     /// TSN of the fragment; of a stub, the last TSN that was read.
     pub(super) tsn: u64,
@@ -70,7 +70,7 @@ pub(super) struct Slot {
 }
 
 /// User data of a fragment.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Payload {
     Carried(Vec<u8>),
     /// Number of bytes, without content.
@@ -121,7 +121,7 @@ impl Payload {
 }
 
 /// All slots of an association.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Arena {
     slots: Vec<Slot>,
     free: u32,

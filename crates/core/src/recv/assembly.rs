@@ -23,7 +23,7 @@ impl SkippedTo {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Assembly {
     Consecutive(Reassembly),
     Interleaved(Interleaved),

@@ -119,7 +119,7 @@ pub(crate) enum Violation {
 }
 
 /// Order of one stream.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Stream {
     /// Next SSN to deliver.
     next: u16,
@@ -161,7 +161,7 @@ struct Neighbours {
 }
 
 /// All fragments received and not yet read.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Reassembly {
     arena: Arena,
     ring: Ring,

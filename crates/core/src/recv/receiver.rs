@@ -22,14 +22,14 @@ pub(crate) enum DataOutcome {
 }
 
 /// Blocks beyond the cumulative TSN as distances from it, divided by delivery to the application.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct BlocksByDelivery {
     pub(crate) unread: Vec<(u16, u16)>,
     pub(crate) read: Vec<(u16, u16)>,
 }
 
 /// Receiving side of an association.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Receiver {
     pub(super) tracker: Tracker,
     reassembly: Assembly,

@@ -45,7 +45,7 @@ impl Mark {
 }
 
 /// Marks from the floor upward; the number of places is a power of two.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Ring {
     marks: Vec<Mark>,
     floor: u64,

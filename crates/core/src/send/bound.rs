@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::path_id::{MAX_PATHS, PathId};
 
 /// Queues of all paths, and of chunks without a path, each in TSN order.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct BoundQueues {
     paths: [VecDeque<u64>; MAX_PATHS],
     unplaced: VecDeque<u64>,

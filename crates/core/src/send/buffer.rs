@@ -1,7 +1,7 @@
 //! Limit of the send buffer.
 
 /// Limit of the send buffer, and the wait for room. The methods get the buffered bytes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct SendBuffer {
     /// `None` if the buffer is unlimited.
     limit: Option<u64>,

@@ -29,7 +29,7 @@ pub(super) trait Linked {
 }
 
 /// Ring of chunks with consecutive TSNs.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Ring<T> {
     /// TSN of the first chunk.
     base: u64,

@@ -44,7 +44,7 @@ impl LatestDelivered {
 }
 
 /// Duplicate copies of one path.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct DuplicateCopies(VecDeque<DuplicateCopy>);
 
 impl DuplicateCopies {

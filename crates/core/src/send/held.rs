@@ -10,7 +10,7 @@ use crate::stream_set::StreamSet;
 use crate::time::Time;
 
 /// Message on a stream under reset.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Held {
     pub(super) payload: Bytes,
     pub(super) options: SendOptions,
@@ -19,7 +19,7 @@ pub(super) struct Held {
 }
 
 /// Streams under reset, and the messages that were sent on them since.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct HeldMessages {
     /// Streams of each reset whose answer is awaited. No stream is in two of them.
     resets: Vec<StreamSet>,

@@ -58,7 +58,7 @@ impl Limited {
 /// Number of stale keys in a heap that is always tolerated. A heap with more is swept once most of it is stale.
 const SWEEP_FROM: usize = 64;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct LimitedMessages {
     records: VecDeque<Limited>,
     next_key: NonZeroU64,

@@ -3,7 +3,7 @@
 use crate::send::LIST_ROOM;
 
 /// Sorted list of TSNs. Losses are found in TSN order and few at a time, so nearly all insertions are at the end.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct LostList {
     tsns: Vec<u64>,
 }

@@ -60,7 +60,7 @@ impl ChunkState {
 }
 
 /// Chunk with a TSN.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Chunk {
     pub(crate) draft: Draft,
     pub(crate) state: ChunkState,
@@ -114,7 +114,7 @@ impl Kind {
 }
 
 /// Unacknowledged chunks that were sent on a path.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct PathChunks {
     /// Lists by [`Kind`], in TSN order.
     kinds: [ChunkList<KIND>; 4],
@@ -141,7 +141,7 @@ impl Chunk {
 }
 
 /// All outstanding chunks.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Outstanding {
     ring: Ring<Chunk>,
     unacked: ChunkList<UNACKED>,

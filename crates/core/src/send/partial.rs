@@ -17,7 +17,7 @@ pub(crate) enum Support {
 }
 
 /// Messages with a limit of reliability, and abandoned ones.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct PartialReliability {
     pub(super) support: Support,
     pub(super) messages: LimitedMessages,
@@ -79,7 +79,7 @@ pub(super) struct SentForwardTsn {
 }
 
 /// State of FORWARD-TSNs to the peer.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct ForwardTsnState {
     pub(super) due: bool,
     pub(super) sent: Option<SentForwardTsn>,

@@ -14,7 +14,7 @@ use crate::stream_set::StreamSet;
 use crate::units::ChunkBytes;
 
 /// Next chunk, before it has a TSN.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Draft {
     pub(crate) payload: Bytes,
     pub(crate) form: DataForm,
@@ -65,7 +65,7 @@ struct Next {
 /// In DATA, fragments of a message have consecutive TSNs (RFC 9260 section 6.9), so a message is cut to its end before the next one
 /// is started. In I-DATA, messages on different streams interleave. Lanes may share a stream, which keeps the order of each: a
 /// message gets its number when its first chunk is cut.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct SendQueue {
     user: UserMessages,
     urgent: VecDeque<Waiting>,
@@ -121,6 +121,17 @@ impl SendQueue {
             let first = user.place_after(stream, end_ppid);
             user.remove_unsent(|message| message.options.stream == stream && message.place >= first)
         })
+    }
+
+    /// Removes the last `bytes` user bytes, as if they had never been queued. Returns `false` and changes nothing if this is
+    /// impossible (see [`UserMessages::forget_last`]).
+    pub(crate) fn forget_last(&mut self, bytes: u64) -> bool {
+        let forgotten = self.user.forget_last(bytes);
+        if forgotten {
+            self.bytes -= bytes;
+            self.find_next();
+        }
+        forgotten
     }
 
     fn remove(&mut self, from: impl FnOnce(&mut UserMessages) -> Vec<Removed>) -> Vec<Removed> {
@@ -504,6 +515,46 @@ mod tests {
         queue.push(Bytes::from_static(b"o"), SendOptions::default(), None);
         assert_eq!(queue.cut(10).map(|d| d.ssn()), Some(0));
         assert_eq!(queue.cut(10).map(|d| d.ssn()), Some(5));
+    }
+
+    #[test]
+    fn forgotten_bytes_leave_the_queue_of_a_shorter_content() {
+        let (mut long, mut short) = (queue(1, 0), queue(1, 0));
+        for (queue, messages) in [(&mut long, ["abc", "def", "ghi"]), (&mut short, ["abc", "d", ""])] {
+            for message in messages.into_iter().filter(|message| !message.is_empty()) {
+                queue.push(Bytes::from_static(message.as_bytes()), SendOptions::default(), None);
+            }
+        }
+        assert!(long.forget_last(5));
+        assert_eq!(long.bytes(), short.bytes());
+        let next = |queue: &mut SendQueue| queue.cut(10).map(|draft| (draft.payload.clone(), draft.number));
+        for _ in 0..3 {
+            assert_eq!(next(&mut long), next(&mut short));
+        }
+    }
+
+    #[test]
+    fn forgetting_a_cut_message_or_all_data_changes_nothing() {
+        let mut queue = queue(1, 0);
+        for message in [&b"abc"[..], b"def"] {
+            queue.push(Bytes::from_static(message), SendOptions::default(), None);
+        }
+        assert!(!queue.forget_last(6) && !queue.forget_last(7));
+        queue.cut(1);
+        assert!(!queue.forget_last(4));
+        assert_eq!(queue.bytes(), 5);
+        assert_eq!(queue.cut(10).map(|draft| draft.payload), Some(Bytes::from_static(b"bc")));
+        assert_eq!(queue.cut(10).map(|draft| draft.payload), Some(Bytes::from_static(b"def")));
+    }
+
+    #[test]
+    fn queue_that_distinguishes_streams_forgets_nothing() {
+        let mut queue = SendQueue::new(1, 0, StreamScheduler::RoundRobin);
+        for message in [&b"abc"[..], b"def"] {
+            queue.push(Bytes::from_static(message), SendOptions::default(), None);
+        }
+        assert!(!queue.forget_last(1));
+        assert_eq!(queue.bytes(), 6);
     }
 
     #[test]

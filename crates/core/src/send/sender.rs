@@ -26,7 +26,7 @@ use crate::send::{
 use crate::time::{Span, Time};
 use crate::units::{ChunkBytes, WindowBytes};
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct SenderPath {
     pub(super) bytes: PathBytes,
     duplicates: DuplicateCopies,
@@ -69,7 +69,7 @@ pub(crate) struct Discarded {
     pub(crate) recovered_before: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Sender {
     /// Rules of the profile, shared with the policies.
     pub(super) profile: Arc<Profile>,
@@ -138,6 +138,17 @@ impl Sender {
         self.forward = ForwardTsnState::default();
         self.window_probe = None;
         self.buffer.end_wait()
+    }
+
+    /// Removes the last `bytes` user bytes of the queue, as if they had never been queued. Returns `false` and changes nothing if this
+    /// is impossible.
+    pub(crate) fn forget_last(&mut self, bytes: u64) -> bool {
+        let forgotten = self.queue.forget_last(bytes);
+        if forgotten {
+            // The facts may be those of an earlier time.
+            self.facts.queued_bytes = self.facts.queued_bytes.saturating_sub(bytes);
+        }
+        forgotten
     }
 
     #[inline]

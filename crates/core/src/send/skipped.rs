@@ -30,7 +30,7 @@ impl SkippedNumber {
 }
 
 /// Abandoned messages beyond the cumulative TSN, in TSN order.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct SkippedMessages {
     messages: VecDeque<Skipped>,
 }

@@ -18,7 +18,7 @@ pub(crate) struct Removed {
 }
 
 /// Message that waits in the queue.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Waiting {
     pub(super) payload: Bytes,
     /// Bytes that are in chunks already.
@@ -50,7 +50,7 @@ impl Waiting {
 }
 
 /// Waiting messages of the user.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct UserMessages {
     /// Messages of each stream, in the order of their places; of all streams in the first list without `order`. The first one of a
     /// list is never a withdrawn one.
@@ -217,6 +217,33 @@ impl UserMessages {
             self.end_message(list as u16, 0);
         }
         removed
+    }
+
+    /// Removes the last `bytes` user bytes. Returns `false` and changes nothing unless these are in unlimited messages of which no
+    /// part was cut, behind at least one other byte, and messages are sent in the order of their places.
+    pub(super) fn forget_last(&mut self, bytes: u64) -> bool {
+        let [messages] = &mut self.lists[..] else { return false };
+        let (mut first, mut left) = (messages.len(), bytes);
+        while left > 0 {
+            let Some(message) = first.checked_sub(1).map(|at| &messages[at]) else { return false };
+            if message.cut > 0 || message.limit.is_some() {
+                return false;
+            }
+            let length = message.payload.len() as u64;
+            if length > left {
+                break;
+            }
+            (first, left) = (first - 1, left - length);
+        }
+        if self.order.is_some() || first == 0 {
+            return false;
+        }
+        if left > 0 {
+            let payload = &mut messages[first - 1].payload;
+            payload.truncate(payload.len() - left as usize);
+        }
+        messages.truncate(first);
+        true
     }
 
     /// Returns the place after the last message of a stream with a payload protocol identifier; zero without one.

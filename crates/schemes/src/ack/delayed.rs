@@ -118,6 +118,8 @@ impl DelayedAcks {
 ignores_events! { DelayedAcks }
 
 impl AckPolicy for DelayedAcks {
+    copied!(AckPolicy);
+
     fn form(&self) -> AckForm {
         AckForm::Sack
     }

@@ -5,12 +5,14 @@ use anabranch_core::policy::{BufferSharing, View};
 use anabranch_core::units::ChunkBytes;
 
 /// Policy that lets every path use all of the buffers.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Unshared;
 
 ignores_events! { Unshared }
 
 impl BufferSharing for Unshared {
+    copied!(BufferSharing);
+
     fn admits(&self, _: PathId, _: ChunkBytes, _: &View<'_>) -> bool {
         true
     }

@@ -98,7 +98,7 @@ fn apply(values: &Values, policies: Policies) -> Policies {
 }
 
 /// Scheduler: the cheapest path first, up to a queueing delay.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct CheapestFirst {
     costs: Weights,
     queue: Span,
@@ -115,6 +115,8 @@ impl CheapestFirst {
 ignores_events! { CheapestFirst }
 
 impl Scheduler for CheapestFirst {
+    copied!(Scheduler);
+
     fn pick(&mut self, _: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         let with_room = || view.paths.iter().filter(|path| view.refusal(path.id).is_none());
         let cost = |path: &&PathFacts| (self.queues(path, view), self.costs.of(path.id));

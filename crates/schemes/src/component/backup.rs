@@ -49,12 +49,14 @@ fn apply(_: &Values, policies: Policies) -> Policies {
 }
 
 /// Scheduler that sends new data on one path at a time, the primary path first.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct PrimaryOnly;
 
 ignores_events! { PrimaryOnly }
 
 impl Scheduler for PrimaryOnly {
+    copied!(Scheduler);
+
     fn pick(&mut self, _: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         //= docs/rfc9260.txt#section-6.4
         //# By default, an endpoint SHOULD always transmit to the primary path, unless the SCTP user explicitly specifies

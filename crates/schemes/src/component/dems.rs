@@ -72,7 +72,7 @@ fn apply(_: &Values, policies: Policies) -> Policies {
 }
 
 /// Scheduler of the end of a file, from both sides.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct EndSplitting;
 
 /// Paths that share the end.
@@ -107,6 +107,8 @@ fn rest(view: &View<'_>) -> Option<f64> {
 ignores_events! { EndSplitting }
 
 impl Scheduler for EndSplitting {
+    copied!(Scheduler);
+
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         let Some(ends) = Ends::of(view).filter(|_| !ask.window_probe) else {
             let ranking = Ranking::of(view, Unmeasured::First);

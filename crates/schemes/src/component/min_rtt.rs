@@ -58,7 +58,7 @@ fn apply(values: &Values, policies: Policies) -> Policies {
 }
 
 /// Scheduler: lowest smoothed round-trip time first.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct MinRtt {
     /// Rank of an unmeasured path.
     pub unmeasured: Unmeasured,
@@ -67,6 +67,8 @@ pub struct MinRtt {
 ignores_events! { MinRtt }
 
 impl Scheduler for MinRtt {
+    copied!(Scheduler);
+
     fn pick(&mut self, _: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         let ranking = Ranking::of(view, self.unmeasured);
         let reason = lowest(&ranking);

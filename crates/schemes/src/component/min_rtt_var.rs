@@ -75,7 +75,7 @@ fn apply(values: &Values, policies: Policies) -> Policies {
 }
 
 /// Scheduler: lowest round-trip time with its variation.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct MinRttVar {
     deviations: f64,
     hysteresis: f64,
@@ -104,6 +104,8 @@ impl MinRttVar {
 ignores_events! { MinRttVar }
 
 impl Scheduler for MinRttVar {
+    copied!(Scheduler);
+
     fn pick(&mut self, _: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         let mut refused = Refused::new();
         let (mut best, mut present): (Option<Ranked>, Option<Ranked>) = (None, None);

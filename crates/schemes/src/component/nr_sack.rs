@@ -74,6 +74,10 @@ impl Slot for NonRenegable {
 }
 
 impl AckPolicy for NonRenegable {
+    fn copied(&self) -> Option<Box<dyn AckPolicy>> {
+        Some(Box::new(NonRenegable { inner: self.inner.copied()?, ..*self }))
+    }
+
     fn form(&self) -> AckForm {
         AckForm::NrSack { keeps_all: self.keeps_all }
     }

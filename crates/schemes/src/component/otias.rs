@@ -78,7 +78,7 @@ pub enum WaitRounding {
 }
 
 /// Scheduler: earliest arrival with windows that do not grow.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Otias {
     /// Rounding of waits.
     pub rounding: WaitRounding,
@@ -104,6 +104,8 @@ impl Otias {
 ignores_events! { Otias }
 
 impl Scheduler for Otias {
+    copied!(Scheduler);
+
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         // T = (RTT_to_wait + 0.5) srtt
         let arrival = |path: &PathFacts, rtt: Span| after_rounds(self.rounds(path, view), rtt);

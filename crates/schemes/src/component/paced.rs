@@ -131,6 +131,10 @@ impl Slot for Paced {
 }
 
 impl CongestionControl for Paced {
+    fn copied(&self) -> Option<Box<dyn CongestionControl>> {
+        Some(Box::new(Paced { inner: self.inner.copied()?, ..*self }))
+    }
+
     fn pacing(&self, path: PathId) -> Pacing {
         Pacing { rate: self.rates[path.index()], in_flight_cap: self.inner.pacing(path).in_flight_cap }
     }

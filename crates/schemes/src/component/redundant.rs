@@ -50,12 +50,14 @@ fn apply(_: &Values, policies: Policies) -> Policies {
 }
 
 /// Scheduler: one copy per path with room.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Redundant;
 
 ignores_events! { Redundant }
 
 impl Scheduler for Redundant {
+    copied!(Scheduler);
+
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         let mut open = PathSet::EMPTY;
         let mut refused = Refused::new();

@@ -243,6 +243,8 @@ impl Slot for Rescheduling {
 }
 
 impl HeadOfLineHandling for Rescheduling {
+    copied!(HeadOfLineHandling);
+
     fn handle(
         &mut self,
         _: &HeadOfLineBlocking,

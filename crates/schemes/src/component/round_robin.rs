@@ -42,12 +42,14 @@ fn apply(_: &Values, policies: Policies) -> Policies {
 }
 
 /// Scheduler: the next path with room after the one that carried the latest new data.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct RoundRobin;
 
 ignores_events! { RoundRobin }
 
 impl Scheduler for RoundRobin {
+    copied!(Scheduler);
+
     fn pick(&mut self, _: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         let paths = view.paths.len();
         let start = view.association.last_new_data_path.map_or(0, |path| path.index() + 1);

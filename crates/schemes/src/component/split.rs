@@ -187,6 +187,8 @@ impl Split {
 ignores_events! { Split }
 
 impl BufferSharing for Split {
+    copied!(BufferSharing);
+
     fn admits(&self, path: PathId, chunk: ChunkBytes, view: &View<'_>) -> bool {
         let occupied = self.occupied(view.path(path), view);
         // A share smaller than a chunk would close the path forever: no event would open it.

@@ -75,7 +75,7 @@ fn apply(values: &Values, policies: Policies) -> Policies {
 }
 
 /// Scheduler that lets the data of all paths arrive together.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct ArrivalAlignment {
     gap: f64,
 }
@@ -100,6 +100,8 @@ impl ArrivalAlignment {
 ignores_events! { ArrivalAlignment }
 
 impl Scheduler for ArrivalAlignment {
+    copied!(Scheduler);
+
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         let ranking = Ranking::of(view, Unmeasured::First);
         let reason = lowest(&ranking);

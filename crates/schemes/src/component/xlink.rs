@@ -100,7 +100,7 @@ fn apply(values: &Values, policies: Policies) -> Policies {
 }
 
 /// Policy that sends copies of the head-of-line chunk while little time remains.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct GatedCopies {
     urgent: Span,
     relaxed: Span,
@@ -150,6 +150,8 @@ fn copy(head: &HeadOfLine, left: Span, view: &View<'_>) -> Option<Decision<HeadO
 ignores_events! { GatedCopies }
 
 impl HeadOfLineHandling for GatedCopies {
+    copied!(HeadOfLineHandling);
+
     fn handle(
         &mut self,
         blocking: &HeadOfLineBlocking,

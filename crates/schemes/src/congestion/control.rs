@@ -389,6 +389,15 @@ impl Slot for WindowControl {
 }
 
 impl CongestionControl for WindowControl {
+    fn copied(&self) -> Option<Box<dyn CongestionControl>> {
+        Some(Box::new(WindowControl {
+            growth: self.growth.copied()?,
+            cut: self.cut.copied()?,
+            pace: self.pace.copied()?,
+            ..*self
+        }))
+    }
+
     fn window(&self, path: PathId) -> Window {
         self.windows[path.index()]
     }

@@ -73,6 +73,10 @@ impl PathLoss<'_> {
 
 /// Growth rule of windows.
 pub trait Growth: Debug + Send {
+    /// Returns a [copy](anabranch_core::policy::Policies::copied) of the rule. `None` by default.
+    fn copied(&self) -> Option<Box<dyn Growth>> {
+        None
+    }
     /// Returns the kinds of events that [`on_event`](Self::on_event) reads: all by default. Others may arrive as well.
     fn events(&self) -> EventSet {
         EventSet::ALL
@@ -85,6 +89,10 @@ pub trait Growth: Debug + Send {
 
 /// Reduction rule of windows after a loss.
 pub trait Cut: Debug + Send {
+    /// Returns a [copy](anabranch_core::policy::Policies::copied) of the rule. `None` by default.
+    fn copied(&self) -> Option<Box<dyn Cut>> {
+        None
+    }
     /// Returns the kinds of events that [`on_event`](Self::on_event) reads: all by default. Others may arrive as well.
     fn events(&self) -> EventSet {
         EventSet::ALL
@@ -97,6 +105,10 @@ pub trait Cut: Debug + Send {
 
 /// Pacing rule of paths.
 pub trait Pace: Debug + Send {
+    /// Returns a [copy](anabranch_core::policy::Policies::copied) of the rule. `None` by default.
+    fn copied(&self) -> Option<Box<dyn Pace>> {
+        None
+    }
     /// Returns the kinds of events that [`on_event`](Self::on_event) reads: all by default. Others may arrive as well.
     fn events(&self) -> EventSet {
         EventSet::ALL
@@ -113,6 +125,8 @@ pub trait Pace: Debug + Send {
 pub struct Unpaced;
 
 impl Pace for Unpaced {
+    copied!(Pace);
+
     fn events(&self) -> EventSet {
         EventSet::NONE
     }

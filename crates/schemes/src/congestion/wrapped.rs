@@ -9,6 +9,13 @@ use anabranch_core::time::Time;
 
 /// Wrapper of a congestion control. The windows are those of the inner control.
 pub trait Wrapper: Send {
+    /// Returns a [copy](anabranch_core::policy::Policies::copied) of the wrapper alone. `None` by default.
+    fn copied(&self) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
     /// Returns the kinds of events that the wrapper itself reads: all by default. Those of the inner control arrive as well.
     fn events(&self) -> EventSet {
         EventSet::ALL
@@ -50,7 +57,11 @@ impl<W: Wrapper> Slot for Wrapped<W> {
     }
 }
 
-impl<W: Wrapper> CongestionControl for Wrapped<W> {
+impl<W: Wrapper + 'static> CongestionControl for Wrapped<W> {
+    fn copied(&self) -> Option<Box<dyn CongestionControl>> {
+        Some(Box::new(Wrapped { wrapper: self.wrapper.copied()?, inner: self.inner.copied()? }))
+    }
+
     forward! { inner:
         fn window(&self, path: PathId) -> Window;
         fn pacing(&self, path: PathId) -> Pacing;

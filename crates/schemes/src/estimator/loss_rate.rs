@@ -9,7 +9,7 @@ use anabranch_core::profile::Profile;
 use anabranch_core::{MAX_PATHS, PathId};
 
 /// Bytes lost divided by bytes sent, since the path exists.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct MeasuredLossRate {
     rates: [Option<f64>; MAX_PATHS],
 }
@@ -41,6 +41,8 @@ impl Slot for MeasuredLossRate {
 }
 
 impl PathEstimator for MeasuredLossRate {
+    copied!(PathEstimator);
+
     fn estimates(&self, path: PathId) -> Estimates {
         Estimates { loss_rate: self.rates[path.index()], ..Estimates::default() }
     }

@@ -101,6 +101,10 @@ impl Slot for RateModel {
 }
 
 impl PathEstimator for RateModel {
+    fn copied(&self) -> Option<Box<dyn PathEstimator>> {
+        Some(Box::new(RateModel { inner: self.inner.copied()?, ..*self }))
+    }
+
     fn estimates(&self, path: PathId) -> Estimates {
         let model = &self.models[path.index()];
         Estimates {

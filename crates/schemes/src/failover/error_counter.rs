@@ -16,12 +16,14 @@ pub(crate) const PATH_FAILURE: Equation = Equation {
 };
 
 /// Policy that keeps a path active until Path.Max.Retrans is exceeded.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ErrorCounter;
 
 ignores_events! { ErrorCounter }
 
 impl PathFailover for ErrorCounter {
+    copied!(PathFailover);
+
     fn on_error(&mut self, path: PathId, _: bool, view: &View<'_>) -> Decision<PathState> {
         let facts = view.path(path);
         let errors = Reason::figure("consecutive errors", "errors", f64::from(facts.error_count));

@@ -119,6 +119,8 @@ fn has_new_ack(path: &PathSack, view: &View<'_>) -> bool {
 ignores_events! { MissingReports }
 
 impl LossDetection for MissingReports {
+    copied!(LossDetection);
+
     /// Recovered chunks are never declared lost by reports again. On a split path only chunks sent later on it report a chunk.
     fn holes(&mut self, sack: &SackView<'_>, view: &View<'_>) -> Holes {
         if !self.split {

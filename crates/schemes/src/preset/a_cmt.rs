@@ -183,7 +183,7 @@ pub enum Applies {
 }
 
 /// DB-CMT equation 4.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RateDifferenceGrowth {
     /// Difference below which the window grows by one chunk.
     pub lambda: Length,
@@ -219,6 +219,8 @@ impl RateDifferenceGrowth {
 }
 
 impl Growth for RateDifferenceGrowth {
+    copied!(Growth);
+
     fn events(&self) -> EventSet {
         EventSet::NONE
     }

@@ -188,6 +188,10 @@ impl Slot for SilenceFailover {
 }
 
 impl PathFailover for SilenceFailover {
+    fn copied(&self) -> Option<Box<dyn PathFailover>> {
+        Some(Box::new(SilenceFailover { inner: self.inner.copied()?, ..*self }))
+    }
+
     forward! { inner:
         fn on_error(&mut self, path: PathId, by_heartbeat: bool, view: &View<'_>) -> Decision<PathState>;
         fn on_proof(&mut self, path: PathId, proof: LivenessProof, view: &View<'_>) -> LivenessEffect;

@@ -176,7 +176,7 @@ pub(crate) fn build(values: &Values) -> Policies {
 }
 
 /// Scheduler: fills each path's window in turn, with a rotating start.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct RotatingWindowFill {
     /// Index of the path at which the current opportunity began.
     start: usize,
@@ -198,6 +198,8 @@ impl Slot for RotatingWindowFill {
 }
 
 impl Scheduler for RotatingWindowFill {
+    copied!(Scheduler);
+
     fn pick(&mut self, _: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         let mut refused = Refused::new();
         let paths = view.paths.len();

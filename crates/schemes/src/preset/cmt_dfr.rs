@@ -124,7 +124,7 @@ fn build(values: &Values) -> Policies {
 }
 
 /// ssthresh = max(cwnd - cwnd SRTT, 4 MTU), cwnd = ssthresh; after T3 max(cwnd / 2, 4 MTU) and one MTU.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SrttFractionCut {
     alpha: f64,
     mtu: Length,
@@ -149,6 +149,8 @@ impl SrttFractionCut {
 }
 
 impl Cut for SrttFractionCut {
+    copied!(Cut);
+
     fn events(&self) -> EventSet {
         EventSet::of(&[EventKind::PathAdded, EventKind::RttSample])
     }

@@ -108,12 +108,14 @@ pub(crate) fn build(values: &Values) -> Policies {
 }
 
 /// Failover: active, potentially failed after one error, inactive after too many.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct PotentiallyFailed;
 
 ignores_events! { PotentiallyFailed }
 
 impl PathFailover for PotentiallyFailed {
+    copied!(PathFailover);
+
     fn on_error(&mut self, path: PathId, _: bool, view: &View<'_>) -> Decision<PathState> {
         let facts = view.path(path);
         let errors = Reason::figure("consecutive errors", "errors", f64::from(facts.error_count));

@@ -93,12 +93,14 @@ fn build(values: &Values) -> Policies {
 }
 
 /// Linked increases.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct LiaGrowth {
     fractions: Fractions,
 }
 
 impl Growth for LiaGrowth {
+    copied!(Growth);
+
     fn events(&self) -> EventSet {
         EventSet::of(&[EventKind::PathAdded])
     }

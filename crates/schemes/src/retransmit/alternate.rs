@@ -15,7 +15,7 @@ pub(crate) const ALTERNATE: Equation = Equation {
 };
 
 /// Retransmits after time-outs on an alternate path, otherwise on the same.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Alternate {
     /// Set if fast retransmissions use the alternate path too (ns-2's `rtxToAlt_`).
     pub fast_retransmissions_too: bool,
@@ -24,6 +24,8 @@ pub struct Alternate {
 ignores_events! { Alternate }
 
 impl RetransmitPath for Alternate {
+    copied!(RetransmitPath);
+
     fn route(
         &mut self,
         chunk: &LostChunk,

@@ -15,12 +15,14 @@ pub(crate) const RTX_ASAP: Equation = Equation {
 };
 
 /// Retransmits on any path with room.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Asap;
 
 ignores_events! { Asap }
 
 impl RetransmitPath for Asap {
+    copied!(RetransmitPath);
+
     fn route(
         &mut self,
         _: &LostChunk,

@@ -67,7 +67,7 @@ impl Preference {
 }
 
 /// Retransmits on the best path by one figure, or by one and then another.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Best {
     /// Figure by which paths are compared.
     pub by: Preference,
@@ -76,6 +76,8 @@ pub struct Best {
 ignores_events! { Best }
 
 impl RetransmitPath for Best {
+    copied!(RetransmitPath);
+
     fn route(
         &mut self,
         _: &LostChunk,

@@ -15,12 +15,14 @@ pub(crate) const RTX_SAME: Equation = Equation {
 };
 
 /// Retransmits on the path of the latest transmission.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Same;
 
 ignores_events! { Same }
 
 impl RetransmitPath for Same {
+    copied!(RetransmitPath);
+
     fn route(
         &mut self,
         chunk: &LostChunk,

@@ -36,6 +36,8 @@ fn sooner(path: &PathFacts, than: &PathFacts) -> bool {
 ignores_events! { Soonest }
 
 impl RetransmitPath for Soonest {
+    copied!(RetransmitPath);
+
     fn route(&mut self, _: &LostChunk, view: &View<'_>, _: &mut Context<'_>) -> Decision<RetransmitChoice> {
         let mut refused = Refused::new();
         let mut best: Option<&PathFacts> = None;

@@ -51,7 +51,7 @@ const SETTLE_EVERY: u64 = 32;
 const ROOM: usize = 4 * REMEMBERED;
 
 /// Packets on the link.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Ahead {
     /// Packets in the order of their offers: arrived, propagating, in the serialiser, and waiting.
     passages: VecDeque<LinkTransit>,
@@ -70,7 +70,7 @@ pub(crate) struct Ahead {
 }
 
 /// Recorded changes of one kind that are applied when a packet needs them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct RecordedChanges {
     schedule: Schedule,
     /// Time of the next change, or the end of time.

@@ -6,6 +6,7 @@ use anabranch_core::units::WireBytes;
 use crate::trace::TraceCursor;
 
 /// Departure times of packets. The link reports the start of each busy period.
+#[derive(Clone)]
 pub(super) struct Serialiser {
     rate: Rate,
     /// Fraction of a nanosecond that is carried to the next packet of the busy period, in units of 1/rate.

@@ -52,14 +52,14 @@ pub(crate) enum Reason {
 }
 
 /// State of a discipline with the packets that it manages.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Managed {
     /// Packets that wait, unless flows have queues of their own.
     fifo: Fifo,
     rule: Rule,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Rule {
     Red(RedState),
     CoDel(CoDel, CoDelState),

@@ -17,7 +17,7 @@ pub(crate) struct Queued {
 }
 
 /// A queue of packets, and the sum of their bytes.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Fifo {
     packets: VecDeque<Queued>,
     bytes: WireBytes,

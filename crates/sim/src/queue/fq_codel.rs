@@ -57,7 +57,7 @@ enum FlowList {
     Old,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct FlowQueue {
     fifo: Fifo,
     codel: CoDelState,
@@ -66,7 +66,7 @@ struct FlowQueue {
 }
 
 /// State of FQ-CoDel.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct FqCoDelState {
     config: FqCoDel,
     perturbation: u64,

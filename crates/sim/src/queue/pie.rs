@@ -64,7 +64,7 @@ const SUM_OF_CERTAIN_DROP: f64 = 8.5;
 const HIGH_PROBABILITY: f64 = 0.2;
 
 /// State of PIE, named as in the pseudo-code of RFC 8033.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct PieState {
     config: Pie,
     stream: Stream,

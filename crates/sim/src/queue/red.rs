@@ -57,7 +57,7 @@ impl Red {
 }
 
 /// State of RED.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct RedState {
     config: Red,
     stream: Stream,

@@ -11,7 +11,7 @@ use super::Playback;
 use super::capacity::{CapacityTrace, Kind, Point, WORK_PER_BYTE, rate_of};
 
 /// Place of a link in its capacity trace.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TraceCursor {
     playback: Playback<CapacityTrace>,
     /// Work that was spent or lost, counted from the beginning of the trace.

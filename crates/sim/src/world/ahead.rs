@@ -12,7 +12,7 @@ use crate::route::{LinkId, Route, Sink};
 use crate::world::Target;
 
 /// Additional state of a world whose links are computed ahead.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct AheadState {
     /// Number of packets that hosts have offered, plus one.
     offers: NonZeroU64,

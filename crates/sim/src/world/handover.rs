@@ -19,6 +19,7 @@ pub struct Station {
     pub addresses: Vec<Address>,
 }
 
+#[derive(Clone)]
 pub(crate) struct HandoverEntry {
     links: Vec<LinkId>,
     times: HandoverTimes,

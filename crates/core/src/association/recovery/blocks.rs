@@ -22,7 +22,7 @@ pub(super) struct Change {
 }
 
 /// Gap blocks of the latest SACK as unwrapped inclusive intervals, ordered and disjoint.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct SackBlocks {
     intervals: Sliding<Interval>,
     /// Low 16 bits of the first and last TSNs of the blocks. Several are compared at a time with those of the next SACK.

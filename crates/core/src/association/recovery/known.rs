@@ -7,7 +7,7 @@ use crate::sliding::Sliding;
 
 /// TSNs that gap blocks have acknowledged, as disjoint inclusive intervals in order. Intervals up to the cumulative TSN are removed
 /// with the next change.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct KnownBlocks {
     intervals: Sliding<Interval>,
     /// Reused memory in which the next intervals are computed.

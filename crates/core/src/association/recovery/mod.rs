@@ -31,7 +31,7 @@ use blocks::SackBlocks;
 use known::KnownBlocks;
 
 /// State of the current SACK while it is processed, and state for the next ones. Memory is reused, so that SACKs do not allocate.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct LossRecovery {
     /// Gap blocks, kept until the next SACK, which repeats most of them.
     blocks: SackBlocks,

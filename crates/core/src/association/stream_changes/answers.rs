@@ -7,7 +7,7 @@ use crate::association::re_config_answer::AnswerList;
 use crate::stream_set::StreamSet;
 
 /// Reset of incoming streams that waits for data which precedes it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Deferred {
     pub(super) serial: u32,
     /// Last TSN before the reset, unwrapped.
@@ -26,7 +26,7 @@ pub(super) enum Judged {
 }
 
 /// State of the requests of the peer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Answers {
     /// Number of the next request.
     expected: u32,

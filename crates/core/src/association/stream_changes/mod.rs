@@ -83,7 +83,7 @@ impl StreamRefusal {
 }
 
 /// State of changes of streams. It exists if both sides support them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct StreamChangeState {
     requests: Requests,
     answers: Answers,

@@ -53,14 +53,14 @@ pub(super) enum Request {
     },
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Waiting {
     request: Request,
     preceding: Preceding,
 }
 
 /// Request that waits for its answer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Sent {
     serial: u32,
     request: Request,
@@ -87,7 +87,7 @@ pub(super) struct Expired {
 }
 
 /// Own requests.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Requests {
     next_serial: u32,
     queue: VecDeque<Waiting>,

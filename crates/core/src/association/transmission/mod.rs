@@ -107,7 +107,7 @@ impl Paced {
 }
 
 /// State of the send opportunity, and state for the next ones.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Transmission {
     /// Set if the event of the opportunity has been dispatched to the policies.
     announced: bool,

@@ -21,7 +21,7 @@ use crate::contents::Contents;
 use crate::stream_set::StreamSet;
 
 /// Message that is being read in parts.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Partial {
     unordered: bool,
     rest: Open,
@@ -30,7 +30,7 @@ struct Partial {
 }
 
 /// Messages of one stream.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Stream {
     ordered: Order,
     unordered: Order,
@@ -65,7 +65,7 @@ impl Stream {
 }
 
 /// All fragments received and not yet read.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Interleaved {
     arena: Arena,
     /// Streams up to the highest one in use.

@@ -27,7 +27,7 @@ impl Run {
 }
 
 /// Message of which fragments have arrived.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Open {
     /// MID, unwrapped.
     pub(super) mid: u64,
@@ -100,7 +100,7 @@ impl Open {
 }
 
 /// Messages with the same U bit.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Order {
     /// MID of the next ordered message to deliver, or the MID behind the highest unordered one.
     pub(super) next: u64,

@@ -19,7 +19,7 @@ const PER_BYTE: u64 = 1 << 16;
 /// whose messages have 16 KiB in `anabranch forward`. With fewer, a stream below its share would wait for the next round.
 const CREDIT_BYTES: u64 = 16 << 10;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct FairQueueing {
     weighted: bool,
     /// Latest start of a message that was sent.

@@ -51,7 +51,7 @@ pub const DEFAULT_STREAM_PRIORITY: NonZeroU16 = NonZeroU16::new(256).unwrap();
 type Rank = (u64, u16, u64);
 
 /// Rule of a scheduler that treats streams separately.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Rule {
     RoundRobin,
     RoundRobinPerPacket,
@@ -67,7 +67,7 @@ struct Stream {
 }
 
 /// Streams with waiting messages, in the order of a scheduler.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct StreamOrder {
     rule: Rule,
     active: BTreeSet<(Rank, u16)>,

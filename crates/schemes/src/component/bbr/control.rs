@@ -10,7 +10,7 @@ use anabranch_core::{MAX_PATHS, PathId};
 use crate::component::bbr::path::{Ack, LostChunk, PathBbr};
 
 /// BBR on each path.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct BbrControl {
     paths: [Option<Box<PathBbr>>; MAX_PATHS],
 }
@@ -90,6 +90,8 @@ impl Slot for BbrControl {
 }
 
 impl CongestionControl for BbrControl {
+    copied!(CongestionControl);
+
     fn window(&self, path: PathId) -> Window {
         self.paths[path.index()].as_deref().map_or(Window::default(), PathBbr::window)
     }

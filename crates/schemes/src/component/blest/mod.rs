@@ -174,7 +174,7 @@ pub struct BlestRules {
 }
 
 /// Leaves a slower path unused if it would block the fastest.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Blest {
     rules: BlestRules,
     lambda: f64,
@@ -257,6 +257,8 @@ impl Slot for Blest {
 }
 
 impl Scheduler for Blest {
+    copied!(Scheduler);
+
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         let ranking = Ranking::of(view, Unmeasured::First);
         let Some(alternatives) = ranking.alternatives(ask, view) else {

@@ -98,6 +98,7 @@ fn apply(values: &Values, policies: Policies) -> Policies {
 }
 
 /// Copa on each path.
+#[derive(Clone)]
 struct CopaControl {
     settings: Settings,
     paths: [Option<CopaPath>; MAX_PATHS],
@@ -163,6 +164,8 @@ impl Slot for CopaControl {
 }
 
 impl CongestionControl for CopaControl {
+    copied!(CongestionControl);
+
     fn window(&self, path: PathId) -> Window {
         self.paths[path.index()].as_ref().map_or(Window::default(), CopaPath::window)
     }

@@ -14,10 +14,12 @@ pub(super) const RULES: &[Equation] = &[Equation {
 }];
 
 /// Reduces the window to seven tenths, or to one chunk after T3.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct CubicCut;
 
 impl Cut for CubicCut {
+    copied!(Cut);
+
     fn events(&self) -> EventSet {
         EventSet::NONE
     }

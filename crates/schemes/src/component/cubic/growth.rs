@@ -12,7 +12,7 @@ use crate::congestion::growth::standard::slow_start;
 use crate::congestion::{Acknowledged, Change, Growth};
 
 /// Window growth of each path, as a function of the time since its latest loss.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct CubicGrowth {
     fast_convergence: bool,
     curves: [Curve; MAX_PATHS],
@@ -39,6 +39,8 @@ impl CubicGrowth {
 }
 
 impl Growth for CubicGrowth {
+    copied!(Growth);
+
     fn events(&self) -> EventSet {
         EventSet::of(&[EventKind::PathAdded, EventKind::LossEvent, EventKind::SackDone, EventKind::Idle])
     }

@@ -176,6 +176,8 @@ fn is_much_slower(head: &HeadOfLine, fast: &PathFacts, view: &View<'_>) -> bool 
 ignores_events! { Opportunistic }
 
 impl HeadOfLineHandling for Opportunistic {
+    copied!(HeadOfLineHandling);
+
     fn handle(
         &mut self,
         blocking: &HeadOfLineBlocking,

@@ -11,7 +11,7 @@ use anabranch_core::{MAX_PATHS, PathId};
 use crate::congestion::Wrapper;
 
 /// Halves the windows of paths that block the head of line.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Penalisation {
     /// Time of the latest penalty that each path caused, as the fast path.
     latest: [Option<Time>; MAX_PATHS],
@@ -55,6 +55,10 @@ pub(crate) fn penalty(window: Window, largest: ChunkBytes) -> Window {
 }
 
 impl Wrapper for Penalisation {
+    fn copied(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+
     fn events(&self) -> EventSet {
         EventSet::of(&[EventKind::PathAdded, EventKind::Sent])
     }

@@ -303,6 +303,10 @@ impl Slot for Rack {
 }
 
 impl LossDetection for Rack {
+    fn copied(&self) -> Option<Box<dyn LossDetection>> {
+        Some(Box::new(Rack { inner: self.inner.copied()?, ..*self }))
+    }
+
     /// Step 5 checks chunks sent before the latest delivered transmission.
     fn holes(&mut self, sack: &SackView<'_>, view: &View<'_>) -> Holes {
         // Section 6.2 step 5: every acknowledgement rearms the reordering timer.

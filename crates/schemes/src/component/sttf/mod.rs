@@ -133,7 +133,7 @@ pub enum Replanning {
 }
 
 /// Scheduler: earliest arrival with windows that grow.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ShortestTransfer {
     rtt: TransferRtt,
     replanning: Replanning,
@@ -191,6 +191,8 @@ impl ShortestTransfer {
 ignores_events! { ShortestTransfer }
 
 impl Scheduler for ShortestTransfer {
+    copied!(Scheduler);
+
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         // The chunk is sent after rounds * rtt, and arrives rtt/2 later.
         let arrival = |path: &PathFacts, rtt: Span| {

@@ -85,7 +85,7 @@ fn apply(values: &Values, policies: Policies) -> Policies {
 }
 
 /// Weighted round robin that counts bytes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Weighted {
     weights: Weights,
     /// Maximum distance of a path from its share.
@@ -142,6 +142,8 @@ impl Slot for Weighted {
 }
 
 impl Scheduler for Weighted {
+    copied!(Scheduler);
+
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         let all = self.sum(view);
         let mut refused = Refused::new();

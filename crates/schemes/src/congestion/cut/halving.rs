@@ -9,10 +9,12 @@ use crate::congestion::{Change, Cut, PathLoss};
 pub(crate) const FILE: &str = file!();
 
 /// Halves the window, or reduces it to one chunk after T3.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Halving;
 
 impl Cut for Halving {
+    copied!(Cut);
+
     fn events(&self) -> EventSet {
         EventSet::NONE
     }

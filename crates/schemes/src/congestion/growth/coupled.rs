@@ -70,7 +70,7 @@ pub(crate) struct Gain {
 }
 
 /// Fractions of bytes left over from growth, so that many small steps equal a large one.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Fractions([f64; MAX_PATHS]);
 
 impl Fractions {

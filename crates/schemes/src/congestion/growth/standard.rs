@@ -6,10 +6,12 @@ use anabranch_core::units::ChunkBytes;
 use crate::congestion::{Acknowledged, Change, Growth};
 
 /// In slow start grows by a chunk per SACK, or the profile's limit; in congestion avoidance by one chunk per acknowledged window.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct StandardGrowth;
 
 impl Growth for StandardGrowth {
+    copied!(Growth);
+
     fn events(&self) -> EventSet {
         EventSet::NONE
     }

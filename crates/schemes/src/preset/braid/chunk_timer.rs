@@ -176,6 +176,10 @@ impl Slot for ChunkTimer {
 }
 
 impl LossDetection for ChunkTimer {
+    fn copied(&self) -> Option<Box<dyn LossDetection>> {
+        Some(Box::new(ChunkTimer { inner: self.inner.copied()?, timers: self.timers.clone(), ..*self }))
+    }
+
     forward! { inner:
         fn holes(&mut self, sack: &SackView<'_>, view: &View<'_>) -> Holes;
         fn missing(&mut self, chunk: &Missing, sack: &SackView<'_>, view: &View<'_>) -> MissingVerdict;

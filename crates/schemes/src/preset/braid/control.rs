@@ -344,7 +344,7 @@ fn in_packets(queue: Span, facts: &PathFacts) -> f64 {
 }
 
 /// Congestion control of all paths.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct BraidControl {
     parts: Parts,
     paths: [Option<Box<PathControl>>; MAX_PATHS],
@@ -534,6 +534,8 @@ impl Slot for BraidControl {
 }
 
 impl CongestionControl for BraidControl {
+    copied!(CongestionControl);
+
     fn window(&self, path: PathId) -> Window {
         let Some(path) = self.paths[path.index()].as_deref() else { return Window::default() };
         Window {

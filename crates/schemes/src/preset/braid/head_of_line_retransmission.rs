@@ -39,6 +39,8 @@ fn is_late(head: &HeadOfLine, fast: &PathFacts, view: &View<'_>) -> bool {
 ignores_events! { HeadOfLineRetransmission }
 
 impl HeadOfLineHandling for HeadOfLineRetransmission {
+    copied!(HeadOfLineHandling);
+
     fn handle(
         &mut self,
         blocking: &HeadOfLineBlocking,

@@ -168,6 +168,8 @@ fn withdrawn(view: &View<'_>) -> Refused {
 ignores_events! { InOrder }
 
 impl Scheduler for InOrder {
+    copied!(Scheduler);
+
     fn pick(&mut self, _: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         let window = buffer(view);
         let (order, count) = in_order(view, window);

@@ -143,6 +143,15 @@ impl Slot for PathModel {
 }
 
 impl PathEstimator for PathModel {
+    fn copied(&self) -> Option<Box<dyn PathEstimator>> {
+        Some(Box::new(PathModel {
+            inner: self.inner.copied()?,
+            trips: self.trips.clone(),
+            shortfall: self.shortfall.clone(),
+            ..*self
+        }))
+    }
+
     fn estimates(&self, path: PathId) -> Estimates {
         let trips = &self.trips[path.index()];
         Estimates {

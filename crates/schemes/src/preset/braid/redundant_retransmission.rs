@@ -77,6 +77,8 @@ impl Slot for RedundantRetransmission {
 }
 
 impl RetransmitPath for RedundantRetransmission {
+    copied!(RetransmitPath);
+
     fn route(
         &mut self,
         chunk: &LostChunk,

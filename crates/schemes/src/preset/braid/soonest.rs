@@ -86,6 +86,8 @@ fn common_finish(order: &[Option<Carrier<'_>>], bytes: f64) -> f64 {
 ignores_events! { SoonestForAll }
 
 impl RetransmitPath for SoonestForAll {
+    copied!(RetransmitPath);
+
     fn route(&mut self, _: &LostChunk, view: &View<'_>, _: &mut Context<'_>) -> Decision<RetransmitChoice> {
         let (order, count) = in_order_of_arrival(view);
         let waiting = view.paths.iter().map(|path| path.lost_unsent.get()).sum::<u64>() as f64;

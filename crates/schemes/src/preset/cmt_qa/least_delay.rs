@@ -52,7 +52,7 @@ impl TransferDelay {
 }
 
 /// Retransmits on the path with the least transfer delay.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct LeastDelay {
     /// Definition of a path's transfer delay.
     pub delay: TransferDelay,
@@ -82,6 +82,8 @@ impl LeastDelay {
 ignores_events! { LeastDelay }
 
 impl RetransmitPath for LeastDelay {
+    copied!(RetransmitPath);
+
     fn route(
         &mut self,
         chunk: &LostChunk,

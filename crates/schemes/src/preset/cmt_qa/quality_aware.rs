@@ -18,12 +18,14 @@ pub(super) const RULES: &[Equation] = &[Equation {
 }];
 
 /// Failover: out of service after any T3 expiry, until an answer.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct QualityAware;
 
 ignores_events! { QualityAware }
 
 impl PathFailover for QualityAware {
+    copied!(PathFailover);
+
     /// Reacts only to time-outs: an unanswered HEARTBEAT increases the error counter, as in the standard.
     fn on_error(&mut self, path: PathId, by_heartbeat: bool, view: &View<'_>) -> Decision<PathState> {
         let decision = ErrorCounter.on_error(path, by_heartbeat, view);

@@ -128,6 +128,7 @@ struct History {
 }
 
 /// Withholds losses that look random from the inner control.
+#[derive(Clone)]
 pub struct RandomLoss {
     rules: RandomLossRules,
     paths: [History; MAX_PATHS],
@@ -238,6 +239,10 @@ impl RandomLoss {
 }
 
 impl Wrapper for RandomLoss {
+    fn copied(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+
     fn events(&self) -> EventSet {
         EventSet::of(&[EventKind::PathAdded, EventKind::Acked, EventKind::Lost, EventKind::LossEvent])
     }

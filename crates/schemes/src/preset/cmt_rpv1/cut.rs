@@ -19,7 +19,7 @@ pub(super) const RULES: &[Equation] = &[
 ];
 
 /// Reduction for resource pooling by slow-start thresholds.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ResourcePoolingV1Cut {
     /// rpMin: minimum threshold in chunks, multiplied by the path's share.
     pub least: f64,
@@ -28,6 +28,8 @@ pub struct ResourcePoolingV1Cut {
 }
 
 impl Cut for ResourcePoolingV1Cut {
+    copied!(Cut);
+
     fn events(&self) -> EventSet {
         EventSet::NONE
     }

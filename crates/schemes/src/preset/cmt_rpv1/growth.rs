@@ -22,10 +22,12 @@ pub(super) const RULES: &[Equation] = &[
 ];
 
 /// Growth for resource pooling by slow-start thresholds.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ResourcePoolingV1Growth;
 
 impl Growth for ResourcePoolingV1Growth {
+    copied!(Growth);
+
     fn events(&self) -> EventSet {
         EventSet::NONE
     }

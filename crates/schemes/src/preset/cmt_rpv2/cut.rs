@@ -19,7 +19,7 @@ pub(super) const RULES: &[Equation] = &[
 ];
 
 /// Reduction for resource pooling by rates.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ResourcePoolingV2Cut {
     /// rpMin: minimum threshold in chunks.
     pub least: f64,
@@ -28,6 +28,8 @@ pub struct ResourcePoolingV2Cut {
 }
 
 impl Cut for ResourcePoolingV2Cut {
+    copied!(Cut);
+
     fn events(&self) -> EventSet {
         EventSet::NONE
     }

@@ -21,10 +21,12 @@ pub(super) const RULES: &[Equation] = &[
 ];
 
 /// Growth for resource pooling by rates.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ResourcePoolingV2Growth;
 
 impl Growth for ResourcePoolingV2Growth {
+    copied!(Growth);
+
     fn events(&self) -> EventSet {
         EventSet::NONE
     }

@@ -8,7 +8,7 @@ use anabranch_core::policy::{
 use crate::preset::a_cmt::{RttSource, rate_difference};
 
 /// Scheduler: fills windows in ascending order of D; if D is equal, the path with the lowest id is first.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct AscendingBacklog {
     /// Source of the current round-trip time in D.
     pub rtt: RttSource,
@@ -23,6 +23,8 @@ impl AscendingBacklog {
 ignores_events! { AscendingBacklog }
 
 impl Scheduler for AscendingBacklog {
+    copied!(Scheduler);
+
     fn pick(&mut self, _: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         let mut refused = Refused::new();
         let mut best: Option<(&PathFacts, f64)> = None;

@@ -26,7 +26,7 @@ pub enum CutWindow {
 }
 
 /// Applies equation 5 to fast retransmit. T3 is handled as in the standard; the paper does not mention it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RttRatioCut {
     /// Source of the path's current round-trip time.
     pub rtt: RttSource,
@@ -45,6 +45,8 @@ impl RttRatioCut {
 }
 
 impl Cut for RttRatioCut {
+    copied!(Cut);
+
     fn events(&self) -> EventSet {
         EventSet::NONE
     }

@@ -13,10 +13,12 @@ pub(super) const RULES: &[Equation] =
     &[Equation { name: "decrease", rule: "cwnd_r shrinks by cwnd_r / 2 min(alpha_r, 1.5)", file: file!() }];
 
 /// Balanced linked adaptation's decrease. After T3 its result is the threshold, and the window is one chunk.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct BaliaCut;
 
 impl Cut for BaliaCut {
+    copied!(Cut);
+
     fn events(&self) -> EventSet {
         EventSet::NONE
     }

@@ -17,12 +17,14 @@ pub(super) const RULES: &[Equation] = &[
 ];
 
 /// Balanced linked adaptation's increase.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct BaliaGrowth {
     fractions: Fractions,
 }
 
 impl Growth for BaliaGrowth {
+    copied!(Growth);
+
     fn events(&self) -> EventSet {
         EventSet::of(&[EventKind::PathAdded])
     }

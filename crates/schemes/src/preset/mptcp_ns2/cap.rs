@@ -9,6 +9,7 @@ pub(super) const RULES: &[Equation] =
     &[Equation { name: "window_", rule: "cwnd_i is at most `window-cap` M", file: file!() }];
 
 /// Limit of every window to a number of largest chunks.
+#[derive(Clone)]
 pub struct Cap {
     chunks: u64,
 }
@@ -21,6 +22,10 @@ impl Cap {
 }
 
 impl Wrapper for Cap {
+    fn copied(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+
     fn on_event(
         &mut self,
         event: &Event<'_>,

@@ -12,12 +12,14 @@ pub(super) const RULES: &[Equation] = &[Equation {
 }];
 
 /// Scheduler: fills windows in the order of ids.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct IndexOrder;
 
 ignores_events! { IndexOrder }
 
 impl Scheduler for IndexOrder {
+    copied!(Scheduler);
+
     fn pick(&mut self, _: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         let mut refused = Refused::new();
         for path in view.paths {

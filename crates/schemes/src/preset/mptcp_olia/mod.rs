@@ -139,7 +139,7 @@ impl Losses {
 }
 
 /// Opportunistic linked increases.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct OliaGrowth {
     best: BestPaths,
     losses: [Losses; MAX_PATHS],
@@ -154,6 +154,8 @@ impl OliaGrowth {
 }
 
 impl Growth for OliaGrowth {
+    copied!(Growth);
+
     fn events(&self) -> EventSet {
         EventSet::of(&[EventKind::PathAdded, EventKind::SackDone, EventKind::LossEvent])
     }

@@ -91,6 +91,7 @@ impl Ack<'_> {
 }
 
 /// Congestion control state of one path.
+#[derive(Clone)]
 pub(super) struct PathBbr {
     state: State,
     rounds: Rounds,

@@ -142,7 +142,7 @@ impl DistributionRules {
 }
 
 /// Data distribution scheduler.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct DataDistribution {
     rules: DistributionRules,
     /// End of the period; `None` before the first.
@@ -413,6 +413,8 @@ impl Slot for DataDistribution {
 }
 
 impl Scheduler for DataDistribution {
+    copied!(Scheduler);
+
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         if ask.window_probe {
             return probe(view);

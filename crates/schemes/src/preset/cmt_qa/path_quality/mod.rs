@@ -205,7 +205,7 @@ impl PathQuality {
 }
 
 /// Path quality estimation model of all paths.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct QualityEstimator {
     rules: QualityRules,
     paths: [PathQuality; MAX_PATHS],
@@ -373,6 +373,8 @@ impl Slot for QualityEstimator {
 }
 
 impl PathEstimator for QualityEstimator {
+    copied!(PathEstimator);
+
     fn estimates(&self, path: PathId) -> Estimates {
         let quality = &self.paths[path.index()];
         Estimates {

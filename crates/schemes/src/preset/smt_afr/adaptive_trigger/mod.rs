@@ -184,6 +184,8 @@ impl Slot for AdaptiveTrigger {
 }
 
 impl LossDetection for AdaptiveTrigger {
+    copied!(LossDetection);
+
     fn holes(&mut self, sack: &SackView<'_>, view: &View<'_>) -> Holes {
         self.adapt(self.free_share(sack, view));
         self.reports.holes(sack, view)
