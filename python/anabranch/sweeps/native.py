@@ -35,13 +35,19 @@ class NativeThreads:
 
 
 def _by_seed(grid: Grid, positions: Sequence[int]) -> list[int]:
-    """Returns the positions sorted by seed, and for each seed with the last cell first.
+    """Returns the positions sorted by seed and scheme, and for each of them with the last point first.
 
-    Generated files depend on the seed only, and a short one is the beginning of a longer one. A thread reuses the file
-    of its latest run. Sizes mostly grow along an axis.
+    Generated files depend on the seed only, and a short one is the beginning of a longer one. The native module
+    simulates the beginning of consecutive runs that differ in the size of the file only once. Sizes mostly grow along
+    an axis.
     """
     count = len(grid.seeds)
-    return sorted(positions, key=lambda position: (position % count, -(position // count)))
+
+    def order(position: int) -> tuple[int, str, int]:
+        cell = grid.cells[position // count]
+        return position % count, cell.label, -cell.point
+
+    return sorted(positions, key=order)
 
 
 def _jobs(grid: Grid, positions: Sequence[int]) -> list[tuple[_native.Prepared, int]]:

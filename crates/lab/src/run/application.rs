@@ -6,7 +6,8 @@ use std::rc::Rc;
 
 use anabranch_core::time::{Rate, Span, Time, earliest};
 use anabranch_core::{
-    AssociationConfig, AssociationEvent, AssociationId, Endpoint, PathCost, PathId, Reliability, SendOptions,
+    Association, AssociationConfig, AssociationEvent, AssociationId, Endpoint, PathCost, PathId, Reliability,
+    SendOptions,
 };
 use anabranch_sim::Application;
 use bytes::Bytes;
@@ -28,11 +29,7 @@ pub(crate) enum Source {
         message: Bytes,
         keep_bytes: u64,
     },
-    Transfer {
-        content: Bytes,
-        message_bytes: usize,
-        sent: usize,
-    },
+    Transfer(Progress),
     Messages {
         message: Bytes,
         interval: Span,
@@ -44,8 +41,50 @@ pub(crate) enum Source {
     Forward(Programs),
 }
 
+/// Content that an end sends in messages of one size, and the part that it has handed over.
+#[derive(Clone, Debug)]
+pub(crate) struct Progress {
+    pub(crate) content: Bytes,
+    pub(crate) message_bytes: usize,
+    /// Bytes handed over so far.
+    pub(crate) sent: usize,
+}
+
+impl Progress {
+    /// Returns the bytes that are in chunks, or, if the send buffer is limited, that were handed over: a longer content makes no
+    /// difference before this position.
+    pub(crate) fn position(&self, association: &Association) -> u64 {
+        let is_unlimited = association.association_facts().send_buffer_limit.is_none();
+        let waiting = if self.is_handed_over() && is_unlimited { association.queued_bytes() } else { 0 };
+        self.sent as u64 - waiting
+    }
+
+    /// Returns the position of the last message of a content of this length.
+    pub(crate) fn last_message(&self, bytes: u64) -> u64 {
+        let message_bytes = self.message_bytes as u64;
+        bytes.saturating_sub(1) / message_bytes * message_bytes
+    }
+
+    fn is_handed_over(&self) -> bool {
+        self.sent == self.content.len()
+    }
+
+    /// Removes the end of the content, also from the queue of the association. Returns `false` if a part of it was sent.
+    fn shorten(&mut self, association: &mut Association, bytes: usize) -> bool {
+        let Some(rest) = self.content.len().checked_sub(bytes) else { return false };
+        if self.is_handed_over() {
+            if !association.forget_last(rest as u64) {
+                return false;
+            }
+            self.sent = bytes;
+        }
+        self.content.truncate(bytes);
+        self.sent <= bytes
+    }
+}
+
 /// Data that an end has received.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Received {
     pub(crate) bytes: u64,
     /// User bytes after the warm-up.
@@ -136,6 +175,18 @@ impl End {
         self.keys.is_some() || self.expected.is_some() || self.received.beside.is_some()
     }
 
+    /// Shortens the transfer that this end sends or expects. Returns `false` if the end has state of a longer one.
+    pub(crate) fn shorten(&mut self, endpoint: &mut Endpoint, bytes: u64) -> bool {
+        if let Some(expected) = &mut self.expected
+            && !expected.shorten(bytes as usize)
+        {
+            return false;
+        }
+        let Some(Source::Transfer(progress)) = &mut self.source else { return self.source.is_none() };
+        let association = self.id.and_then(|id| endpoint.association_mut(id));
+        association.is_some_and(|association| progress.shorten(association, bytes as usize))
+    }
+
     /// Returns `true` once the data that this end expects has arrived.
     pub(crate) fn has_all(&self) -> bool {
         self.expected.as_ref().is_none_or(Expected::is_complete)
@@ -168,8 +219,9 @@ impl End {
                     options.stream = (options.stream + 1) % self.streams;
                 }
             }
-            Some(Source::Transfer { content, message_bytes, sent }) => {
-                while *sent < content.len() {
+            Some(Source::Transfer(progress)) => {
+                while !progress.is_handed_over() {
+                    let Progress { content, message_bytes, sent } = progress;
                     let end = content.len().min(*sent + *message_bytes);
                     if association.send_at(now, content.slice(*sent..end), options).is_err() {
                         break;
@@ -177,7 +229,7 @@ impl End {
                     *sent = end;
                     options.stream = (options.stream + 1) % self.streams;
                 }
-                if *sent == content.len() {
+                if progress.is_handed_over() {
                     association.shutdown(now);
                 }
             }
@@ -390,6 +442,36 @@ impl Application for End {
             // The next step of the host sends the packets.
             _ => {}
         }
+    }
+
+    /// Returns a copy of an end that receives or sends a transfer and writes no trace.
+    fn copied(&self) -> Option<Self> {
+        let source = match &self.source {
+            None => None,
+            Some(Source::Transfer(progress)) => Some(Source::Transfer(progress.clone())),
+            Some(_) => return None,
+        };
+        let whole = self.recorder.is_some() || self.keys.is_some() || self.video.is_some();
+        if whole || self.beside.is_some() || self.connect.is_some() {
+            return None;
+        }
+        Some(End {
+            source,
+            ordered: self.ordered,
+            streams: self.streams,
+            reader: self.reader,
+            received: self.received.clone(),
+            status: self.status,
+            id: self.id,
+            expected: self.expected.clone(),
+            moves: self.moves.clone(),
+            costs: self.costs.clone(),
+            next_stream: self.next_stream,
+            readable: self.readable,
+            refused: self.refused,
+            next_read: self.next_read,
+            ..End::new(self.start, self.counted_from)
+        })
     }
 
     fn poll_timeout(&mut self) -> Option<Time> {

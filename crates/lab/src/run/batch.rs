@@ -8,6 +8,7 @@ use std::thread;
 
 use rayon::prelude::*;
 
+use crate::run::shared_beginning::{families, run_family};
 use crate::run::{Job, RunError, RunResult};
 
 /// Runs to execute.
@@ -76,7 +77,8 @@ pub struct Failed {
 /// Runs jobs without storing jobs or results, for any number of them. `done` receives each result with its index as soon as it
 /// exists, from any thread.
 ///
-/// Jobs are started in their order. Setting `stop` prevents the start of further runs and aborts those that are running. A failed
+/// Jobs are started in their order, but consecutive jobs that transfer generated contents of different lengths and are equal otherwise
+/// share one thread and the simulation of their beginning. Setting `stop` prevents the start of further runs and aborts those that are running. A failed
 /// run only prevents the start of further ones.
 ///
 /// # Errors
@@ -103,10 +105,11 @@ pub fn run_each(
     };
     // The condition is checked when a job is handed out. Such a job always runs, so that no error of a later job precedes its
     // error.
-    let begins = |_: &(usize, Job)| continues() && !has_failed.load(Ordering::Relaxed);
+    let begins = |_: &Vec<(usize, Job)>| continues() && !has_failed.load(Ordering::Relaxed);
     let threads = pool_threads(threads, jobs.size_hint().1);
     // A bridge hands out one job after the other. An indexed iterator would split the list in halves.
-    let all = || jobs.enumerate().take_while(begins).par_bridge().for_each(one);
+    let family = |jobs| run_family(jobs, continues, &done).into_iter().for_each(one);
+    let all = || families(jobs.enumerate()).take_while(begins).par_bridge().for_each(family);
     match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
         Ok(pool) => pool.install(all),
         // If the threads cannot be started, the batch uses the thread pool of the process.

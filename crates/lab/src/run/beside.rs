@@ -84,7 +84,7 @@ impl BesideSource {
 }
 
 /// Times of first observation by the number of the message.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Arrivals(Vec<Option<Time>>);
 
 impl Arrivals {

@@ -11,7 +11,7 @@ use anabranch_sim::{HostId, SctpHost, World};
 use anabranch_wire::StreamId;
 
 use crate::run::address::address;
-use crate::run::application::{Connect, End, Source, Status};
+use crate::run::application::{Connect, End, Progress, Source, Status};
 use crate::run::beside::{Arrivals, BesideSource};
 use crate::run::capture::Capture;
 use crate::run::cross;
@@ -37,6 +37,7 @@ use anabranch_trace::{Manifest, Sender};
 const LEFT_PORT: u16 = 5001;
 const RIGHT_PORT: u16 = 5002;
 
+#[derive(Clone)]
 struct BuiltFlow {
     scheme: JobScheme,
     ends: [HostId; 2],
@@ -238,7 +239,7 @@ fn source(job: &Job, flow: &Flow, plan: &FlowPlan, side: usize) -> Source {
             keep_bytes: bulk_queue_bytes(plan.config.recv_buffer_bytes),
         },
         Workload::Transfer { content, message_bytes } => {
-            Source::Transfer { content: content.clone(), message_bytes: *message_bytes, sent: 0 }
+            Source::Transfer(Progress { content: content.clone(), message_bytes: *message_bytes, sent: 0 })
         }
         Workload::Messages { message, interval, count, reliability } => Source::Messages {
             message: message.clone(),
@@ -304,6 +305,33 @@ impl BuiltWorld {
         for (_, link) in self.world.links() {
             queues.sample(now, link.name(), link.waiting_packets(), link.waiting_bytes().get());
         }
+    }
+
+    /// Returns the progress of the transfer of a network with one flow that only one end sends, once it is associated.
+    pub(crate) fn transfer(&self) -> Option<(&Progress, &Association)> {
+        let [flow] = &self.flows[..] else { return None };
+        let hosts = flow.ends.map(|id| self.world.host::<SctpHost<End>>(id));
+        let mut sending = hosts.into_iter().filter(|host| host.application.source.is_some());
+        let (Some(host), None) = (sending.next(), sending.next()) else { return None };
+        let Some(Source::Transfer(progress)) = &host.application.source else { return None };
+        Some((progress, host.endpoint.association(host.application.id?)?))
+    }
+
+    /// Returns a copy whose only transfer has this length, if the network can be copied and nothing later was sent.
+    pub(crate) fn copied_with(&self, bytes: u64) -> Option<BuiltWorld> {
+        if self.queues.is_some() || self.manifest.is_some() {
+            return None;
+        }
+        let mut world = self.world.copied()?;
+        for flow in &self.flows {
+            for id in flow.ends {
+                let host = world.host_mut::<SctpHost<End>>(id);
+                if !host.application.shorten(&mut host.endpoint, bytes) {
+                    return None;
+                }
+            }
+        }
+        Some(BuiltWorld { world, flows: self.flows.clone(), queues: None, manifest: None })
     }
 
     fn end(&self, flow: usize, side: usize) -> &End {

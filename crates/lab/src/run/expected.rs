@@ -45,6 +45,12 @@ impl Expected {
         Expected { content, message_bytes, delivered_bytes: 0, comparison }
     }
 
+    /// Removes the end of the content. Returns `false` if more than the rest was delivered.
+    pub(crate) fn shorten(&mut self, bytes: usize) -> bool {
+        self.content.truncate(bytes);
+        self.delivered_bytes <= bytes as u64
+    }
+
     /// Compares the next piece that the application has read.
     pub fn read(&mut self, piece: &Piece<'_>) {
         self.delivered_bytes += piece.bytes.len() as u64;

@@ -55,10 +55,10 @@ pub(crate) fn times(scenario: &Scenario, seeds: Seeds, path: usize) -> HandoverT
 }
 
 /// Addresses of an end that change in the course of a run.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Moves(Vec<MovingPath>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct MovingPath {
     flow: usize,
     path: usize,

@@ -22,6 +22,7 @@ mod payload;
 mod plan;
 mod recorder;
 mod scheme;
+mod shared_beginning;
 mod trace_part;
 mod video;
 
@@ -58,6 +59,9 @@ const SLICE: Span = Span::from_millis(10);
 
 /// Time between two checks for an abort in a run that needs neither.
 const LONG_SLICE: Span = Span::from_millis(500);
+
+/// Function that is called between two slices of a run.
+type Look<'a> = &'a mut dyn FnMut(&mut BuiltWorld);
 
 /// End of a run's execution.
 enum RunEnd {
@@ -142,7 +146,7 @@ impl Job {
     /// # Errors
     /// Returns [`RunError`].
     pub fn run(&self) -> Result<RunResult, RunError> {
-        let built = self.run_built(|| true)?;
+        let built = self.run_built(|| true, None)?;
         built.unwrap_or_else(|| unreachable!("nothing stops it")).finish(self)
     }
 
@@ -161,23 +165,34 @@ impl Job {
     /// # Errors
     /// Returns [`RunError`].
     pub fn run_while(&self, continues: impl FnMut() -> bool) -> Result<Option<RunResult>, RunError> {
-        self.run_built(continues)?.map(|built| built.finish(self)).transpose()
+        self.run_built(continues, None)?.map(|built| built.finish(self)).transpose()
     }
 
     /// Returns the network at the end of the run, unless the run was aborted. Unless packets on links are observed, links are
-    /// computed ahead, and the run is repeated with events only if their order is unknown.
-    fn run_built(&self, mut continues: impl FnMut() -> bool) -> Result<Option<BuiltWorld>, RunError> {
+    /// computed ahead, and the run is repeated with events only if their order is unknown. `look` is called after each slice of time.
+    fn run_built(
+        &self,
+        mut continues: impl FnMut() -> bool,
+        mut look: Option<Look<'_>>,
+    ) -> Result<Option<BuiltWorld>, RunError> {
         let looked_at =
             self.digest || self.pcap.is_some() || (self.trace.is_some() && !self.part.admits_ahead());
         let mut built = self.build()?;
         if !looked_at && built.world.compute_ahead() {
-            match self.advance(&mut built, &mut continues, None) {
+            match self.advance(&mut built, &mut continues, look.as_mut().map(|look| &mut **look as Look<'_>))
+            {
                 RunEnd::End => return Ok(Some(built)),
                 RunEnd::Stop => return Ok(None),
                 RunEnd::OrderUnknown => built = self.build()?,
             }
         }
-        match self.advance(&mut built, continues, Some(&mut BuiltWorld::sample_queues)) {
+        let mut sample_and_look = |built: &mut BuiltWorld| {
+            built.sample_queues();
+            if let Some(look) = &mut look {
+                look(built);
+            }
+        };
+        match self.advance(&mut built, continues, Some(&mut sample_and_look)) {
             RunEnd::Stop => Ok(None),
             RunEnd::End | RunEnd::OrderUnknown => Ok(Some(built)),
         }
@@ -192,7 +207,7 @@ impl Job {
         &self,
         built: &mut BuiltWorld,
         mut continues: impl FnMut() -> bool,
-        mut look: Option<&mut dyn FnMut(&mut BuiltWorld)>,
+        mut look: Option<Look<'_>>,
     ) -> RunEnd {
         let end = self.end();
         let stops_early = matches!(self.scenario.run.stop, Stop::Transfer { .. });

@@ -26,7 +26,7 @@ pub(crate) struct PathCount {
 }
 
 /// Times of packets with DATA over one path in one direction.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct DelayCount {
     /// Packets on their way in the order of transmission: the first TSN of each, and its time.
     under_way: VecDeque<(Tsn, Time)>,
@@ -52,7 +52,7 @@ impl DelayCount {
 }
 
 /// Set of observed TSNs, with one bit each, from the first TSN on.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct TsnSet {
     first: Option<u64>,
     last: u64,
@@ -92,7 +92,7 @@ impl TsnSet {
 }
 
 /// Counts of one flow in one direction.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct DirectionCount {
     pub(crate) paths: Vec<PathCount>,
     /// Delays by path, if they are measured.
@@ -197,6 +197,13 @@ impl Observer {
 }
 
 impl Tap for Observer {
+    /// Copies counts; files are not copied.
+    fn copied(&self) -> Option<Box<dyn Tap>> {
+        let Observer { flows, counted_from, capture: None, packets: None } = self else { return None };
+        let (flows, counted_from) = (flows.clone(), *counted_from);
+        Some(Box::new(Observer { flows, counted_from, capture: None, packets: None }))
+    }
+
     fn packet(&mut self, now: Time, place: Place<'_>, event: PacketEvent, packet: PacketView<'_>) {
         // Transmissions and deliveries of a link are not counted, because those of the hosts are.
         let at_host = matches!(place, Place::Host(_));
