@@ -25,8 +25,6 @@ struct Packet<'a> {
     cover: ChunkProtection,
     proof: Proof,
     data: PacketData,
-    /// `true` if a SACK was processed that no later one had overtaken.
-    acknowledges: bool,
     /// Number of RE-CONFIGs so far.
     re_configs: usize,
 }
@@ -68,7 +66,6 @@ impl Association {
             cover,
             proof: Proof::of(cover),
             data: PacketData::default(),
-            acknowledges: false,
             re_configs: 0,
         };
         //= docs/rfc9260.txt#section-6.10
@@ -99,7 +96,6 @@ impl Association {
         }
         self.answer_asconfs();
         if !self.is_closed() {
-            self.follow_packet(packet.acknowledges);
             self.packet_done(source, packet.data);
         }
     }
@@ -243,7 +239,7 @@ impl Association {
             self.abort_with(AbortReason::Protocol(why));
             return Err(Discard::BadSack);
         };
-        packet.acknowledges |= !outcome.overtaken;
+        packet.data.acknowledges |= !outcome.overtaken;
         Ok(())
     }
 

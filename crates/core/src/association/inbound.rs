@@ -11,7 +11,7 @@ use crate::protection::{ChunkProtection, PlainBoundary, contradiction, is_key_ma
 use crate::recv::{DataChunk, DataOutcome, Fragment, Receiver, SkippedTo};
 use crate::stats::Discard;
 
-/// Properties of the DATA chunks of one packet, for the decision to acknowledge at once.
+/// Properties of the DATA chunks and SACKs of one packet, for the decisions behind its last chunk.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PacketData {
     /// `true` if the packet contained DATA.
@@ -20,6 +20,8 @@ pub(crate) struct PacketData {
     pub(crate) immediate: bool,
     /// `true` if the latest DATA chunk found no room.
     pub(crate) dropped: bool,
+    /// `true` if the packet contained a SACK that no later one had overtaken.
+    pub(crate) acknowledges: bool,
 }
 
 impl Association {
@@ -150,15 +152,26 @@ impl Association {
         receiver.is_starved() || receiver.free(&self.profile) < self.window_cost_of_packet()
     }
 
-    /// Decides on the acknowledgement after a packet's last chunk, and abandons messages whose limits are exceeded by then.
+    /// Applies the consequences of a packet behind its last chunk.
     pub(crate) fn packet_done(&mut self, source: PathId, packet: PacketData) {
+        self.follow_events();
+        if packet.acknowledges {
+            self.consider_writable();
+            self.advance_shutdown();
+        }
         self.perform_deferred_reset();
         self.advance_stream_changes();
         if packet.any {
-            self.dispatcher().data_passed();
-            self.consider_ack(source, packet);
+            self.answer_data(source, packet);
         }
-        if packet.any && matches!(self.state, State::ShutdownSent { .. }) {
+        self.abandon_due();
+    }
+
+    /// Decides on the acknowledgement of a packet with DATA.
+    fn answer_data(&mut self, source: PathId, packet: PacketData) {
+        self.dispatcher().data_passed();
+        self.consider_ack(source, packet);
+        if matches!(self.state, State::ShutdownSent { .. }) {
             //= docs/rfc9260.txt#section-4
             //# 4)  In the SHUTDOWN-SENT state, the endpoint MUST acknowledge any received DATA chunks without delay.
             //= docs/rfc9260.txt#section-6.2
@@ -175,7 +188,6 @@ impl Association {
             self.acknowledge_now();
             self.send_shutdown();
         }
-        self.abandon_due();
     }
 
     /// Handles a FORWARD-TSN (RFC 3758 section 3.6) or an I-FORWARD-TSN (RFC 8260 section 2.3.1): the peer has abandoned the missing

@@ -16,7 +16,7 @@ impl Association {
     }
 
     /// Processes a SACK, and opens a send opportunity. Consequences for other parts of the association follow behind the last chunk
-    /// of the packet ([`follow_packet`](Self::follow_packet)).
+    /// of the packet ([`packet_done`](Self::packet_done)).
     ///
     /// # Errors
     /// Returns [`UnsentTsn`] if the SACK acknowledges a TSN that was not sent; the caller ends the association.
@@ -27,20 +27,17 @@ impl Association {
     ) -> Result<SackOutcome, UnsentTsn> {
         let (recovery, mut dispatcher) = self.recovery();
         let outcome = recovery.on_sack(source, sack, &mut dispatcher)?;
-        if outcome.acknowledged {
-            self.reachability.note_answer();
-        }
+        self.note_acknowledgement(outcome);
         self.transmission.on_sack(&outcome, self.profile.burst_arming);
         Ok(outcome)
     }
 
-    /// Applies the consequences of a packet's chunks behind the last one. `acknowledges` is `true` if a SACK was among them that no
-    /// later one had overtaken.
-    pub(crate) fn follow_packet(&mut self, acknowledges: bool) {
-        self.follow_events();
-        if acknowledges {
-            self.consider_writable();
-            self.advance_shutdown();
+    fn note_acknowledgement(&mut self, outcome: SackOutcome) {
+        if outcome.acknowledged {
+            self.reachability.note_answer();
+        }
+        if outcome.recovered_loss {
+            self.transmission.arm_burst_limit();
         }
     }
 
@@ -69,12 +66,7 @@ impl Association {
         let (recovery, mut dispatcher) = self.recovery();
         let outcome = recovery.on_cumulative(cumulative, &mut dispatcher);
         self.follow_events();
-        if outcome.acknowledged {
-            self.reachability.note_answer();
-        }
-        if outcome.recovered_loss {
-            self.transmission.arm_burst_limit();
-        }
+        self.note_acknowledgement(outcome);
         self.consider_writable();
     }
 

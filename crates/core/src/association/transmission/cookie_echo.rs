@@ -28,7 +28,7 @@ impl Source for CookieEchoes {
         let header = out.header();
         let written = out.build_packet(size, header, buf, Outlet::lead_with_cookie, |this, writer| {
             let written = !writer.is_empty();
-            if written {
+            if written && this.protection.awaits_keys() {
                 this.fill_behind_cookie(path, writer);
             }
             written

@@ -86,12 +86,8 @@ impl Outlet<'_> {
         self.lost_within(room).is_some() || self.early_payload(path, room).is_some()
     }
 
-    /// Adds DATA chunks behind a COOKIE ECHO while they fit, if keys are being agreed on: first retransmissions, then new chunks of
-    /// the key management.
+    /// Adds DATA chunks behind a COOKIE ECHO while they fit: first retransmissions, then new chunks of the key management.
     pub(super) fn fill_behind_cookie(&mut self, path: PathId, writer: &mut PacketWriter<'_>) {
-        if !self.protection.awaits_keys() {
-            return;
-        }
         let mut any = false;
         while let Some(tsn) = self.lost_within(writer.remaining()) {
             let Some(chunk) = self.d.sender.prepare_retransmission(tsn, false) else { break };

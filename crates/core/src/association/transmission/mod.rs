@@ -245,7 +245,7 @@ impl Transmission {
             self.new_data = true;
             return;
         }
-        self.burst_armed |= outcome.recovered_loss || matches!(arming, BurstArming::Always);
+        self.burst_armed |= matches!(arming, BurstArming::Always);
         self.after_loss_event = outcome.losses == Losses::Chunks;
         self.open(OpportunityCause::Sack, true);
     }
