@@ -99,16 +99,20 @@ impl LossRecovery {
         ack.gap_after_pseudo += bytes;
         ack.new_pseudo_cumulative = true;
         self.restart_t3[path.index()] = true;
-        // Only this copy can have arrived as the second one, so its RTT is unambiguous (Karn).
-        d.take_rtt(path, d.now.since(stamps.sent_at), false);
         let (sack_path, now) = (self.source, d.now);
         self.peer_reports_duplicates = true;
-        let judges = self.judges_copies(d.paths);
+        let (judges, same_way) = (self.judges_copies(d.paths), sack_path == Some(path));
+        // The peer reports a copy on the path on which it arrived. A report on another path means that the chunk's first
+        // acknowledgement was credited to the wrong copy, so that this copy may be the first one (Karn).
+        let certain = same_way || !judges;
+        if certain {
+            d.take_rtt(path, d.now.since(stamps.sent_at), false);
+        }
         self.delivered[path.index()].note(stamps.sent_at);
-        let delivered = Delivered { stamps, certain: judges, same_way: sack_path == Some(path) };
+        let delivered = Delivered { stamps, certain: judges && certain, same_way };
         d.update_sender(|sender| sender.deliver(path, bytes, delivered, now));
         d.path_answered(path);
-        let (sent_once, certain, cumulative) = (false, true, false);
+        let (sent_once, cumulative) = (false, false);
         let event = AckedTransmission { path, tsn, bytes, stamps, sent_once, certain, cumulative, sack_path };
         d.dispatch(&Event::Acked(&event));
         d.path_proved(path, LivenessProof::Ambiguous);

@@ -115,6 +115,26 @@ fn copy_on_path_of_sack_is_credited_and_other_copy_stays_in_flight() {
     rig.sender.check();
 }
 
+/// Returns the round trip of `b` after the peer reports the chunk's copy on `b` as a duplicate, by a SACK on this path.
+fn round_trip_of_duplicate(reported_on: PathId) -> Option<Span> {
+    let (mut rig, mut recovery) = begin(judging());
+    rig.send(a(), 1);
+    copy(&mut rig, FIRST, b());
+    rig.now += Span::from_millis(30);
+    sack((&mut rig, &mut recovery), 1, &[]).expect("a valid SACK");
+    rig.now += Span::from_millis(20);
+    with_sack(FIRST, &[], &[FIRST], |sack| recovery.on_sack(reported_on, sack, &mut rig.dispatcher()))
+        .expect("a valid SACK");
+    assert_eq!(rig.in_flight(b()), 0);
+    rig.paths.facts(b()).rtt.latest
+}
+
+#[test]
+fn duplicate_report_gives_a_round_trip_only_on_path_of_copy() {
+    assert_eq!(round_trip_of_duplicate(b()), Some(Span::from_millis(50)));
+    assert_eq!(round_trip_of_duplicate(a()), None);
+}
+
 #[test]
 fn reneged_block_is_in_flight_again_after_longest_rto() {
     let (mut rig, mut recovery) =
