@@ -26,17 +26,21 @@ pub(super) const RULES: &[Equation] = &[
     },
     Equation {
         name: "order of paths",
-        rule: "by h (2 - (1 - loss rate)^n), n = N / M: the share of windows in which a loss costs another round trip; N = the \
-               peer's window + all data that the cumulative TSN has not passed",
+        rule: text!(
+            "by h (2 - (1 - loss rate)^n), n = N / M: the share of windows in which a loss costs another \
+             round trip; N = the peer's window + all data that the cumulative TSN has not passed; a path \
+             whose largest rate in {} is less than {} of that of all others together comes after them",
+            MEMORY,
+            SMALL,
+        ),
         file: file!(),
     },
     Equation {
         name: "in-order arrival",
         rule: text!(
             "path i gets a packet if its bytes in flight or lost + M <= N - h_i sum of cwnd_j / SRTT_j \
-             over the paths j before it; the first path always gets one; if the largest rate of i in {} \
-             is less than {} of that sum, h_i is at least base plus the longest queue of {}",
-            MEMORY,
+             over the paths j before it; the first path always gets one; if the largest rate of i is less \
+             than {} of that sum, h_i is at least base plus the longest queue of {}",
             SMALL,
             MEMORY,
         ),
@@ -52,8 +56,8 @@ const FRESH: Span = Span::from_secs(1);
 /// in the round-trip time itself.
 const MOST_ROUNDS_QUEUED: f64 = 2.0;
 
-/// Fraction of the better paths' rate below which a path is not worth a risk. If other flows fill its queue while it carries a
-/// chunk, all paths wait for that chunk.
+/// Fraction of other paths' rate below which a path is not worth a risk. If its queue grows while it carries a chunk, because of
+/// other flows or a lower rate, all paths wait for that chunk.
 const SMALL: f64 = 0.1;
 
 /// Scheduler: paths in the order of their holding times.
@@ -72,8 +76,17 @@ struct Expected<'a> {
     at_worst: f64,
     /// Rate in bytes per second.
     rate: f64,
-    /// Maximum recent rate in bytes per second.
+    /// Maximum recent rate in bytes per second; zero before the first round trip.
     most: f64,
+}
+
+impl Expected<'_> {
+    /// Returns `true` if the path precedes another one, where all paths together have these maximum rates.
+    fn precedes(&self, other: &Self, all: f64) -> bool {
+        let is_small = |path: &Self| path.most < SMALL * (all - path.most);
+        let rank = |path: &Self| (path.most > 0.0 && is_small(path), path.rank);
+        rank(self) < rank(other)
+    }
 }
 
 fn expected<'a>(facts: &'a PathFacts, window: f64, view: &View<'_>) -> Expected<'a> {
@@ -148,13 +161,16 @@ pub(super) fn buffer(view: &View<'_>) -> f64 {
 
 /// Returns the expected properties of the active paths, best first, and their number.
 fn in_order<'a>(view: &View<'a>, window: f64) -> ([Option<Expected<'a>>; MAX_PATHS], usize) {
-    let (mut order, mut count) = ([None::<Expected<'a>>; MAX_PATHS], 0);
+    let (mut order, mut count, mut all) = ([None::<Expected<'a>>; MAX_PATHS], 0, 0.0);
     for facts in view.active().filter(|facts| !facts.estimates.withdrawn) {
         let new = expected(facts, window, view);
-        let place = order[..count].iter().flatten().position(|other| new.rank < other.rank).unwrap_or(count);
-        order[place..=count].rotate_right(1);
-        order[place] = Some(new);
-        count += 1;
+        (order[count], count, all) = (Some(new), count + 1, all + new.most);
+    }
+    for sorted in 1..count {
+        let precedes =
+            |at: &usize| order[sorted].zip(order[*at]).is_some_and(|(new, other)| new.precedes(&other, all));
+        let place = (0..sorted).find(precedes).unwrap_or(sorted);
+        order[place..=sorted].rotate_right(1);
     }
     (order, count)
 }
@@ -280,6 +296,25 @@ mod tests {
             slow.estimates.longest_queueing = Some(Span::from_millis(100));
             slow.estimates.largest_rate = Some(Rate::from_bps(tenths_of_the_rate * 8 * 500 * M));
             assert_eq!(world.pick(&mut InOrder).choice, expected, "{tenths_of_the_rate} {window}");
+        }
+    }
+
+    #[test]
+    fn path_that_adds_little_comes_after_a_faster_one_with_a_longer_round_trip() {
+        // The slow path has the shorter round trip. In its longest one, of 220 ms, the fast path sends 1,100 chunks.
+        let (slow, fast) = (Pick::Path(path(0)), Pick::Path(path(1)));
+        let wait = Pick::Wait(WaitFor::Window);
+        for (tenths_of_the_rate, window, first, second) in
+            [(2, 500, slow, slow), (0, 500, fast, wait), (0, 1000, fast, slow)]
+        {
+            let mut world = world(&[20, 100], window);
+            world.paths[0].cwnd = bytes(M);
+            world.paths[0].estimates.longest_queueing = Some(Span::from_millis(200));
+            world.paths[0].estimates.largest_rate = Some(Rate::from_bps(tenths_of_the_rate * 8 * 500 * M));
+            world.paths[1].cwnd = bytes(500 * M);
+            assert_eq!(world.pick(&mut InOrder).choice, first, "{tenths_of_the_rate} {window}");
+            fill(&mut world, 1);
+            assert_eq!(world.pick(&mut InOrder).choice, second, "{tenths_of_the_rate} {window}");
         }
     }
 
