@@ -287,7 +287,7 @@ impl PathControl {
         let cwnd = self.window.cwnd();
         let pacing = match self.mode {
             Mode::SlowStart => pace(SLOW_START_GAIN, cwnd, base, cap),
-            Mode::Delay(_) => pace(GAIN, cwnd, base, cap),
+            Mode::Delay(_) => pace(GAIN, cwnd, mean_base(facts), cap),
             Mode::Competitive { .. } => pace(GAIN, cwnd, round_trip(facts), cap),
         };
         let most = self.policer.ceiling(now);
@@ -313,6 +313,12 @@ fn base(facts: &PathFacts) -> Span {
     facts.estimates.propagation.unwrap_or_default()
 }
 
+/// Returns the path's mean round-trip time without queues, over the paths on which its SACKs return.
+fn mean_base(facts: &PathFacts) -> Span {
+    let own = facts.rtt.recent_min.zip(facts.rtt.smoothed).map(|(own, mean)| own.min(mean));
+    own.map_or(base(facts), |own| own.max(base(facts)))
+}
+
 /// Returns the queueing delay in the latest round trip.
 fn queue(facts: &PathFacts) -> Span {
     facts.estimates.queueing.unwrap_or_default()
@@ -326,7 +332,7 @@ fn round_trip(facts: &PathFacts) -> Span {
 /// Returns the bandwidth-delay product in bytes: the data in flight on a full path with an empty queue.
 fn bdp(facts: &PathFacts) -> f64 {
     let rate = facts.estimates.bottleneck_rate.map_or(0.0, |rate| rate.as_bps() as f64 / 8.0);
-    rate * base(facts).as_secs_f64()
+    rate * mean_base(facts).as_secs_f64()
 }
 
 /// Returns a window that fills the path, and its queue with the target of an uncontested flow.

@@ -14,7 +14,7 @@ pub(super) const RULES: &[Equation] = &[Equation {
     name: "drain",
     rule: text!(
         "q >= {} in every round of {} (delay mode) or {} (competitive mode): for {} round trips at most \
-         {} rate base may be in flight",
+         {} rate base_m may be in flight",
         LEAST_PACKETS,
         EVERY_ALONE,
         EVERY_COMPETING,

@@ -14,7 +14,7 @@ pub(super) const RULES: &[Equation] = &[Equation {
     name: "plateau with losses",
     rule: text!(
         "slow start ends if the bytes delivered in a round trip have not grown by {} for {} round trips, and more \
-         than {} % of the packets sent and judged since then, at least {}, are lost: cwnd = min(cwnd, rate base + target)",
+         than {} % of the packets sent and judged since then, at least {}, are lost: cwnd = min(cwnd, rate base_m + target)",
         GROWTH,
         ROUNDS,
         100.0 * MANY,

@@ -28,7 +28,7 @@ pub(super) const RULES: &[Equation] = &[
         name: "HyStart, end of slow start",
         rule: text!(
             "least round trip of a round - base > base / {}, within {} and {}, and q > {}: cwnd = \
-             min(cwnd, rate base + {} chunks)",
+             min(cwnd, rate base_m + {} chunks)",
             SLOW_START_DIVISOR,
             SLOW_START_QUEUE.0,
             SLOW_START_QUEUE.1,
@@ -43,7 +43,7 @@ pub(super) const RULES: &[Equation] = &[
             "q > {} for more than {} rounds in which the window was used: competitive mode, with the \
              window as if it had grown by a chunk in each of them; a round between them does not count \
              if q exceeds {} with the waits for SACKs only; q < {} for {} rounds: delay mode; q < {} in \
-             a round of a drain: delay mode, cwnd = min(cwnd, rate base + {} chunks)",
+             a round of a drain: delay mode, cwnd = min(cwnd, rate base_m + {} chunks)",
             TARGET_PACKETS,
             PERSISTENT_ROUNDS,
             TARGET_PACKETS,

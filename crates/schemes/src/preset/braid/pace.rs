@@ -9,9 +9,11 @@ use crate::definition::{Equation, text};
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "pacing",
     rule: text!(
-        "rate = g cwnd / base, g = {} in slow start, {} after it; in competitive mode g cwnd / (the \
-         latest round trip)",
+        "rate = {} cwnd / base in slow start, {} cwnd / base_m in delay mode, {} cwnd / (the latest round \
+         trip) in competitive mode; base_m = max(base, min(SRTT, least round trip with SACKs on the path \
+         itself)) is the mean over the return paths",
         SLOW_START_GAIN,
+        GAIN,
         GAIN,
     ),
     file: file!(),

@@ -10,7 +10,7 @@ use crate::preset::braid::mode::TARGET_PACKETS;
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "window",
     rule: text!(
-        "slow start: cwnd += bytes acknowledged; after congestion in slow start: cwnd = min(rate base + \
+        "slow start: cwnd += bytes acknowledged; after congestion in slow start: cwnd = min(rate base_m + \
          {} M, {} cwnd), at least {} M; then CUBIC's curve; congestion: cwnd = {} of its part in use, at least \
          `floor` M, unless the lost packet was sent before the latest reduction or while more was in \
          flight than it left; T3 without data in flight: half, at least {} M",

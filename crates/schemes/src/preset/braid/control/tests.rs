@@ -116,6 +116,19 @@ fn own_queue_shrinks_the_window_and_foreign_queue_only_briefly() {
 }
 
 #[test]
+fn window_after_slow_start_covers_the_mean_round_trip_over_return_paths() {
+    // SACKs that return on a faster path take 100 ms, and those on the path itself 160 ms.
+    for (mean_ms, expected) in [(100, 12.0), (140, 16.0), (300, 18.0)] {
+        let mut rig = Rig::new(ALL, 1);
+        (0..3).for_each(|_| rig.round(0, 0));
+        let rtt = &mut rig.world.paths[0].rtt;
+        (rtt.smoothed, rtt.recent_min) = (Some(Span::from_millis(mean_ms)), Some(Span::from_millis(160)));
+        rig.round(0, 50);
+        assert!((rig.chunks(0) - expected).abs() < 0.1, "{mean_ms}: {}", rig.chunks(0));
+    }
+}
+
+#[test]
 fn window_without_a_queue_grows_faster_until_a_queue_builds() {
     let mut rig = Rig::delay_mode(ALL, 1);
     let before = rig.chunks(0);
