@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn path_that_adds_little_comes_after_a_faster_one_with_a_longer_round_trip() {
+    fn path_that_adds_little_comes_after_a_faster_one() {
         // The slow path has the shorter round trip. In its longest one, of 220 ms, the fast path sends 1,100 chunks.
         let (slow, fast) = (Pick::Path(path(0)), Pick::Path(path(1)));
         let wait = Pick::Wait(WaitFor::Window);
