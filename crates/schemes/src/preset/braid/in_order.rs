@@ -31,16 +31,17 @@ pub(super) const RULES: &[Equation] = &[
              round trip; N = the peer's window + all data that the cumulative TSN has not passed; a path \
              whose largest rate in {} is less than {} of that of all others together comes after them",
             MEMORY,
-            SMALL,
+            TINY,
         ),
         file: file!(),
     },
     Equation {
         name: "in-order arrival",
         rule: text!(
-            "path i gets a packet if its bytes in flight or lost + M <= N - h_i sum of cwnd_j / SRTT_j \
-             over the paths j before it; the first path always gets one; if the largest rate of i is less \
-             than {} of that sum, h_i is at least base plus the longest queue of {}",
+            "path i gets a packet if f_i <= N - h_i (2 - (1 - loss rate)^k) sum of cwnd_j / SRTT_j over the \
+             paths j before it, f_i = its bytes in flight or lost + M, k = f_i / M; the first path always \
+             gets one; if the largest rate of i is less than {} of that sum, h_i is at least base plus the \
+             longest queue of {}",
             SMALL,
             MEMORY,
         ),
@@ -59,6 +60,9 @@ const MOST_ROUNDS_QUEUED: f64 = 2.0;
 /// Fraction of other paths' rate below which a path is not worth a risk. If its queue grows while it carries a chunk, because of
 /// other flows or a lower rate, all paths wait for that chunk.
 const SMALL: f64 = 0.1;
+
+/// The same for its place in the order: a path of this rate is not worth a wait of the others.
+const TINY: f64 = SMALL / 2.0;
 
 /// Scheduler: paths in the order of their holding times.
 #[derive(Clone, Copy, Debug, Default)]
@@ -83,8 +87,8 @@ struct Expected<'a> {
 impl Expected<'_> {
     /// Returns `true` if the path precedes another one, where all paths together have these maximum rates.
     fn precedes(&self, other: &Self, all: f64) -> bool {
-        let is_small = |path: &Self| path.most < SMALL * (all - path.most);
-        let rank = |path: &Self| (path.most > 0.0 && is_small(path), path.rank);
+        let is_tiny = |path: &Self| path.most > 0.0 && path.most < TINY * (all - path.most);
+        let rank = |path: &Self| (is_tiny(path), path.rank);
         rank(self) < rank(other)
     }
 }
@@ -193,8 +197,9 @@ impl Scheduler for InOrder {
         for path in order[..count].iter().flatten() {
             let facts = path.facts;
             let holding = if path.most < SMALL * rates { path.at_worst } else { path.holding };
-            let room = window - rates * holding;
             let filled = (facts.in_flight + facts.lost_unsent + facts.largest_chunk).get() as f64;
+            // The more chunks the path carries, the more likely is a loss, which holds the others for another round trip.
+            let room = window - rates * holding * rounds_per_window(facts, filled);
             match view.refusal(facts.id) {
                 None if rates <= 0.0 || filled <= room => {
                     let reason = Reason::figure("arrives in order", "room_bytes", room);
@@ -258,6 +263,20 @@ mod tests {
             let mut world = world(&[20, 100], window);
             fill(&mut world, 0);
             assert_eq!(world.pick(&mut InOrder).choice, expected, "{window} and the 100 in flight");
+        }
+    }
+
+    #[test]
+    fn path_with_losses_takes_less_data() {
+        // The fast path sends 500 chunks in the 100 ms of the slow one, and 950 if one of 100 chunks with 2.6 % loss is likely lost.
+        for (in_flight, expected) in [(0, Pick::Path(path(1))), (100, Pick::Wait(WaitFor::Window))] {
+            let mut world = world(&[20, 100], 650);
+            fill(&mut world, 0);
+            let slow = &mut world.paths[1];
+            (slow.in_flight, slow.cwnd) = (bytes(in_flight * M), bytes(200 * M));
+            assert_eq!(world.pick(&mut InOrder).choice, Pick::Path(path(1)), "without losses, {in_flight}");
+            world.paths[1].estimates.loss_rate = Some(0.026);
+            assert_eq!(world.pick(&mut InOrder).choice, expected, "{in_flight}");
         }
     }
 
