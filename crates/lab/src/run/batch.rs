@@ -78,8 +78,8 @@ pub struct Failed {
 /// exists, from any thread.
 ///
 /// Jobs are started in their order, but consecutive jobs that transfer generated contents of different lengths and are equal otherwise
-/// share one thread and the simulation of their beginning. Setting `stop` prevents the start of further runs and aborts those that are running. A failed
-/// run only prevents the start of further ones.
+/// share one thread and the simulation of their beginning. Setting `stop` prevents the start of further runs and aborts those that
+/// are running. A failed run only prevents the start of further ones.
 ///
 /// # Errors
 /// Returns the first run that [`Failed`], in the order of the jobs. A panic within a run counts as a failure.

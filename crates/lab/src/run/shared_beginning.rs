@@ -28,7 +28,10 @@ pub(super) fn families(jobs: impl Iterator<Item = Indexed>) -> impl Iterator<Ite
     let mut jobs = jobs.peekable();
     std::iter::from_fn(move || {
         let mut family = vec![jobs.next()?];
-        while family.len() < MOST_JOBS
+        // Other jobs share nothing, so the next one is not made before it is due.
+        let is_transfer = transfer_bytes(&family[0].1).is_some();
+        while is_transfer
+            && family.len() < MOST_JOBS
             && let Some(job) = jobs.next_if(|(_, job)| share_beginning(&family[0].1, job))
         {
             family.push(job);
