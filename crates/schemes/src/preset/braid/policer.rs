@@ -21,7 +21,8 @@ pub(super) const RULES: &[Equation] = &[Equation {
          cwnd = min(cwnd, {} rate base + {} M), and for {} the path is paced at the delivery rate of \
          the test; then at {} of it for {} packets, and after too many losses for {} again; noise = the \
          share lost at the low rate, in the {}, or in a test without growth, after which there is no \
-         test for {}; T3 restarts the count with packets sent after it",
+         test for {}; T3, or {} base and {} without a \
+         delivery, restart the count with packets sent after it",
         WATCHED,
         100.0 * MANY,
         DEVIATIONS,
@@ -41,6 +42,8 @@ pub(super) const RULES: &[Equation] = &[Equation {
         PAUSE,
         PAUSE,
         PAUSE,
+        SILENT_ROUNDS,
+        LEAST_SILENCE,
     ),
     file: file!(),
 }];
@@ -68,6 +71,10 @@ const DEVIATIONS: f64 = 3.0;
 /// Pause between probes. BBR probes for bandwidth every 2 to 3 s (draft-ietf-ccwg-bbr section 5.3.3.5.3). A probe at a policer with
 /// a small bucket loses some tens of packets; every 10 s that does not exceed BBR's tolerance.
 const PAUSE: Span = Span::from_secs(10);
+
+/// Time without a delivery, in round trips and at least, after which packets were lost to an outage. A policer passes some packets.
+const SILENT_ROUNDS: u64 = 2;
+const LEAST_SILENCE: Span = Span::from_millis(500);
 
 /// Outcomes of packets.
 #[derive(Clone, Copy, Debug, Default)]
@@ -251,11 +258,13 @@ pub(super) struct PolicerTest {
     state: State,
     /// Known loss rate that is independent of the rate.
     noise: f64,
+    /// Time of the latest delivery.
+    delivered_at: Option<Time>,
 }
 
 impl PolicerTest {
     pub(super) fn new(now: Time) -> Self {
-        PolicerTest { state: State::Watching(Watch::new(now)), noise: 0.0 }
+        PolicerTest { state: State::Watching(Watch::new(now)), noise: 0.0, delivered_at: None }
     }
 
     /// Restarts the measurement, because congestion control does not limit the path or the path was silent.
@@ -267,6 +276,7 @@ impl PolicerTest {
 
     /// Processes the outcome of a packet. Returns the rate of the path in bytes per second once the test has determined it.
     pub(super) fn take(&mut self, fate: &Fate, base: Span, now: Time) -> Option<f64> {
+        self.note_delivery(fate, base, now);
         let noise = self.noise;
         match &mut self.state {
             State::Watching(watch) => {
@@ -304,6 +314,18 @@ impl PolicerTest {
             State::Pause { .. } => {}
         }
         None
+    }
+
+    /// Restarts the measurement at the first delivery after an outage, with packets sent from then on.
+    fn note_delivery(&mut self, fate: &Fate, base: Span, now: Time) {
+        if fate.outcome != Outcome::Delivered {
+            return;
+        }
+        let silence = base.times(SILENT_ROUNDS).max(LEAST_SILENCE);
+        if self.delivered_at.is_some_and(|at| now.since(at) > silence) {
+            self.restart(now);
+        }
+        self.delivered_at = Some(now);
     }
 
     fn end_trial(&mut self, now: Time) -> Option<f64> {
@@ -439,6 +461,18 @@ mod tests {
             let mut link = Link::new(500_000.0);
             link.run(60.0, &mut burst);
             assert!(link.found.is_empty(), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn first_delivery_after_silence_restarts_the_count() {
+        // With 100 packets per second, a tenth of them lost, the test begins after 128 packets.
+        for (silence, is_tested) in [(0.4, true), (0.6, false)] {
+            let mut link = Link::new(100.0 * PACKET);
+            link.run(1.0, every(10));
+            link.now += silence;
+            link.run(1.5 + silence, every(10));
+            assert_eq!(link.test.ceiling(at(link.now)).is_some(), is_tested, "{silence}");
         }
     }
 
