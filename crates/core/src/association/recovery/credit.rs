@@ -109,7 +109,7 @@ impl LossRecovery {
             d.take_rtt(path, d.now.since(stamps.sent_at), false);
         }
         self.delivered[path.index()].note(stamps.sent_at);
-        let delivered = Delivered { stamps, certain: judges && certain, same_way };
+        let delivered = Delivered { stamps, certain: judges && same_way, same_way };
         d.update_sender(|sender| sender.deliver(path, bytes, delivered, now));
         d.path_answered(path);
         let (sent_once, cumulative) = (false, false);
